@@ -1,0 +1,1 @@
+"""Bakeoff's harness: plan, run, observe and store deep-learning benchmarks."""

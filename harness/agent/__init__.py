@@ -1,0 +1,1 @@
+"""The one host-side process per node that starts ranks and observes them."""

@@ -1,0 +1,1 @@
+"""The observer: a drift-free recorder and one module per source of readings."""

@@ -1,0 +1,1 @@
+"""Seeded data made on the host: datasets, gate weights and batches."""

@@ -1,0 +1,1 @@
+"""Lock files of the framework environments."""

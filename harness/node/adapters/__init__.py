@@ -1,0 +1,1 @@
+"""One adapter per framework, each importing its framework lazily."""

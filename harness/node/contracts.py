@@ -1,0 +1,59 @@
+"""This file states what the worker side expects of an adapter: the doors, and nothing behind them.
+
+An adapter module has one function, ``open(job, place) -> Adapter``. Nothing here is needed at run
+time; the Protocols exist for type checkers and readers (``typing.Protocol`` came with Python 3.8).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from harness.node.feed import Feed
+else:
+    Protocol = object
+
+
+class Unsupported(Exception):
+    """Say why this framework cannot do what the cell asks; the cell becomes an honest hole."""
+
+
+class OutOfMemory(Exception):
+    """Carry the framework's own words about memory it could not get."""
+
+
+class Activity(Protocol):
+    """What an adapter hands to the timed loop."""
+
+    units: Mapping[str, float]
+    """Work done per step by this rank, for example ``{"images": 16}``."""
+
+    def step(self) -> None:
+        """Enqueue one step; never read a clock, never wait."""
+
+    def sync(self) -> None:
+        """Return when the device is idle."""
+
+    def values(self) -> Mapping[str, float]:
+        """Give the loss and the like; called outside the clock."""
+
+    def agree(self, value: float) -> float:
+        """Give the largest value any rank offers; called outside the clock, only if size > 1."""
+
+
+class Adapter(Protocol):
+    """One framework, opened in its own interpreter."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Name the framework and every library below it that decides its speed."""
+
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Activity:
+        """Lower a workload to this framework; raise Unsupported with the reason."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what was used, after the last window: peak device memory, graph breaks, threads."""
+
+    def close(self) -> None:
+        """Give back what was opened."""

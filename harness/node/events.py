@@ -1,0 +1,65 @@
+"""This file is the event format: what a worker says, one JSON object a line, one file a rank.
+
+Times are nanoseconds of the worker's monotonic clock; the anchor ties that clock to the wall.
+
+    anchor     version, rank, local_rank, size, host, pid, wall_ns, mono_ns      always first
+    phase      name, t            open, build, warm-up, measure, close; lasts until the next phase
+    versions   versions           library -> version
+    identity   parameters, macs, shapes      what was counted and asserted before timing
+    units      units              work per step of this rank, for example {"images": 16}
+    window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`
+    values     step, values       loss and the like, read outside the clock
+    facts      facts              what the adapter says was used: memory, threads, graph breaks
+    failed     kind, message, trace      kind: unsupported, out-of-memory, error
+    finished   t                  last line of a complete file
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from typing import Any, List, Optional, TextIO
+
+VERSION = 1  # 1: first
+
+
+class Events:
+    """Append events to one rank's file; nothing reaches it before ``flush``."""
+
+    def __init__(self, path: str, rank: int, local_rank: int, size: int) -> None:
+        self._file: Optional[TextIO] = open(path, "w", encoding="utf-8")
+        self._pending: List[str] = []
+        self.say(
+            "anchor",
+            version=VERSION,
+            rank=rank,
+            local_rank=local_rank,
+            size=size,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            wall_ns=int(time.time() * 1e9),
+            mono_ns=time.monotonic_ns(),
+        )
+        self.flush()
+
+    def say(self, event: str, **fields: Any) -> None:
+        """Remember one event; it reaches the file at the next flush."""
+        fields["event"] = event
+        self._pending.append(json.dumps(fields, allow_nan=True))
+
+    def flush(self) -> None:
+        """Hand what was said to the operating system."""
+        if self._pending and self._file is not None:
+            self._file.write("\n".join(self._pending) + "\n")
+            self._file.flush()
+            self._pending.clear()
+
+    def close(self) -> None:
+        """Flush to the disk and close."""
+        if self._file is not None:
+            self.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None

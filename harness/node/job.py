@@ -1,0 +1,55 @@
+"""This file is the job: the JSON that the host writes and each rank's worker reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, Optional
+
+VERSION = 1  # 1: first
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a trial, in steps or in seconds; exactly one is set."""
+
+    steps: Optional[int] = None
+    seconds: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial as its ranks see it; every path is absolute and every factor resolved."""
+
+    purpose: str  # "trial", or a door used outside any timed trial: "probe", "examine"
+    cell_key: str
+    trial: str
+    workload: str
+    workload_module: str
+    framework: str
+    adapter_module: str
+    strategy: str
+    factors: Dict[str, Any]
+    options: Dict[str, Any]
+    warmup: Span
+    until: Span
+    seed: int
+    directory: str
+    paths: Dict[str, str] = field(default_factory=dict)
+
+
+def read(path: str) -> Job:
+    """Read a job; refuse one written by another version."""
+    with open(path, encoding="utf-8") as file:
+        raw = json.load(file)
+    version = raw.pop("version")
+    if version != VERSION:
+        raise ValueError("job version {} is not {}".format(version, VERSION))
+    raw["warmup"] = Span(**raw["warmup"])
+    raw["until"] = Span(**raw["until"])
+    return Job(**raw)
+
+
+def text(job: Job) -> str:
+    """Write a job as JSON."""
+    return json.dumps({"version": VERSION, **asdict(job)}, indent=1, sort_keys=True)

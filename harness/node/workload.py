@@ -1,0 +1,81 @@
+"""This file says what a workload is: what one step does, in words no framework owns.
+
+A module in ``workloads/`` has one constant, ``WORKLOAD``. Kinds beside ``Training`` (files to read,
+checkpoints to write, messages to reduce, ceilings to calibrate) are further dataclasses here, each
+with a ``kind``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Tuple, Union
+
+from harness.node.network import Network
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Heavy-ball momentum as torch writes it: v = m v + g + d w; w = w - rate v.
+
+    Weight decay touches the weights of convolutions and dense layers only. With ``rate_batch`` the
+    rate is scaled by the global batch over it.
+    """
+
+    rate: float
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    rate_batch: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam with bias correction."""
+
+    rate: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The standard data set that an epoch means for this workload."""
+
+    name: str
+    samples: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """Train a network: forward, loss, backward, update.
+
+    ``loss`` is ``cross-entropy`` (mean; the targets are class numbers) or ``mean-squared-error``
+    (mean over samples and outputs; the targets are vectors). Weights start the same way everywhere:
+    convolutions Kaiming-normal by fan-out, dense layers normal(0, 0.01), biases 0, gammas 1.
+    ``parameters`` and ``macs`` are the published identity, asserted before anything is timed.
+    """
+
+    name: str
+    title: str
+    unit: str
+    network: Network
+    loss: str
+    optimiser: Union[SGD, Adam]
+    data: DataSet
+    parameters: int
+    macs: int
+    kind: str = "train"
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A step that does no work: what the harness itself costs."""
+
+    name: str
+    title: str
+    unit: str = "steps"
+    kind: str = "nothing"
+
+
+Workload = Union[Training, Nothing]
+Shape = Tuple[int, ...]

@@ -1,0 +1,1 @@
+"""What to run: studies, platforms, cells and plans, read from TOML."""

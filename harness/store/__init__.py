@@ -1,0 +1,1 @@
+"""Run directories: where every file lies, and the tables read from them."""

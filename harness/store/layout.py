@@ -1,0 +1,146 @@
+"""This file is the only map of a run directory: every name in it is formed here.
+
+RUN/
+  run.json                     identity of the run: version, study name, seed, when, by what
+  study.toml                   the study's text as it was read
+  plan.json                    resolved study and platform, cells with keys, holes, order of trials
+  provenance.json              the host: versions, git, CPU, memory, kernel, redacted environment
+  lock                         held (flock) by the one bakeoff process that writes here
+  log.jsonl                    what the session did and why: starts, stops, re-runs, resumes
+  environments/NAME.json       what each framework environment is: interpreter, lock, versions
+  gate/                        results of the equivalence gate
+  payload/                     the worker side exactly as it ran
+  cells/KEY/TRIAL/             one trial; TRIAL is ``trial-3`` or, re-run, ``trial-3.2``
+    job.json                   what the ranks were asked to do
+    events.R.jsonl             what rank R said
+    rank.R.out, rank.R.err     what rank R printed, capped
+    samples.NODE.bin           what the collector read on one node
+    outcome.json               written last, atomically: its absence means "run me again"
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+VERSION = 1  # 1: first
+
+_TRIAL = re.compile(r"^trial-(\d+)(?:\.(\d+))?$")
+
+
+@dataclass(frozen=True, order=True)
+class TrialName:
+    """Which block a trial belongs to, and which attempt at it this is."""
+
+    block: int
+    attempt: int = 1
+
+    def __str__(self) -> str:
+        if self.attempt == 1:
+            return f"trial-{self.block}"
+        return f"trial-{self.block}.{self.attempt}"
+
+    @staticmethod
+    def parse(text: str) -> TrialName | None:
+        """Read a directory name back; None if it is no trial's."""
+        match = _TRIAL.match(text)
+        return TrialName(int(match[1]), int(match[2] or 1)) if match else None
+
+
+@dataclass(frozen=True)
+class TrialPaths:
+    """Where the files of one trial lie."""
+
+    root: Path
+
+    @property
+    def job(self) -> Path:
+        """What the ranks were asked to do."""
+        return self.root / "job.json"
+
+    @property
+    def outcome(self) -> Path:
+        """How the trial ended; only a complete trial has it."""
+        return self.root / "outcome.json"
+
+    def events(self, rank: int) -> Path:
+        """What a rank said."""
+        return self.root / f"events.{rank}.jsonl"
+
+    def stdout(self, rank: int) -> Path:
+        """What a rank printed."""
+        return self.root / f"rank.{rank}.out"
+
+    def stderr(self, rank: int) -> Path:
+        """What a rank complained of."""
+        return self.root / f"rank.{rank}.err"
+
+    def samples(self, node: str) -> Path:
+        """What the collector read on a node."""
+        return self.root / f"samples.{node}.bin"
+
+
+@dataclass(frozen=True)
+class RunPaths:
+    """Where the files of one run lie."""
+
+    root: Path
+
+    @property
+    def run(self) -> Path:
+        """Identity of the run."""
+        return self.root / "run.json"
+
+    @property
+    def study(self) -> Path:
+        """The study's text as it was read."""
+        return self.root / "study.toml"
+
+    @property
+    def plan(self) -> Path:
+        """Cells, holes and the order of trials."""
+        return self.root / "plan.json"
+
+    @property
+    def provenance(self) -> Path:
+        """The host this run was started on."""
+        return self.root / "provenance.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one process that writes here."""
+        return self.root / "lock"
+
+    @property
+    def log(self) -> Path:
+        """What the session did and why."""
+        return self.root / "log.jsonl"
+
+    @property
+    def payload(self) -> Path:
+        """The worker side exactly as it ran."""
+        return self.root / "payload"
+
+    @property
+    def gate(self) -> Path:
+        """Results of the equivalence gate."""
+        return self.root / "gate"
+
+    @property
+    def cells(self) -> Path:
+        """One folder per cell."""
+        return self.root / "cells"
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.root / "report.html"
+
+    def environment(self, name: str) -> Path:
+        """What a framework environment is."""
+        return self.root / "environments" / f"{name}.json"
+
+    def trial(self, cell_key: str, trial: TrialName) -> TrialPaths:
+        """One trial of one cell."""
+        return TrialPaths(self.cells / cell_key / str(trial))

@@ -1,0 +1,154 @@
+"""This file names what a reader of runs wants to know: cells, trials, estimates, comparisons.
+
+Plain values only; ``analyse.py`` computes them from a Dataset, and the page, the terminal and the
+exports all read them from here. Unknown is None and prints as a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a quantity plausibly lies, and what the two ends are."""
+
+    low: float
+    high: float
+    level: float
+    """The confidence really achieved, for example 0.969 for six trials."""
+    meaning: str
+    """For example "smallest and largest of 6 trials"."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its unit, how many trials stand behind it, and its interval if they suffice."""
+
+    value: float
+    unit: str
+    n: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """One trial as a reader sees it."""
+
+    run: str
+    cell_key: str
+    block: int
+    attempt: int
+    outcome: str
+    reason: str
+    origin: str
+    verdict: str | None
+    """None when the trial did not end well enough to be judged."""
+    evidence: tuple[str, ...]
+    counted: bool
+    """Whether the estimates stand on it; shown with the reason where they do not."""
+    rate: float | None
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    steps_per_window: int | None
+    """Percentiles of single steps only where this is 1."""
+    steady_from: int | None
+    """Index of the first steady window of the measured phase."""
+    windows: int
+    first_step_s: float | None
+    peak_rss_bytes: int | None
+    peak_device_bytes: int | None
+    started_wall_ns: int | None
+    directory: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A cell against the reference of its workload."""
+
+    reference_key: str
+    ratio: float | None
+    interval: Interval | None
+    answer: str
+    """reference, faster, slower, same, cannot tell."""
+    blocks: int
+    more_blocks: int | None
+    """How many more blocks would probably tell; None where that is unknown or not needed."""
+    why: str
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What the equivalence gate said of a cell."""
+
+    state: str
+    """equivalent, named difference, differs, not checked."""
+    detail: str
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell with everything known about it."""
+
+    run: str
+    key: str
+    label: str
+    workload: str
+    framework: str
+    strategy: str
+    factors: Mapping[str, Any]
+    platform: str
+    unit: str
+    rate: Estimate | None
+    """Units of work per second over all ranks."""
+    comparison: Comparison | None
+    trials: tuple[TrialResult, ...]
+    epoch_s: Estimate | None
+    parameters: int | None
+    macs: int | None
+    gate: Gate
+    utilisation: Mapping[str, float]
+    """Steady-window means by channel: cpu, gpu, power_w, joules …; absent is unknown."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A cell that was asked for and left out."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """Where results came from."""
+
+    name: str
+    directory: str
+    title: str
+    started_wall_ns: int
+    platform: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    measure: Mapping[str, Any]
+    environments: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a report may say."""
+
+    title: str
+    question: str
+    runs: tuple[RunInfo, ...]
+    cells: tuple[CellResult, ...]
+    """By workload, fastest first; cells without a rate last."""
+    holes: tuple[Hole, ...]
+    varied: tuple[str, ...]
+    """The factors in which these cells differ, in vocabulary order."""
+    warnings: tuple[str, ...]

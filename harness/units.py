@@ -1,0 +1,55 @@
+"""This file reads quantities with units as people write them, and prints them back."""
+
+from __future__ import annotations
+
+import re
+
+_QUANTITY = re.compile(r"^\s*([0-9]+(?:[.][0-9]+)?)\s*([A-Za-z%]*)\s*$")
+
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+
+
+def _split(text: str) -> tuple[float, str]:
+    match = _QUANTITY.match(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a number with a unit")
+    return float(match[1]), match[2]
+
+
+def seconds(text: str) -> float:
+    """Read a duration such as "60 s" or "15 min"."""
+    number, unit = _split(text)
+    if unit not in _SECONDS:
+        raise ValueError(
+            f"'{text}' needs a unit of time ({', '.join(_SECONDS)}), for example \"60 s\""
+        )
+    return number * _SECONDS[unit]
+
+
+def size_bytes(text: str) -> int:
+    """Read an amount of memory such as "16 GiB"."""
+    number, unit = _split(text)
+    if unit not in _BYTES:
+        raise ValueError(
+            f"'{text}' needs a unit of size ({', '.join(_BYTES)}), for example \"16 GiB\""
+        )
+    return round(number * _BYTES[unit])
+
+
+def fraction(text: str) -> float:
+    """Read a share such as "2 %"."""
+    number, unit = _split(text)
+    if unit != "%":
+        raise ValueError(f"'{text}' needs a percent sign, for example \"2 %\"")
+    return number / 100

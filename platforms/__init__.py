@@ -1,0 +1,1 @@
+"""The platform profiles that ship with Bakeoff, one TOML file each."""

@@ -1,0 +1,1 @@
+"""What turns a Dataset into a page, a file or lines in a terminal."""
