@@ -1,0 +1,109 @@
+"""This file is the front door: it finds the verb, runs it, and turns errors into one message.
+
+Verbs are imported only when asked for, so that help costs nothing and no verb needs what another
+one imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from harness.errors import BakeoffError, nearest
+
+VERBS = {
+    "run": "Run a study and write its report.",
+    "plan": "Print what a study would run, and touch nothing.",
+    "resume": "Go on with a run that was interrupted.",
+    "list": "List workloads, frameworks, platforms, studies or runs.",
+    "show": "Show a run's answer and ranking in the terminal.",
+    "report": "Write the HTML page of one or more runs.",
+    "compare": "Compare two runs cell by cell; a gate for CI.",
+    "export": "Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit.",
+    "sql": "Query a run's raw tables.",
+    "reference": "Keep and list published figures to hold results against.",
+    "env": "Build, check and remove framework environments.",
+    "doctor": "Say what is missing here and what would spoil numbers.",
+}
+
+
+class Verbs(click.Group):
+    """A group whose members are modules of this package, imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the verbs in the order a newcomer needs them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        if cmd_name not in VERBS:
+            return None
+        command = importlib.import_module(f"harness.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest verb for a misspelt one."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            hint = nearest(args[0], VERBS)
+            ctx.fail(f"There is no command '{args[0]}'.{hint}\n    Known: {', '.join(VERBS)}.")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"bakeoff {version('bakeoff')}")
+        ctx.exit()
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
+def bakeoff() -> None:
+    """Say which framework, on which machine, with which settings, trains a model fastest.
+
+    Start with: bakeoff run quickstart
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; 0 fine, 1 something failed, 2 usage, 130 interrupted."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        result: Any = bakeoff.main(arguments, prog_name="bakeoff", standalone_mode=False)
+    except BakeoffError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) went away; that is no fault.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
