@@ -79,3 +79,10 @@ class Nothing:
 
 Workload = Union[Training, Nothing]
 Shape = Tuple[int, ...]
+
+
+def learning_rate(optimiser: Union[SGD, Adam], global_batch: int) -> float:
+    """Give the rate for a global batch, scaled where the optimiser says so."""
+    if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
+        return optimiser.rate * global_batch / optimiser.rate_batch
+    return optimiser.rate

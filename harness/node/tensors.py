@@ -1,0 +1,119 @@
+"""This file is the raw tensor folder: how the host and a worker hand each other exact numbers.
+
+    index.json    {"version": 1, "about": {...}, "tensors": {NAME: {"file", "shape", "dtype"}}}
+    <number>.raw  the tensor's items in C order, little endian, and nothing else
+
+``dtype`` is ``float64`` or ``int64`` (class numbers). ``about`` is free JSON: a request on the way
+to a worker, facts on the way back. The index is written last: a folder without one is unfinished.
+numpy reads a file with ``numpy.fromfile(path, "<f8")``; torch and tinygrad take ``items()``, which
+is a writable buffer; nothing here needs either of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from array import array
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Sequence, Tuple
+
+VERSION = 1  # 1: first
+INDEX = "index.json"
+CODES = {"float64": "d", "int64": "q"}
+ITEM_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of a folder; its items are read when asked for."""
+
+    path: str
+    shape: Tuple[int, ...]
+    dtype: str
+
+    def count(self) -> int:
+        """Count the items."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def items(self) -> array[Any]:
+        """Read the items, flat and in C order, in this machine's byte order."""
+        items = array(CODES[self.dtype])
+        with open(self.path, "rb") as file:
+            items.fromfile(file, self.count())
+            if file.read(1):
+                raise ValueError("{} is longer than shape {}".format(self.path, self.shape))
+        if sys.byteorder == "big":
+            items.byteswap()
+        return items
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A finished folder: its tensors by name and what was said about them."""
+
+    tensors: Mapping[str, Tensor]
+    about: Mapping[str, Any]
+
+    def under(self, prefix: str) -> Dict[str, Tensor]:
+        """Give the tensors whose names start with ``prefix``, with the prefix cut off."""
+        return {
+            name[len(prefix) :]: tensor
+            for name, tensor in self.tensors.items()
+            if name.startswith(prefix)
+        }
+
+
+def read(folder: str) -> Folder:
+    """Read a folder's index; refuse one written by another version."""
+    with open(os.path.join(folder, INDEX), encoding="utf-8") as file:
+        index = json.load(file)
+    if index["version"] != VERSION:
+        raise ValueError("tensor folder version {} is not {}".format(index["version"], VERSION))
+    tensors = {
+        name: Tensor(os.path.join(folder, entry["file"]), tuple(entry["shape"]), entry["dtype"])
+        for name, entry in index["tensors"].items()
+    }
+    return Folder(tensors, index["about"])
+
+
+class Writer:
+    """Write a folder tensor by tensor; ``close`` finishes it."""
+
+    def __init__(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self._folder = folder
+        self._tensors: Dict[str, Dict[str, Any]] = {}
+
+    def put(self, name: str, shape: Sequence[int], items: Any, dtype: str = "float64") -> None:
+        """Write one tensor; ``items`` is any C-ordered buffer of its items in native byte order."""
+        if name in self._tensors:
+            raise ValueError("tensor {} was already written".format(name))
+        data = memoryview(items).cast("B")
+        count = Tensor("", tuple(shape), dtype).count()
+        if data.nbytes != count * ITEM_BYTES:
+            raise ValueError(
+                "tensor {} has {} bytes; shape {} of {} needs {}".format(
+                    name, data.nbytes, tuple(shape), dtype, count * ITEM_BYTES
+                )
+            )
+        file_name = "{}.raw".format(len(self._tensors))
+        with open(os.path.join(self._folder, file_name), "wb") as file:
+            if sys.byteorder == "big":
+                swapped = array(CODES[dtype], data.tobytes())
+                swapped.byteswap()
+                swapped.tofile(file)
+            else:
+                file.write(data)
+        self._tensors[name] = {"file": file_name, "shape": list(shape), "dtype": dtype}
+
+    def close(self, about: Mapping[str, Any]) -> None:
+        """Write the index, which makes the folder a finished one."""
+        path = os.path.join(self._folder, INDEX)
+        index = {"version": VERSION, "about": dict(about), "tensors": self._tensors}
+        with open(path + ".partial", "w", encoding="utf-8") as file:
+            json.dump(index, file, indent=1)
+        os.replace(path + ".partial", path)
