@@ -93,7 +93,10 @@ class LRN:
 
 @dataclass(frozen=True)
 class MaxPool:
-    """The largest value of each window."""
+    """The largest value of each window.
+
+    With ``ceil`` a last window may hang over the end, if it starts before the pad after the input.
+    """
 
     name: str
     kernel: int
