@@ -1,8 +1,9 @@
 """This file counts a network with no framework: shapes, parameters, multiplications, activations.
 
 Shapes are one sample's, channels first; a flat sample has one dimension. A layer inside a residual
-is called ``residual.layer``. The order is the order of computing: body, shortcut, then the sum,
-which carries the residual's own name.
+is called ``residual/layer``, its parameters ``residual/layer/weight`` and so on, as in
+``examine.py``. The order is that of computing: body, shortcut, then the sum, which carries the
+residual's own name.
 """
 
 from __future__ import annotations
@@ -95,22 +96,21 @@ def output_shapes(
 
 
 def parameter_shapes(site: Site) -> List[Tuple[str, Shape]]:
-    """Name a layer's trainable parameters; a batch norm's weight is gamma, its bias beta."""
+    """Name a layer's trainable parameters: weight and bias, or a batch norm's gamma and beta."""
     layer = site.layer
     if isinstance(layer, Conv):
         kernel = (layer.kernel,) * (len(site.input) - 1)
-        shape = (layer.channels, site.input[0] // layer.groups, *kernel)
-        outputs, bias = layer.channels, layer.bias
+        weight: Shape = (layer.channels, site.input[0] // layer.groups, *kernel)
+        named = [("weight", weight), ("bias", (layer.channels,))]
     elif isinstance(layer, Dense):
-        shape = (layer.features, site.input[0])
-        outputs, bias = layer.features, layer.bias
+        named = [("weight", (layer.features, site.input[0])), ("bias", (layer.features,))]
     elif isinstance(layer, BatchNorm):
-        shape = (site.input[0],)
-        outputs, bias = site.input[0], True
+        return [(site.path + "/" + kind, site.input[:1]) for kind in ("gamma", "beta")]
     else:
         return []
-    named = [(site.path + ".weight", shape)]
-    return [*named, (site.path + ".bias", (outputs,))] if bias else named
+    return [
+        (site.path + "/" + kind, shape) for kind, shape in named if kind != "bias" or layer.bias
+    ]
 
 
 def count(network: Network, input: Optional[Shape] = None) -> Counts:  # noqa: A002 - as Network
@@ -164,7 +164,7 @@ def _residual(layer: Residual, shape: Shape, path: str, found: List[Site]) -> Sh
     for branch in (layer.body, layer.shortcut):
         end = shape
         for inner in branch:
-            end = _enter(inner, end, path + ".", names, found)
+            end = _enter(inner, end, path + "/", names, found)
         ends.append(end)
     if ends[0] != ends[1]:
         raise ImpossibleNetwork(
