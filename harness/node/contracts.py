@@ -2,6 +2,17 @@
 
 An adapter module has one function, ``open(job, place) -> Adapter``. Nothing here is needed at run
 time; the Protocols exist for type checkers and readers (``typing.Protocol`` came with Python 3.8).
+
+Optional doors. Of an Activity, each called outside the clock:
+
+    parameters() -> int             trainable ones of the lowered model, asserted before timing
+    device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
+                                    many of the latest as the adapter holds (CUDA events)
+
+Of an Adapter, each used outside any timed trial, by a job with that purpose:
+
+    examine(workload, precision) -> Subject             see ``examine.py``
+    probe(workload, feed, options) -> {name: fact}      what really ran
 """
 
 from __future__ import annotations
@@ -12,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from harness.node.feed import Feed
+    from harness.node.workload import Workload
 else:
     Protocol = object
 
@@ -49,11 +61,11 @@ class Adapter(Protocol):
     def versions(self) -> Mapping[str, str]:
         """Name the framework and every library below it that decides its speed."""
 
-    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Activity:
+    def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> Activity:
         """Lower a workload to this framework; raise Unsupported with the reason."""
 
     def facts(self) -> Mapping[str, Any]:
-        """Say what was used, after the last window: peak device memory, graph breaks, threads."""
+        """Say what was used, after the last window: peak_device_bytes, graph breaks, threads."""
 
     def close(self) -> None:
         """Give back what was opened."""

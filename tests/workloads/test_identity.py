@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 import workloads
 from harness.node.shapes import count
 from harness.node.workload import Training
@@ -33,32 +34,32 @@ def shape_of(name, path):
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_counts_equal_the_published_ones_to_the_unit(name):
+def test_counts_equal_the_published_ones_to_the_unit(name) -> None:
     counts = count(workload_of(name).network)
     assert (counts.parameters, counts.macs) == TABLE[name]
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_a_workload_states_the_identity_it_is_counted_to_have(name):
+def test_a_workload_states_the_identity_it_is_counted_to_have(name) -> None:
     workload = workload_of(name)
     assert (workload.parameters, workload.macs) == TABLE[name]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_is_named_after_its_workload(module):
+def test_a_module_is_named_after_its_workload(module) -> None:
     assert workload_of(module).name == module.replace("_", "-")
 
 
-def test_every_training_workload_stands_in_the_table():
+def test_every_training_workload_stands_in_the_table() -> None:
     trained = {workload_of(m).name for m in MODULES if isinstance(workload_of(m), Training)}
     assert trained == set(TABLE)
 
 
-def test_identities_of_all_workloads_differ():
+def test_identities_of_all_workloads_differ() -> None:
     assert len({count(workload_of(name).network).identity for name in TABLE}) == len(TABLE)
 
 
-def test_shapes_separate_resnet_versions_that_have_equal_parameters():
+def test_shapes_separate_resnet_versions_that_have_equal_parameters() -> None:
     assert shape_of("resnet50", "stage2_block1/conv1") == (128, 56, 56)
     assert shape_of("resnet50-v1", "stage2_block1/conv1") == (128, 28, 28)
 
@@ -78,29 +79,29 @@ def test_shapes_separate_resnet_versions_that_have_equal_parameters():
         ("tinycnn", "conv2", (32, 8, 8)),
     ],
 )
-def test_shapes_stand_where_the_papers_put_them(name, path, shape):
+def test_shapes_stand_where_the_papers_put_them(name, path, shape) -> None:
     assert shape_of(name, path) == shape
 
 
-def test_activations_of_a_small_network_are_counted_by_hand():
+def test_activations_of_a_small_network_are_counted_by_hand() -> None:
     # conv1, bn1, relu1; pool1; block of six and its relu; conv2, relu2; pool2; fc
     by_hand = 3 * 16 * 32**2 + 16 * 16**2 + 7 * 16 * 16**2 + 2 * 32 * 8**2 + 32 + 10
     assert count(workload_of("tinycnn").network).activations == by_hand
 
 
-def test_resnet50_has_fifty_weighted_layers_on_its_main_path():
+def test_resnet50_has_fifty_weighted_layers_on_its_main_path() -> None:
     shapes = count(resnet50_network(stride_in_first=False)).shapes
     weighted = [p for p, _ in shapes if p.split("/")[-1].rstrip("123") in ("conv", "fc")]
     assert len(weighted) == 50
 
 
-def test_workloads_import_nothing_beyond_the_worker_side():
+def test_workloads_import_nothing_beyond_the_worker_side() -> None:
     code = (
         "import sys, importlib\n"
         "before = set(sys.modules)\n"
-        "for name in {!r}: importlib.import_module('workloads.' + name)\n"
-        "tops = {{m.split('.')[0] for m in set(sys.modules) - before}}\n"
+        f"for name in {MODULES!r}: importlib.import_module('workloads.' + name)\n"
+        "tops = {m.split('.')[0] for m in set(sys.modules) - before}\n"
         "print(*sorted(tops - set(sys.stdlib_module_names)))\n"
-    ).format(MODULES)
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["harness", "workloads"]
