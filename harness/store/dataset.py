@@ -1,0 +1,72 @@
+"""This file is the Dataset: the complete trials of one or many runs, read where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import RunError, UsageError
+from harness.store import tables
+from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a query answered."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class Dataset:
+    """Give the complete trials of some runs; measured ones only, unless other origins are named."""
+
+    def __init__(self, paths: Sequence[Path], origins: Sequence[str] = ("measured",)) -> None:
+        if not paths:
+            raise RunError("no run was named; `bakeoff list runs` shows what there is")
+        self.origins = tuple(origins)
+        self.runs: tuple[RunRecord, ...] = tuple(read_run(path) for path in paths)
+        names = [run.info.name for run in self.runs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise RunError(
+                f"two runs are called {', '.join(twice)}: their trials could not be told apart. "
+                "Rename one of the directories."
+            )
+        complete = [trial for run in self.runs for trial in read_trials(run)]
+        self.trials: tuple[TrialRecord, ...] = tuple(
+            trial for trial in complete if trial.origin in self.origins
+        )
+        self.left_out = len(complete) - len(self.trials)
+        """Complete trials of other origins."""
+
+    def sql(self, text: str) -> Table:
+        """Answer one query over the tables named in ``tables.py``; refuse whatever would change."""
+        import duckdb
+
+        try:
+            statements = self._connection.extract_statements(text)
+            if [statement.type.name for statement in statements] not in (["SELECT"], ["EXPLAIN"]):
+                raise UsageError("sql answers one SELECT at a time, and changes nothing")
+            answer = self._connection.execute(statements[0])
+            columns = tuple(str(column[0]) for column in answer.description or ())
+            return Table(columns, tuple(answer.fetchall()))
+        except duckdb.Error as fault:
+            raise UsageError(f"{fault}\n{self._columns_of_tables()}") from None
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        return tables.lay_out(self.runs, self.trials)
+
+    def _columns_of_tables(self) -> str:
+        lines = ["The tables and their columns:"]
+        for name in tables.NAMES:
+            described = self._connection.execute(f'DESCRIBE "{name}"').fetchall()
+            lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
+        return "\n".join(lines)

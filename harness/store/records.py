@@ -1,0 +1,201 @@
+"""This file parses the small JSON files of a run directory into plain records, once, at the edge.
+
+Event streams are not read here: they are large, and ``dataset.py`` leaves them to DuckDB.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RunError
+from harness.store.layout import VERSION, RunPaths, TrialName
+from harness.store.results import Gate, Hole, RunInfo
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """One cell as the plan of its run states it."""
+
+    key: str
+    label: str
+    workload: str
+    framework: str
+    environment: str
+    strategy: str
+    factors: Mapping[str, Any]
+    unit: str
+    parameters: int | None
+    macs: int | None
+    epoch_samples: int | None
+
+
+@dataclass(frozen=True)
+class RankRecord:
+    """How one rank of a trial ended."""
+
+    rank: int
+    host: str
+    pid: int | None
+    exit_code: int | None
+    signal: int | None
+    cpu_s: float | None
+    max_rss_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One complete trial: it has an outcome."""
+
+    run: str
+    cell_key: str
+    name: TrialName
+    directory: Path
+    outcome: str
+    reason: str
+    origin: str
+    fingerprint: str
+    mixed: bool
+    marks: tuple[str, ...]
+    position: int | None
+    started_wall_ns: int | None
+    ended_wall_ns: int | None
+    ranks: tuple[RankRecord, ...]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run: what was planned, and where it happened."""
+
+    info: RunInfo
+    paths: RunPaths
+    study: str
+    question: str
+    cells: tuple[CellRecord, ...]
+    holes: tuple[Hole, ...]
+    reference: Mapping[str, str]
+    """Workload -> key of the declared reference cell."""
+    planned: int
+    """How many trials the plan asks for."""
+
+
+def read_run(directory: Path) -> RunRecord:
+    """Read everything about a run but its trials; refuse what is no run or of a newer version."""
+    paths = RunPaths(directory.resolve())
+    if not paths.plan.is_file():
+        raise RunError(
+            f"{directory} is not a run: it has no {paths.plan.name}. "
+            "`bakeoff list runs` names the runs in this folder."
+        )
+    plan = _object(paths.plan)
+    identity = _object(paths.run) if paths.run.is_file() else {}
+    study = plan.get("study") or {}
+    environments = {
+        file.stem: _object(file) for file in sorted(paths.environment("any").parent.glob("*.json"))
+    }
+    info = RunInfo(
+        name=directory.resolve().name,
+        directory=str(directory),
+        title=study.get("title") or identity.get("title") or directory.resolve().name,
+        started_wall_ns=int(identity.get("started_wall_ns") or 0),
+        platform=plan.get("platform") or {},
+        provenance=_object(paths.provenance) if paths.provenance.is_file() else {},
+        measure=plan.get("measure") or {},
+        environments=environments,
+        seed=int(plan.get("seed") or 0),
+    )
+    return RunRecord(
+        info=info,
+        paths=paths,
+        study=study.get("name") or "",
+        question=study.get("question") or "",
+        cells=tuple(_cell(raw) for raw in plan["cells"]),
+        holes=tuple(Hole(raw["label"], raw["why"]) for raw in plan.get("holes", ())),
+        reference=plan.get("reference") or {},
+        planned=len(plan.get("order", ())),
+    )
+
+
+def read_trials(run: RunRecord) -> Iterator[TrialRecord]:
+    """Read the complete trials of a run, in order of cell, block and attempt."""
+    if not run.paths.cells.is_dir():
+        return
+    for folder in sorted(run.paths.cells.iterdir()):
+        names = (TrialName.parse(entry.name) for entry in folder.iterdir())
+        for name in sorted(name for name in names if name is not None):
+            trial = run.paths.trial(folder.name, name)
+            if trial.outcome.is_file():
+                yield _trial(run.info.name, name, trial.root, _object(trial.outcome))
+
+
+def read_gate(run: RunRecord, cell_key: str) -> Gate:
+    """Read what the equivalence gate said of a cell."""
+    file = run.paths.gate / f"{cell_key}.json"
+    if not file.is_file():
+        return Gate("not checked", "the equivalence gate was not run for this cell")
+    raw = _object(file)
+    return Gate(raw["state"], raw["detail"])
+
+
+def _cell(raw: Mapping[str, Any]) -> CellRecord:
+    return CellRecord(
+        key=raw["key"],
+        label=raw["label"],
+        workload=raw["workload"],
+        framework=raw["framework"],
+        environment=raw.get("environment") or raw["framework"],
+        strategy=raw.get("strategy") or "none",
+        factors=raw["factors"],
+        unit=raw["unit"],
+        parameters=raw.get("parameters"),
+        macs=raw.get("macs"),
+        epoch_samples=raw.get("epoch_samples"),
+    )
+
+
+def _trial(run: str, name: TrialName, directory: Path, raw: Mapping[str, Any]) -> TrialRecord:
+    return TrialRecord(
+        run=run,
+        cell_key=raw["cell_key"],
+        name=name,
+        directory=directory,
+        outcome=raw["outcome"],
+        reason=raw.get("reason") or "",
+        origin=raw["origin"],
+        fingerprint=raw.get("fingerprint") or "",
+        mixed=bool(raw.get("mixed")),
+        marks=tuple(raw.get("marks") or ()),
+        position=raw.get("position"),
+        started_wall_ns=raw.get("started_wall_ns"),
+        ended_wall_ns=raw.get("ended_wall_ns"),
+        ranks=tuple(
+            RankRecord(
+                rank=rank["rank"],
+                host=rank.get("host") or "",
+                pid=rank.get("pid"),
+                exit_code=rank.get("exit_code"),
+                signal=rank.get("signal"),
+                cpu_s=rank.get("cpu_s"),
+                max_rss_bytes=rank.get("max_rss_bytes"),
+            )
+            for rank in raw.get("ranks", ())
+        ),
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        raw = json.loads(path.read_bytes())
+    except ValueError as fault:
+        raise RunError(f"{path} is damaged: {fault}") from None
+    if not isinstance(raw, dict):
+        raise RunError(f"{path} is damaged: a JSON object was expected")
+    version = raw.get("version", VERSION)
+    if version > VERSION:
+        raise RunError(
+            f"{path} has version {version}; this bakeoff reads up to {VERSION}. Update bakeoff."
+        )
+    return raw
