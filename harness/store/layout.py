@@ -16,6 +16,9 @@ RUN/
     rank.R.out, rank.R.err     what rank R printed, capped
     samples.NODE.bin           what the collector read on one node
     outcome.json               written last, atomically: its absence means "run me again"
+  cells/KEY/cold/              the one extra trial that starts with empty compile caches
+  caches/KEY/                  the private compile caches that this cell's trials share
+  interrupted/                 trials that were cut off: kept as evidence, read by nobody
 """
 
 from __future__ import annotations
@@ -131,6 +134,19 @@ class RunPaths:
     def cells(self) -> Path:
         """One folder per cell."""
         return self.root / "cells"
+
+    @property
+    def interrupted(self) -> Path:
+        """Trials that were cut off."""
+        return self.root / "interrupted"
+
+    def cold(self, cell_key: str) -> TrialPaths:
+        """The extra trial that starts with empty compile caches."""
+        return TrialPaths(self.cells / cell_key / "cold")
+
+    def cache(self, cell_key: str) -> Path:
+        """The private compile caches of a cell."""
+        return self.root / "caches" / cell_key
 
     @property
     def report(self) -> Path:

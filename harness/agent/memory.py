@@ -1,0 +1,201 @@
+"""This file limits a trial's memory: by a control group where one can be made, else by RLIMIT_DATA.
+
+A limit is entered by the agent itself for the moment in which it starts the ranks, so that they are
+born under it and not a page of theirs escapes. Sources: cgroup-v1/memory.rst, cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from harness.agent.protocol import MemoryEvidence
+
+_OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+
+
+class Limit(Protocol):
+    """A limit that the agent enters while it starts ranks."""
+
+    def enter(self) -> None:
+        """Put this process under the limit."""
+
+    def leave(self) -> None:
+        """Take this process out again."""
+
+    def evidence(self) -> MemoryEvidence:
+        """Say what the kernel counted."""
+
+    def close(self) -> None:
+        """Remove the limit when its processes are gone."""
+
+
+def limit(memory_bytes: int | None, token: str) -> Limit:
+    """Choose the best limit that this machine allows."""
+    group = own_group()
+    if memory_bytes is None:
+        return Unlimited(group)
+    if group is not None:
+        name = "bakeoff-" + re.sub(r"[^A-Za-z0-9.-]", "-", token)
+        with suppress(OSError):  # no right to make one: the next best follows
+            return Group(group, name, memory_bytes)
+    return DataLimit(memory_bytes, group)
+
+
+class OwnGroup:
+    """The control group that this process lives in."""
+
+    def __init__(self, path: Path, version: int, *, is_root: bool) -> None:
+        self.path = path
+        self.version = version
+        self.is_root = is_root
+
+    def oom_kills(self) -> int | None:
+        """Count the processes of this group that the kernel killed for memory."""
+        return _oom_kills(self.path, self.version)
+
+
+def own_group() -> OwnGroup | None:
+    """Find this process's memory control group through its mounts; None where there is none."""
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    for text in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, controllers, inside = text.split(":", 2)
+        version = 2 if not controllers else 1
+        if version == 1 and "memory" not in controllers.split(","):
+            continue
+        for mount in mounts:
+            before, _, after = mount.partition(" - ")
+            root, point = before.split()[3:5]
+            kind, _, options = after.split(maxsplit=2)
+            wanted = "cgroup2" if version == 2 else "cgroup"
+            if kind != wanted or (version == 1 and "memory" not in options.split(",")):
+                continue
+            path = Path(point) / os.path.relpath(inside, root)
+            if version == 1 or "memory" in _text(path / "cgroup.controllers").split():
+                return OwnGroup(path, version, is_root=inside == "/")
+    return None
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):  # the file's absence is the answer
+        return path.read_text(encoding="utf-8")
+    return ""
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _oom_kills(path: Path, version: int) -> int | None:
+    match = _OOM_KILL.search(
+        _text(path / ("memory.events" if version == 2 else "memory.oom_control"))
+    )
+    return int(match[1]) if match else None
+
+
+class Unlimited:
+    """No limit of ours; the kernel's own killer is still watched."""
+
+    def __init__(self, group: OwnGroup | None) -> None:
+        self._group = group
+        self._before = group.oom_kills() if group else None
+
+    def enter(self) -> None:
+        """Change nothing."""
+
+    def leave(self) -> None:
+        """Change nothing."""
+
+    def evidence(self) -> MemoryEvidence:
+        """Say whether the kernel killed one of ours meanwhile."""
+        return MemoryEvidence("none", None, None, self._killed())
+
+    def _killed(self) -> int | None:
+        now = self._group.oom_kills() if self._group else None
+        return None if now is None or self._before is None else now - self._before
+
+    def close(self) -> None:
+        """Change nothing."""
+
+
+class DataLimit(Unlimited):
+    """RLIMIT_DATA: each process by itself, and the framework meets it as a failed allocation."""
+
+    def __init__(self, memory_bytes: int, group: OwnGroup | None) -> None:
+        super().__init__(group)
+        self._bytes = memory_bytes
+        self._own = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def enter(self) -> None:
+        """Lower this process's soft limit, which the ranks inherit."""
+        hard = self._own[1]
+        soft = self._bytes if hard == resource.RLIM_INFINITY else min(self._bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+    def leave(self) -> None:
+        """Take the limit off this process."""
+        resource.setrlimit(resource.RLIMIT_DATA, self._own)
+
+    def evidence(self) -> MemoryEvidence:
+        """Name the limit; the kernel keeps no count of refused allocations."""
+        return MemoryEvidence("RLIMIT_DATA", self._bytes, None, self._killed())
+
+
+class Group:
+    """A control group of the trial's own."""
+
+    def __init__(self, own: OwnGroup, name: str, memory_bytes: int) -> None:
+        self._version = own.version
+        self._bytes = memory_bytes
+        self._home = own.path
+        # Version 2 forbids processes beside a group's children: the trial's is our sibling there.
+        beside = own.version == 2 and not own.is_root
+        self._path = (own.path.parent if beside else own.path) / name
+        self._path.mkdir()
+        try:
+            self._write("memory.max" if own.version == 2 else "memory.limit_in_bytes", memory_bytes)
+            self.enter()  # making a group does not imply the right to move into it
+            self.leave()
+        except OSError:
+            self._path.rmdir()
+            raise
+        for file, value in (
+            ("memory.memsw.limit_in_bytes", memory_bytes),
+            ("memory.swap.max", 0),
+            ("memory.oom.group", 1),
+        ):
+            with suppress(OSError):  # absent in the other version, or without swap accounting
+                self._write(file, value)
+
+    def _write(self, file: str, value: int) -> None:
+        # Opened without O_CREAT: a control file that is absent must stay so.
+        with open(self._path / file, "r+", encoding="utf-8") as control:  # noqa: PTH123
+            control.write(str(value))
+
+    def enter(self) -> None:
+        """Move this process into the trial's group."""
+        self._write("cgroup.procs", 0)
+
+    def leave(self) -> None:
+        """Move this process home."""
+        (self._home / "cgroup.procs").write_text("0", encoding="utf-8")
+
+    def evidence(self) -> MemoryEvidence:
+        """Read the group's own counters."""
+        peak = "memory.peak" if self._version == 2 else "memory.max_usage_in_bytes"
+        return MemoryEvidence(
+            f"cgroup v{self._version}",
+            self._bytes,
+            _number(self._path / peak),
+            _oom_kills(self._path, self._version),
+        )
+
+    def close(self) -> None:
+        """Remove the group; one that a survivor still holds stays, and is reported as survivor."""
+        with suppress(OSError):
+            self._path.rmdir()

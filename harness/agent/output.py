@@ -1,0 +1,81 @@
+"""This file keeps what a rank prints: the beginning in its file, the end in memory until it ends.
+
+A pipe that the agent drains costs nothing while a rank is silent, can never fill a disk, and never
+blocks the rank for longer than the agent takes to read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from contextlib import suppress
+
+_CHUNK = 1 << 16
+
+
+class Capture:
+    """One stream of one rank; its file appears with the first byte."""
+
+    def __init__(self, path: str, limit: int) -> None:
+        self._path = path
+        self._head_left = limit // 2
+        self._tail_limit = limit - limit // 2
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._file: int | None = None
+        self.dropped = 0
+        self.source, self.sink = os.pipe()
+        os.set_blocking(self.source, False)
+
+    def started(self) -> None:
+        """Forget the rank's end of the pipe, which the rank now holds."""
+        os.close(self.sink)
+        self.sink = -1
+
+    def drain(self) -> bool:
+        """Take what is there now; False once every writer is gone."""
+        try:
+            data = os.read(self.source, _CHUNK)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self._keep(data)
+        return True
+
+    def _keep(self, data: bytes) -> None:
+        if self._head_left > 0:
+            self._write(data[: self._head_left])
+            data, self._head_left = data[self._head_left :], self._head_left - len(data)
+        if data:
+            self._tail.append(data)
+            self._tail_bytes += len(data)
+            while self._tail_bytes - len(self._tail[0]) >= self._tail_limit:
+                gone = len(self._tail.popleft())
+                self._tail_bytes -= gone
+                self.dropped += gone
+
+    def _write(self, data: bytes) -> None:
+        if self._file is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            self._file = os.open(self._path, flags, 0o644)
+        with suppress(OSError):  # a full disk must not end the trial: the outcome will say so
+            os.write(self._file, data)
+
+    def close(self) -> None:
+        """Take the rest, then write the end of the stream and how much is missing before it."""
+        if self.sink >= 0:
+            os.close(self.sink)
+        with suppress(BlockingIOError):
+            while data := os.read(self.source, _CHUNK):
+                self._keep(data)
+        os.close(self.source)
+        if self._tail:
+            tail = b"".join(self._tail)
+            surplus = max(0, len(tail) - self._tail_limit)
+            self.dropped += surplus
+            if self.dropped:
+                self._write(f"\n[bakeoff: {self.dropped} bytes left out here]\n".encode())
+            self._write(tail[surplus:])
+        if self._file is not None:
+            os.close(self._file)

@@ -1,0 +1,128 @@
+"""This file is what the host and an agent say to each other: one JSON object a line, each way.
+
+Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s). Closing the pipe ends the agent.
+Agent to host: ``ready``, ``started``, ``beat``, ``ended`` (a TrialEnd).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
+"""Variable that marks every process of a trial, however it daemonises."""
+
+BEAT_S = 5.0
+"""How often an agent says that it lives while a trial runs."""
+
+
+@dataclass(frozen=True)
+class RankCommand:
+    """One rank, ready to be started: nothing is left to decide."""
+
+    rank: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    """The whole environment; nothing is inherited."""
+    cwd: str
+    cpus: tuple[int, ...]
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class TrialCommand:
+    """The ranks of one trial on this agent's node, and when to give up on them."""
+
+    token: str
+    ranks: tuple[RankCommand, ...]
+    timeout_s: float
+    grace_s: float
+    memory_bytes: int | None
+    output_bytes: int
+    """What is kept of each stream: the first half of it and the last."""
+
+
+@dataclass(frozen=True)
+class RankEnd:
+    """How one rank ended; ``problem`` says why it never started."""
+
+    rank: int
+    pid: int | None
+    exit_code: int | None
+    signal: int | None
+    cpu_s: float
+    max_rss_bytes: int
+    stopped: bool
+    """Whether the agent was already ending the trial."""
+    dropped_bytes: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryEvidence:
+    """How memory was limited, and what the kernel counted."""
+
+    how: str
+    """cgroup v1, cgroup v2, RLIMIT_DATA, none."""
+    limit_bytes: int | None
+    peak_bytes: int | None
+    oom_kills: int | None
+
+
+@dataclass(frozen=True)
+class TrialEnd:
+    """Everything an agent can testify about a trial."""
+
+    token: str
+    cause: str
+    """ended; or what made the agent end it: rank-failed, timeout, cancel, closed."""
+    ranks: tuple[RankEnd, ...]
+    memory: MemoryEvidence
+    leftovers: int
+    """Processes that outlived their rank and were killed."""
+    survivors: int
+    """Processes that even SIGKILL did not end in time."""
+    started_wall_ns: int
+    ended_wall_ns: int
+
+
+def trial_line(command: TrialCommand) -> bytes:
+    """Write the command that starts a trial."""
+    return line("trial", **asdict(command))
+
+
+def line(what: str, **fields: Any) -> bytes:
+    """Write one message."""
+    return json.dumps({"say": what, **fields}, separators=(",", ":")).encode() + b"\n"
+
+
+def read_trial(message: Mapping[str, Any]) -> TrialCommand:
+    """Read a trial command from its message."""
+    fields = {name: value for name, value in message.items() if name != "say"}
+    ranks = tuple(
+        RankCommand(**{**rank, "argv": tuple(rank["argv"]), "cpus": tuple(rank["cpus"])})
+        for rank in fields.pop("ranks")
+    )
+    return TrialCommand(ranks=ranks, **fields)
+
+
+def read_end(message: Mapping[str, Any]) -> TrialEnd:
+    """Read how a trial ended from its message."""
+    fields = {name: value for name, value in message.items() if name != "say"}
+    ranks = tuple(RankEnd(**rank) for rank in fields.pop("ranks"))
+    return TrialEnd(ranks=ranks, memory=MemoryEvidence(**fields.pop("memory")), **fields)
+
+
+class Lines:
+    """Cut a stream of bytes into messages."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """Take what was read; give the messages that are complete."""
+        *complete, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(text) for text in complete]

@@ -1,0 +1,131 @@
+"""This file is the agent's one loop: commands in, reports out, ranks and watchers between."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from harness.agent import processes
+from harness.agent.protocol import Lines, line, read_trial
+from harness.agent.trial import RunningTrial
+from harness.agent.watch import Heart, Watch
+
+
+class Agent:
+    """Serves one trial after another until its launcher's pipe closes or it is told to end."""
+
+    def __init__(self, commands: int, reports: int) -> None:
+        self._commands = commands
+        self._reports = reports
+        self._lines = Lines()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(commands, selectors.EVENT_READ, self._read)
+        self._trial: RunningTrial | None = None
+        self._watch = Watch((Heart(self._report),))
+        self._closing = False
+
+    def serve(self) -> None:
+        """Work until the pipe closes; leave no process behind."""
+        self._end_on_signals()
+        self._report(line("ready", pid=os.getpid(), host=socket.gethostname()))
+        while not self._closing:
+            for key, _ in self._selector.select(self._patience_s()):
+                key.data()
+            self._look_at_clock()
+        if self._trial is not None:
+            self._trial.stop("closed", grace_s=0.0)
+            while not self._trial.is_over:
+                for key, _ in self._selector.select():
+                    if key.fd != self._commands:
+                        key.data()
+            self._finish(self._trial)
+
+    def _end_on_signals(self) -> None:
+        """Treat a polite kill like a closed pipe; Ctrl-C is the host's business."""
+        reader, writer = socket.socketpair()
+        writer.setblocking(False)
+        signal.set_wakeup_fd(writer.fileno())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        self._wakeup = (reader, writer)
+        self._selector.register(reader, selectors.EVENT_READ, self._signalled)
+
+    def _signalled(self) -> None:
+        if signal.SIGTERM in (numbers := self._wakeup[0].recv(64)) or signal.SIGHUP in numbers:
+            self._closing = True
+
+    def _report(self, message: bytes) -> None:
+        try:
+            while message:
+                message = message[os.write(self._reports, message) :]
+        except BrokenPipeError:
+            self._closing = True
+
+    def _read(self) -> None:
+        data = os.read(self._commands, 1 << 16)
+        if not data:
+            self._selector.unregister(self._commands)
+            self._closing = True
+            return
+        for message in self._lines.feed(data):
+            self._obey(message)
+
+    def _obey(self, message: Mapping[str, Any]) -> None:
+        if message["say"] == "trial":
+            if self._trial is not None:
+                raise RuntimeError("a trial is still running on this agent")
+            self._trial = RunningTrial(read_trial(message), self._selector)
+            pids = self._trial.pids
+            self._watch.begins(self._trial.command, pids, time.monotonic_ns())
+            self._report(line("started", pids=pids))
+        elif message["say"] == "cancel" and self._trial is not None:
+            self._trial.stop("cancel", message["grace_s"])
+
+    def _patience_s(self) -> float | None:
+        """Say how long nothing has to be done if nothing happens."""
+        moments = []
+        if self._trial is not None:
+            if self._trial.is_over:
+                return 0.0
+            if self._trial.deadline_s is not None:
+                moments.append(self._trial.deadline_s)
+            if (tick_ns := self._watch.next_ns()) is not None:
+                moments.append(tick_ns / 1e9)
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
+
+    def _look_at_clock(self) -> None:
+        trial = self._trial
+        if trial is None:
+            return
+        if trial.is_over:
+            self._finish(trial)
+            return
+        self._watch.run(time.monotonic_ns())
+        if trial.deadline_s is not None and trial.deadline_s <= time.monotonic():
+            trial.deadline_passed()
+
+    def _finish(self, trial: RunningTrial) -> None:
+        self._trial = None
+        self._watch.ends()
+        end = trial.close()
+        fields = {**vars(end), "memory": vars(end.memory), "ranks": [vars(r) for r in end.ranks]}
+        self._report(line("ended", **fields))
+
+
+def main(core: int | None) -> None:
+    """Serve on standard input and output, on a core of its own if there is one."""
+    if core is not None:
+        with suppress(OSError):  # the core went away since the host looked: any other will do
+            os.sched_setaffinity(0, {core})
+    processes.adopt_orphans()
+    # What a library prints must not garble the reports.
+    reports = os.dup(1)
+    os.dup2(2, 1)
+    Agent(0, reports).serve()

@@ -1,0 +1,41 @@
+"""This file launches a job on this machine: N processes that find each other on a given port."""
+
+from __future__ import annotations
+
+from harness.launch.bind import bind
+from harness.launch.launch import Launch, Rank, Worker
+from harness.node.job import Job
+from harness.spec.platform import Platform
+
+_LOOPBACK = "127.0.0.1"
+
+
+def launch(
+    job_path: str,
+    job: Job,
+    platform: Platform,  # noqa: ARG001  every launcher is asked alike; this one knows its machine
+    worker: Worker,
+) -> Launch:
+    """Start every rank of a job as a process of this machine."""
+    size = job.factors["ranks_per_node"]
+    binding = bind(worker.cpus, size)
+    shared = {
+        **worker.env,
+        "PYTHONPATH": worker.payload,
+        "BAKEOFF_TOKEN": worker.token,
+        "BAKEOFF_SIZE": str(size),
+        "BAKEOFF_LOCAL_SIZE": str(size),
+        "MASTER_ADDR": _LOOPBACK,
+        "MASTER_PORT": str(worker.port),
+    }
+    ranks = tuple(
+        Rank(
+            rank=rank,
+            argv=(*worker.argv, "-m", "harness.node", job_path),
+            env={**shared, "BAKEOFF_RANK": str(rank), "BAKEOFF_LOCAL_RANK": str(rank)},
+            cwd=job.directory,
+            cpus=cpus,
+        )
+        for rank, cpus in enumerate(binding.ranks)
+    )
+    return Launch(ranks, binding.observer, binding.marks)

@@ -1,0 +1,77 @@
+"""This file writes files so that a reader, or a crash, meets them whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RunError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full. Free some space, then go on with `bakeoff resume`.",
+    errno.EDQUOT: "your disk quota is used up. Free some space, then go on with `bakeoff resume`.",
+    errno.EACCES: "you may not write here. Choose another place with --runs, or ask for the right.",
+    errno.EPERM: "you may not write here. Choose another place with --runs, or ask for the right.",
+    errno.EROFS: "this file system is read-only. Choose another place with --runs.",
+}
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into words that a user can act on."""
+    try:
+        yield
+    except OSError as problem:
+        reason = _REASONS.get(problem.errno or 0, f"{problem.strerror}.")
+        raise RunError(f"{path}: {reason}") from problem
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file beside, flush it to the disk, then give it its name."""
+    beside = path.with_name(f".{path.name}.new")
+    with explained(path):
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
+        settle(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as a JSON file, whole or not at all."""
+    write_whole(path, json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; name it if it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path}: there is no such file.") from None
+    except ValueError as problem:
+        raise RunError(f"{path}: this file is damaged ({problem}).") from None
+
+
+def settle(directory: Path) -> None:
+    """Make the names in a directory survive a crash."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_line(path: Path, value: Any) -> None:
+    """Add one line of JSON; readers skip a last line that a crash cut short."""
+    with explained(path), path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(value, sort_keys=True) + "\n")

@@ -1,0 +1,126 @@
+"""This file changes a run directory: makes it, locks it, and moves its trials from state to state.
+
+A trial's directory appears whole, with its job; it is complete when ``outcome.json`` is there; one
+without it was interrupted, and is set aside before anything is counted or repeated.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RunError
+from harness.store.files import append_line, explained, read_json, settle, write_json
+from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
+
+OUTCOME_VERSION = 1  # 1: first
+
+
+def create(root: Path, identity: Mapping[str, Any]) -> RunPaths:
+    """Make a run directory; refuse one that exists."""
+    paths = RunPaths(root)
+    with explained(root):
+        try:
+            root.mkdir(parents=True)
+        except FileExistsError:
+            raise RunError(
+                f"{root}: there is a run already. Go on with `bakeoff resume {root}`, "
+                f"or choose another --name."
+            ) from None
+        paths.cells.mkdir()
+    write_json(paths.run, {"version": VERSION, **identity})
+    return paths
+
+
+def open_run(root: Path) -> RunPaths:
+    """Open a run directory; refuse what is none or was written by another version."""
+    paths = RunPaths(root)
+    if not paths.run.is_file():
+        raise RunError(f"{root}: this is no run directory (it has no run.json).")
+    version = read_json(paths.run)["version"]
+    if version != VERSION:
+        raise RunError(f"{root}: this run has format {version}; this bakeoff reads {VERSION}.")
+    return paths
+
+
+@contextmanager
+def locked(paths: RunPaths) -> Iterator[None]:
+    """Be the only bakeoff process that writes here; a crash releases the lock."""
+    with explained(paths.lock):
+        descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(_refusal(paths)) from None
+        os.ftruncate(descriptor, 0)
+        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time_ns()}
+        os.write(descriptor, json.dumps(owner).encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _refusal(paths: RunPaths) -> str:
+    who = "another bakeoff process"
+    with suppress(ValueError, KeyError):  # the owner is just writing its name
+        owner = json.loads(paths.lock.read_text(encoding="utf-8"))
+        who = f"the bakeoff process {owner['pid']} on {owner['host']}"
+    return f"{paths.root}: {who} is working on this run. Wait for it, or end it, then try again."
+
+
+def log(paths: RunPaths, what: str, **fields: Any) -> None:
+    """Note what the session did and why."""
+    append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
+
+
+def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: str) -> TrialPaths:
+    """Make a trial's directory with its job in it: both appear at once."""
+    final = paths.cells / cell_key / str(name)
+    beside = final.with_name(f".{name}.new")
+    with explained(final):
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        TrialPaths(beside).job.write_text(job_text, encoding="utf-8")
+        beside.rename(final)
+    return TrialPaths(final)
+
+
+def complete(trial: TrialPaths, outcome: Mapping[str, Any]) -> None:
+    """Write how a trial ended: the last file of a trial, and the one that makes it count."""
+    with explained(trial.root):
+        settle(trial.root)
+    write_json(trial.outcome, {"version": OUTCOME_VERSION, **outcome})
+
+
+def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, dict[str, Any]]]:
+    """Read the outcomes of all complete trials, by cell."""
+    found: dict[str, dict[TrialName, dict[str, Any]]] = {}
+    for cell in sorted(paths.cells.iterdir()):
+        for directory in cell.iterdir():
+            name = TrialName.parse(directory.name)
+            if name is not None and (outcome := TrialPaths(directory).outcome).is_file():
+                found.setdefault(cell.name, {})[name] = read_json(outcome)
+    return found
+
+
+def set_interrupted_aside(paths: RunPaths) -> list[Path]:
+    """Move trials that were cut off out of the way of readers; the evidence is kept."""
+    moved = []
+    for cell in sorted(paths.cells.iterdir()):
+        for directory in sorted(cell.iterdir()):
+            if directory.is_dir() and not TrialPaths(directory).outcome.is_file():
+                target = paths.interrupted / f"{cell.name}.{directory.name}.{time.time_ns()}"
+                with explained(target):
+                    target.parent.mkdir(exist_ok=True)
+                    directory.rename(target)
+                moved.append(target)
+    return moved
