@@ -1,0 +1,261 @@
+"""This file says in words what the numbers say: the question, the answer, the four cards.
+
+The page, the terminal and the end of a run all speak with these sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.store.results import CellResult, Comparison, Results, TrialResult
+from reports import numbers
+from reports.ranking import Ranking, machine_name, rankings
+
+_CLEAR = ("faster", "slower")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the four things to know first."""
+
+    title: str
+    value: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader should know after ten seconds."""
+
+    question: str
+    sentences: tuple[str, ...]
+    """One per workload."""
+    cards: tuple[Card, ...]
+    warnings: tuple[str, ...]
+    rankings: tuple[Ranking, ...]
+
+
+def _blocks(count: int) -> str:
+    return "this 1 block" if count == 1 else f"these {count} blocks"
+
+
+def _cannot_tell(opening: str, comparison: Comparison) -> str:
+    more = comparison.more_blocks
+    ending = f"; about {comparison.blocks + more} would" if more else ""
+    reason = ""
+    if comparison.interval is None and comparison.why:
+        reason = f" ({comparison.why.rstrip('.')})"
+    return f"{opening}, {_blocks(comparison.blocks)} cannot tell{reason}{ending}."
+
+
+def _times(name: str, comparison: Comparison, other: str, *, turned: bool) -> str:
+    """Say how many times as fast, always as a number above one where the answer is clear."""
+    if comparison.ratio is None:
+        return f"{name} is faster than {other}"
+    value = 1 / comparison.ratio if turned else comparison.ratio
+    interval = comparison.interval
+    if interval is not None and turned:
+        interval = numbers.inverse(interval)
+    said = numbers.ratio(value, interval)
+    within = f" (interval {numbers.ratio_span(interval, value)})" if interval else ""
+    return f"{name} is {said} × as fast as {other}{within}"
+
+
+def _first(cells: Sequence[CellResult], answer: str) -> CellResult | None:
+    return next((c for c in cells if c.comparison and c.comparison.answer == answer), None)
+
+
+def _reached(ranking: Ranking, cell: CellResult) -> str:
+    value, interval = numbers.estimate(cell.rate)
+    within = f" {interval}" if cell.rate and cell.rate.interval else ""
+    return f"{ranking.name(cell)} reaches {value} {ranking.unit}{within}"
+
+
+def _against_reference(ranking: Ranking, reference: CellResult) -> str:
+    """Lead with what is clear, then say what is not."""
+    name = ranking.name
+    others = [c for c in ranking.cells if c is not reference]
+    leader = ranking.cells[0]
+    clear, doubtful = "", ""
+    faster, slower = _first(others, "faster"), _first(others, "slower")
+    same, unclear = _first(others, "same"), _first(others, "cannot tell")
+    if faster and faster.comparison:
+        clear = _times(name(faster), faster.comparison, name(reference), turned=False) + "."
+    elif slower and slower.comparison:
+        clear = _times(name(reference), slower.comparison, name(slower), turned=True) + "."
+    if same and (leader in (same, reference)):
+        clear = f"{name(same)} and {name(reference)} are equally fast. {clear}".rstrip()
+    if unclear and unclear.comparison and (not faster or leader is unclear):
+        opening = f"Whether {name(unclear)} is faster or slower than {name(reference)}"
+        doubtful = _cannot_tell(opening, unclear.comparison)
+    return f"{clear} {doubtful}".strip()
+
+
+def _across_runs(ranking: Ranking) -> str:
+    """Name each machine's fastest; unpaired runs get no verdict here."""
+    best: dict[str, CellResult] = {}
+    for cell in ranking.cells:
+        known = best.get(cell.run)
+        if known is None or (cell.rate and known.rate and cell.rate.value > known.rate.value):
+            best[cell.run] = cell
+    said = [f"on {ranking.machine(cell)}, {_reached(ranking, cell)}" for cell in best.values()]
+    text = "; ".join(said) + "."
+    return text[:1].upper() + text[1:]
+
+
+def sentence(ranking: Ranking) -> str:
+    """Answer for one workload, with the interval, or say that nothing can be said."""
+    if not ranking.cells:
+        return "No trial gave a number that counts, so there is no answer yet."
+    if len({c.run for c in ranking.cells}) > 1:
+        return _across_runs(ranking)
+    leader = ranking.cells[0]
+    if len(ranking.cells) == 1:
+        return _reached(ranking, leader) + "; there is nothing to compare it with."
+    reference = ranking.reference
+    told = _against_reference(ranking, reference) if reference else ""
+    return told or f"{_reached(ranking, leader)}, the highest median; no comparison was made."
+
+
+def _question(results: Results, ranked: Sequence[Ranking]) -> str:
+    if results.question:
+        return results.question
+    workloads = " and ".join(r.workload for r in ranked) or "this study"
+    where = " or ".join(machine_name(run) for run in results.runs)
+    frameworks = {c.framework for c in results.cells}
+    what = "Which framework" if len(frameworks) > 1 else "Which setting"
+    return f"{what} runs {workloads} fastest on {where}?"
+
+
+def top_two(ranking: Ranking) -> tuple[str, str]:
+    """Say whether the two highest medians can be told apart, and how that is known."""
+    if len(ranking.cells) < 2:
+        return numbers.UNKNOWN, "only one cell has a number"
+    first, second = ranking.cells[:2]
+    pair = f"{ranking.name(first)} and {ranking.name(second)}"
+    one, two = first.comparison, second.comparison
+    if one is None or two is None or first.run != second.run:
+        return numbers.UNKNOWN, f"{pair} were not compared"
+    against = two if one.answer == "reference" else one
+    if "reference" in (one.answer, two.answer):
+        if against.answer in _CLEAR:
+            return "Yes", f"{pair}: {numbers.ratio(against.ratio)} × the reference"
+        if against.answer == "same":
+            return "No, equally fast", pair
+        more = against.more_blocks
+        hint = f"; about {against.blocks + more} blocks would tell" if more else ""
+        return "Cannot tell", f"{pair}{hint}"
+    # Both intervals hold together, so disjoint ones put the two in order.
+    if one.interval and two.interval and one.interval.low > two.interval.high:
+        return "Yes", f"{pair}: their intervals against the reference lie apart"
+    return "Cannot tell", f"{pair}: their intervals against the reference overlap"
+
+
+def _fastest(ranked: Sequence[Ranking]) -> Card:
+    found = [r for r in ranked if r.cells]
+    if not found:
+        return Card("Fastest", numbers.UNKNOWN, "no trial gave a number")
+    best = [(r, max(r.cells, key=lambda c: c.rate.value if c.rate else 0.0)) for r in found]
+    if len(best) == 1:
+        ranking, cell = best[0]
+        value, interval = numbers.estimate(cell.rate)
+        where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+        return Card("Fastest", f"{ranking.name(cell)}{where}", f"{value} {ranking.unit} {interval}")
+    names = sorted({r.name(cell) for r, cell in best})
+    value = names[0] if len(names) == 1 else "depends on the workload"
+    each = [f"{r.workload}: {r.name(c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
+    return Card("Fastest", value, "; ".join(each))
+
+
+def work_per_joule(cell: CellResult) -> float | None:
+    """Divide the rate by the mean power of the steady window; None where power is unknown."""
+    power = cell.utilisation.get("power_w")
+    return cell.rate.value / power if cell.rate and power else None
+
+
+def _thriftiest(ranked: Sequence[Ranking]) -> Card:
+    title = "Most work per joule"
+    for ranking in ranked:
+        known = [(work_per_joule(c), c) for c in ranking.cells]
+        best = max(((w, c) for w, c in known if w is not None), key=lambda p: p[0], default=None)
+        if best:
+            unit = f"{ranking.unit.removesuffix('/s')} per joule"
+            detail = f"{numbers.number(best[0])} {unit}"
+            if len(ranked) > 1:
+                detail = f"{ranking.workload}: {detail}"
+            return Card(title, ranking.name(best[1]), detail)
+    return Card(title, numbers.UNKNOWN, "energy was not measured here")
+
+
+def _apart(ranked: Sequence[Ranking]) -> Card:
+    title = "Are the top two distinguishable?"
+    found = [(r, *top_two(r)) for r in ranked]
+    if not found:
+        return Card(title, numbers.UNKNOWN, "nothing to compare")
+    if len(found) == 1:
+        return Card(title, found[0][1], found[0][2])
+    values = {value for _, value, _ in found}
+    value = values.pop() if len(values) == 1 else "depends on the workload"
+    return Card(title, value, "; ".join(f"{r.workload}: {v.lower()}" for r, v, _ in found))
+
+
+def trial_list(results: Results) -> list[TrialResult]:
+    """List every trial of every cell."""
+    return [trial for cell in results.cells for trial in cell.trials]
+
+
+def _trust(results: Results) -> Card:
+    trials = trial_list(results)
+    counted = sum(t.counted for t in trials)
+    says = []
+    again = sum(t.attempt > 1 for t in trials)
+    if again:
+        says.append(f"{again} re-run")
+    states: dict[str, int] = {}
+    for cell in results.cells:
+        states[cell.gate.state] = states.get(cell.gate.state, 0) + 1
+    total = len(results.cells)
+    if states.get("equivalent") == total and total:
+        says.append("gate passed")
+    elif states.get("not checked") == total:
+        says.append("equivalence not checked")
+    else:
+        says.append("gate: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items())))
+    for run in results.runs:
+        cost = run.provenance.get("observer_cost_share")
+        if isinstance(cost, int | float):
+            says.append(f"observer cost {numbers.share(cost)} of a core")
+            break
+    return Card(
+        "How far to trust this", f"{counted} of {len(trials)} trials valid", "; ".join(says)
+    )
+
+
+def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
+    """Add to the analysis' own warnings what this report leaves out of the ranking."""
+    told = list(results.warnings)
+    for ranking in ranked:
+        for cell in ranking.set_aside:
+            told.append(
+                f"{ranking.workload}, {ranking.name(cell)}: not ranked, it computes something else"
+                f" ({cell.gate.detail or 'the gate gave no detail'})."
+            )
+        for cell in ranking.without:
+            why = next((t.reason for t in cell.trials if t.reason), "no trial was run")
+            told.append(f"{ranking.workload}, {ranking.name(cell)}: no number ({why.rstrip('.')}).")
+    return tuple(dict.fromkeys(told))
+
+
+def answer(results: Results) -> Answer:
+    """Say everything that belongs on the first screen."""
+    ranked = rankings(results)
+    several = len(ranked) > 1
+    sentences = tuple(f"{r.workload}: {sentence(r)}" if several else sentence(r) for r in ranked)
+    return Answer(
+        question=_question(results, ranked),
+        sentences=sentences or ("Nothing was measured.",),
+        cards=(_fastest(ranked), _thriftiest(ranked), _apart(ranked), _trust(results)),
+        warnings=_warnings(results, ranked),
+        rankings=ranked,
+    )

@@ -1,0 +1,125 @@
+'use strict';
+(() => {
+  const root = document.documentElement;
+  root.classList.add('scripted');
+  const every = (what, from = document) => Array.from(from.querySelectorAll(what));
+  const named = (kind, name) => every(kind).find((e) => e.dataset.name === name);
+
+  const save = (name, type, text) => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name.replace(/[^\w.-]+/g, '-');
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+
+  // Colours: as the system, light, dark, round and round.
+  const themes = ['', 'light', 'dark'];
+  const button = document.getElementById('theme');
+  let theme = '';
+  try { theme = localStorage.getItem('bakeoff-theme') || ''; } catch { /* a file may have no store */ }
+  const paint = () => {
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    button.setAttribute('aria-label', `Colours: ${theme || 'as the system'}`);
+    button.title = button.getAttribute('aria-label');
+  };
+  button.addEventListener('click', () => {
+    theme = themes[(themes.indexOf(theme) + 1) % themes.length];
+    try { localStorage.setItem('bakeoff-theme', theme); } catch { /* as above */ }
+    paint();
+  });
+  if (!themes.includes(theme)) theme = '';
+  paint();
+
+  // Sorting: unknown goes last in both directions.
+  const sorter = (table) => every('thead th', table).forEach((head, at) => {
+    const click = document.createElement('button');
+    click.type = 'button';
+    click.textContent = head.textContent;
+    head.replaceChildren(click);
+    click.addEventListener('click', () => {
+      const down = head.getAttribute('aria-sort') === 'ascending';
+      every('thead th', table).forEach((other) => other.removeAttribute('aria-sort'));
+      head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+      const body = table.tBodies[0];
+      const numeric = head.classList.contains('n');
+      const key = (row) => numeric ? row.cells[at].dataset.v : row.cells[at].textContent;
+      const rows = Array.from(body.rows).map((row) => [key(row), row]);
+      rows.sort(([a], [b]) => {
+        if (numeric && (a === undefined || b === undefined)) return (a === undefined) - (b === undefined);
+        const order = numeric ? a - b : a.localeCompare(b, 'en', { numeric: true });
+        return down ? -order : order;
+      });
+      body.append(...rows.map(([, row]) => row));
+    });
+  });
+  every('table.grid').forEach(sorter);
+
+  // Filters: the values a column takes, all of them to begin with.
+  every('.filters').forEach((group) => {
+    const rows = Array.from(group.parentElement.querySelector('tbody').rows);
+    const picks = every('select', group);
+    const show = () => {
+      let left = 0;
+      rows.forEach((row) => {
+        row.hidden = picks.some((p) => p.value && row.cells[p.dataset.column].textContent !== p.value);
+        left += !row.hidden;
+      });
+      group.querySelector('output').textContent = left === rows.length ? '' : `${left} of ${rows.length} rows`;
+    };
+    picks.forEach((pick) => {
+      const values = new Set(rows.map((row) => row.cells[pick.dataset.column].textContent));
+      Array.from(values).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+        .forEach((value) => pick.append(new Option(value, value)));
+      pick.addEventListener('change', show);
+    });
+  });
+
+  // Downloads.
+  const quote = (text) => /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const words = (cell) => cell.dataset.v || cell.textContent.replace(/\s+/g, ' ').trim();
+  const csv = (table) => every('tr', table).filter((row) => !row.hidden)
+    .map((row) => Array.from(row.cells).filter((c) => !c.classList.contains('bar'))
+      .map((c) => quote(c.dataset.key || words(c))).join(',')).join('\r\n') + '\r\n';
+  every('[data-csv]').forEach((b) => b.addEventListener('click', () =>
+    save(`${b.dataset.csv}.csv`, 'text/csv', csv(named('table', b.dataset.csv)))));
+
+  const SVG = 'http://www.w3.org/2000/svg';
+  const make = (name, attributes, text) => {
+    const made = document.createElementNS(SVG, name);
+    Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const finish = (svg) => {
+    svg.setAttribute('xmlns', SVG);
+    svg.prepend(make('style', {}, document.getElementById('chart-style').textContent));
+    return new XMLSerializer().serializeToString(svg);
+  };
+  // A ranking is a table with drawn cells; as a picture it needs its words beside the bars.
+  const bars = (table) => {
+    const rows = every('tr', table.tBodies[0]);
+    const svg = make('svg', { class: 'chart', viewBox: `0 0 960 ${rows.length * 30 + 34}` });
+    svg.append(make('text', { x: 0, y: 14 }, table.caption.textContent));
+    rows.forEach((row, i) => {
+      const top = i * 30 + 30;
+      const cells = Array.from(row.cells);
+      const at = cells.findIndex((c) => c.classList.contains('bar'));
+      svg.append(make('text', { x: 0, y: top + 15 }, cells.slice(0, at).map(words).join(' · ')));
+      const drawn = cells[at].querySelector('svg');
+      if (drawn) {
+        const copy = drawn.cloneNode(true);
+        Object.entries({ x: 230, y: top, width: 440 }).forEach(([k, v]) => copy.setAttribute(k, v));
+        svg.append(copy);
+      }
+      svg.append(make('text', { x: 690, y: top + 15 }, cells.slice(at + 1).map(words).filter(Boolean).join('   ')));
+    });
+    return finish(svg);
+  };
+  every('[data-bars]').forEach((b) => b.addEventListener('click', () =>
+    save(`${b.dataset.bars}.svg`, 'image/svg+xml', bars(named('table', b.dataset.bars)))));
+  every('[data-svg]').forEach((b) => b.addEventListener('click', () =>
+    save(`${b.dataset.svg}.svg`, 'image/svg+xml', finish(named('svg', b.dataset.svg).cloneNode(true)))));
+
+  addEventListener('beforeprint', () => every('details').forEach((d) => { d.open = true; }));
+})();

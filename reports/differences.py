@@ -1,0 +1,86 @@
+"""This file finds what differs between cells and between machines, and says only that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.store.results import Results
+from reports import numbers
+from reports.ranking import factor_value, machine_name
+from reports.tables import Column, Table
+
+_LONGEST = 300
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Turn nested facts into dotted keys and short texts."""
+    found: dict[str, str] = {}
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found.update(flatten(value, f"{name}."))
+        elif isinstance(value, list | tuple):
+            if any(isinstance(item, Mapping) for item in value):
+                for index, item in enumerate(value):
+                    found.update(flatten({str(index): item}, f"{name}."))
+            else:
+                found[name] = ", ".join(str(item) for item in value) or numbers.UNKNOWN
+        else:
+            found[name] = numbers.UNKNOWN if value is None else str(value)
+    return {k: v if len(v) <= _LONGEST else v[:_LONGEST] + " …" for k, v in found.items()}
+
+
+def between_cells(results: Results) -> Table:
+    """List the varied factors with the values they take; versions where frameworks differ."""
+    columns = (Column("what", "what", "name"), Column("values", "values"))
+    rows: list[tuple[Any, ...]] = []
+    for name in results.varied:
+        seen = dict.fromkeys(str(factor_value(cell, name)) for cell in results.cells)
+        rows.append((name.replace("_", " "), ", ".join(seen)))
+    for framework in dict.fromkeys(c.framework for c in results.cells):
+        versions = dict.fromkeys(
+            f"{k} {v}"
+            for cell in results.cells
+            if cell.framework == framework
+            for k, v in cell.versions.items()
+        )
+        if versions:
+            rows.append((f"versions with {framework}", ", ".join(versions)))
+    for workload in dict.fromkeys(c.workload for c in results.cells):
+        cell = next(c for c in results.cells if c.workload == workload)
+        if cell.parameters is not None:
+            rows.append(
+                (
+                    f"size of {workload}",
+                    f"{numbers.count(cell.parameters)} parameters, "
+                    f"{numbers.count(cell.macs)} multiplications forward per sample",
+                )
+            )
+    return Table("differences", "What differs between the cells", columns, tuple(rows))
+
+
+def between_runs(results: Results) -> Table:
+    """List side by side what is not the same on every machine."""
+    columns = (
+        Column("what", "what", "name"),
+        *(Column(f"run{i}", machine_name(run)) for i, run in enumerate(results.runs)),
+    )
+    told = [
+        flatten(
+            {
+                "platform": run.platform,
+                "host": run.provenance,
+                "measure": run.measure,
+                "environment": run.environments,
+            }
+        )
+        for run in results.runs
+    ]
+    keys = dict.fromkeys(key for facts in told for key in facts)
+    rows = [
+        (key, *(facts.get(key) for facts in told))
+        for key in keys
+        if len({facts.get(key) for facts in told}) > 1
+    ]
+    return Table("machines", "What differs between the machines", columns, tuple(rows))

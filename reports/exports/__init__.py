@@ -1,0 +1,1 @@
+"""Tables in the formats that other programs read."""

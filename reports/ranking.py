@@ -1,0 +1,142 @@
+"""This file puts cells in the order a reader compares them in, and gives each its shortest name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.store.results import CellResult, Results, RunInfo
+
+_NAMED_APART = frozenset({"workload", "framework", "strategy"})
+_CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile", "input")
+_SAYS_ITSELF = frozenset(
+    {"precision", "strategy", "layout", "device", "format", "reader", "tier", "allocator"}
+)
+_COUNTED = {"nodes": "node", "threads": "thread", "reader_threads": "reader thread"}
+
+
+def factor_words(name: str, value: Any) -> str:
+    """Say a factor's value so that it needs no heading: ``batch 16``, ``compiled``, ``2 nodes``."""
+    if value is None:
+        return f"{name.replace('_', ' ')} default"
+    if name == "compile":
+        return "compiled" if value else "eager"
+    if isinstance(value, bool):
+        return name.replace("_", " ") if value else f"not {name.replace('_', ' ')}"
+    if name in _COUNTED:
+        return f"{value} {_COUNTED[name]}{'' if value == 1 else 's'}"
+    if name in _SAYS_ITSELF:
+        return str(value)
+    return f"{name.replace('_', ' ')} {value}"
+
+
+def factor_value(cell: CellResult, name: str) -> Any:
+    """Look a factor up where it lives: three of them are fields of their own."""
+    if name in _NAMED_APART:
+        return getattr(cell, name)
+    return cell.factors.get(name)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The cells of one workload, fastest first, and what they have in common."""
+
+    workload: str
+    context: str
+    unit: str
+    varied: tuple[str, ...]
+    cells: tuple[CellResult, ...]
+    """Those with a number that may be ranked."""
+    set_aside: tuple[CellResult, ...]
+    """Those the gate found to compute something else."""
+    without: tuple[CellResult, ...]
+    """Those no trial gave a number for."""
+    runs: tuple[RunInfo, ...]
+
+    @property
+    def reference(self) -> CellResult | None:
+        """The cell the others are compared with; None with several runs, each having its own."""
+        found = [c for c in self.cells if c.comparison and c.comparison.answer == "reference"]
+        return found[0] if len(found) == 1 else None
+
+    def name(self, cell: CellResult) -> str:
+        """Name a cell by what sets it apart within this ranking."""
+        parts = [cell.framework]
+        if "strategy" in self.varied:
+            parts.append(cell.strategy)
+        parts += [
+            factor_words(name, factor_value(cell, name))
+            for name in self.varied
+            if name not in _NAMED_APART
+        ]
+        return " ".join(parts)
+
+    def machine(self, cell: CellResult) -> str:
+        """Name the run a cell comes from by its platform, or by itself where that is not enough."""
+        platforms = [machine_name(run) for run in self.runs]
+        for run, platform in zip(self.runs, platforms, strict=True):
+            if cell.run in (run.name, run.directory):
+                return platform if platforms.count(platform) == 1 else run.name
+        return cell.run
+
+
+def machine_name(run: RunInfo) -> str:
+    """Call a run's platform what its file calls it."""
+    return str(run.platform.get("title") or run.platform.get("name") or run.name)
+
+
+def _differs(cells: Sequence[CellResult], name: str) -> bool:
+    return len({repr(factor_value(cell, name)) for cell in cells}) > 1
+
+
+def _context(cells: Sequence[CellResult], varied: tuple[str, ...]) -> str:
+    first = cells[0]
+    says = []
+    for name in _CONSTANTS:
+        value = factor_value(first, name)
+        plain = value in (None, False, "none") or (name == "nodes" and value == 1)
+        if name in varied or plain or (name == "input" and value == "synthetic"):
+            continue
+        says.append(factor_words(name, value))
+    return ", ".join(says)
+
+
+def _order(cell: CellResult) -> float:
+    return -cell.rate.value if cell.rate else 0.0
+
+
+def _side_by_side(cells: list[CellResult]) -> list[CellResult]:
+    """Keep the cells of one key together, groups by their best rate, runs in the given order."""
+    groups: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        groups.setdefault(cell.key, []).append(cell)
+    ordered = sorted(groups.values(), key=lambda group: min(map(_order, group)))
+    return [cell for group in ordered for cell in group]
+
+
+def rankings(results: Results) -> tuple[Ranking, ...]:
+    """Rank each workload's cells apart: images and volumes per second do not compare."""
+    by_workload: dict[str, list[CellResult]] = {}
+    for cell in results.cells:
+        by_workload.setdefault(cell.workload, []).append(cell)
+    found = []
+    for workload, cells in by_workload.items():
+        varied = tuple(n for n in results.varied if n != "workload" and _differs(cells, n))
+        differing = [c for c in cells if c.gate.state == "differs"]
+        ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
+        if len(results.runs) > 1:
+            ranked = _side_by_side(ranked)
+        found.append(
+            Ranking(
+                workload=workload,
+                context=_context(cells, varied),
+                unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
+                varied=varied,
+                cells=tuple(ranked),
+                set_aside=tuple(differing),
+                without=tuple(c for c in cells if not c.rate and c not in differing),
+                runs=results.runs,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,273 @@
+"""This file builds Results by hand, of any size, the same each time."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import statistics
+
+from harness.store.results import (
+    CellResult,
+    Comparison,
+    Estimate,
+    Gate,
+    Hole,
+    Interval,
+    Results,
+    RunInfo,
+    TrialResult,
+)
+
+START_NS = 1_763_700_000_000_000_000
+MEANING = "smallest and largest of 6 trials"
+
+
+def interval(low: float, high: float, meaning: str = MEANING) -> Interval:
+    return Interval(low, high, 0.969, meaning)
+
+
+def trial(run: str, key: str, block: int, rate: float | None, **changes: object) -> TrialResult:
+    made = TrialResult(
+        run=run,
+        cell_key=key,
+        block=block,
+        attempt=1,
+        outcome="ok",
+        reason="",
+        origin="measured",
+        verdict="valid",
+        evidence=(),
+        counted=True,
+        rate=rate,
+        p50_s=16 / rate if rate else None,
+        p95_s=17 / rate if rate else None,
+        p99_s=18.5 / rate if rate else None,
+        steps_per_window=1,
+        steady_from=3,
+        windows=40,
+        first_step_s=1.4,
+        peak_rss_bytes=900 * 2**20,
+        peak_device_bytes=None,
+        started_wall_ns=START_NS + block * 60_000_000_000,
+        directory=f"runs/{run}/cells/{key}/trial-{block}",
+    )
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def comparison(
+    reference: str, ratio: float, answer: str, spread: float = 0.015, more: int | None = None
+) -> Comparison:
+    between = None if answer == "reference" else interval(ratio - spread, ratio + spread, "joint")
+    return Comparison(
+        reference_key=reference,
+        ratio=1.0 if answer == "reference" else ratio,
+        interval=between,
+        answer=answer,
+        blocks=6,
+        more_blocks=more,
+        why="joint 95 % interval over all cells, 6 blocks",
+    )
+
+
+def cell(
+    workload: str,
+    framework: str,
+    precision: str,
+    rate: float,
+    compared: Comparison | None,
+    *,
+    run: str = "quickstart-2026-11-21",
+    batch: int = 16,
+    noise: float = 0.02,
+    gate: str = "equivalent",
+    unit: str = "images/s",
+    **changes: object,
+) -> CellResult:
+    key = f"{workload[:3]}{framework[:2]}{precision}{batch}"
+    draw = random.Random(f"{key}{run}")
+    trials = tuple(
+        trial(run, key, block, rate * (1 + draw.gauss(0, noise))) for block in range(1, 7)
+    )
+    rates = [t.rate for t in trials if t.rate]
+    made = CellResult(
+        run=run,
+        key=key,
+        label=f"{workload} · {framework} · {precision}",
+        workload=workload,
+        framework=framework,
+        strategy="none",
+        factors={"precision": precision, "batch": batch, "device": "cpu", "nodes": 1},
+        platform="local",
+        unit=unit,
+        rate=Estimate(statistics.median(rates), unit, 6, interval(min(rates), max(rates))),
+        comparison=compared,
+        trials=trials,
+        epoch_s=Estimate(1_281_167 / rate, "s", 6, None),
+        parameters=61_100_840 if workload == "alexnet" else 16_186,
+        macs=714_188_480 if workload == "alexnet" else 5_160_000,
+        gate=Gate(gate, "float64, 4e-14" if gate == "equivalent" else ""),
+        utilisation={},
+        versions={framework: {"torch": "2.13.0", "jax": "0.10.2"}.get(framework, "1.0")},
+    )
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def run_info(name: str = "quickstart-2026-11-21", title: str = "This machine") -> RunInfo:
+    return RunInfo(
+        name=name,
+        directory=f"runs/{name}",
+        title="Quick start",
+        started_wall_ns=START_NS,
+        platform={"name": "local", "title": title, "cpu": {"model": "AMD EPYC", "cores": 2}},
+        provenance={
+            "python": "3.11.2",
+            "kernel": "6.1.0",
+            "memory_bytes": 25_769_803_776,
+            "git": {"commit": "4f1c9e0", "dirty": False},
+        },
+        measure={"trials": 6, "warmup": "3 s", "until": "5 s"},
+        environments={"torch": {"interpreter": "3.11.2", "torch": "2.13.0"}},
+        seed=2026,
+    )
+
+
+def demo() -> Results:
+    """The storyboard's study: two workloads, two frameworks, two precisions."""
+    ref = comparison("aletofp3216", 1.0, "reference")
+    cells = [
+        cell("alexnet", "torch", "bf16", 31.9, comparison("", 1.02, "cannot tell", 0.035, 4)),
+        cell("alexnet", "torch", "fp32", 31.2, ref, noise=0.006),
+        cell("alexnet", "jax", "fp32", 25.1, comparison("", 0.80, "slower"), noise=0.008),
+        cell("alexnet", "jax", "bf16", 17.6, comparison("", 0.56, "slower"), noise=0.009),
+        cell("tinycnn", "torch", "fp32", 5210.0, ref, noise=0.012),
+        cell("tinycnn", "torch", "bf16", 5100.0, comparison("", 0.985, "same", 0.012)),
+        cell("tinycnn", "jax", "fp32", 3977.0, comparison("", 0.77, "slower"), gate="not checked"),
+    ]
+    first = cells[2]
+    disturbed = dataclasses.replace(
+        first.trials[3],
+        counted=False,
+        verdict="contended",
+        rate=21.0,
+        evidence=("another process used 0.9 cores for 3 s",),
+    )
+    again = dataclasses.replace(first.trials[3], attempt=2)
+    cells[2] = dataclasses.replace(
+        first, trials=(*first.trials[:3], disturbed, again, *first.trials[4:])
+    )
+    return Results(
+        title="Quick start",
+        question="",
+        runs=(run_info(),),
+        cells=tuple(cells),
+        holes=(Hole("tinycnn · jax · bf16", "jax has no bf16 convolution on this CPU"),),
+        varied=("workload", "framework", "precision"),
+        warnings=("The worker shares a core with the observer: 2 cores are all there are.",),
+    )
+
+
+def big(cells: int, trials: int = 6) -> Results:
+    """A study of very many cells in one workload."""
+    reference = comparison("", 1.0, "reference")
+    made = []
+    for index in range(cells):
+        compared = reference if index == 0 else comparison("", 1 - index / (2 * cells), "slower")
+        one = cell("resnet50", f"fw{index % 6}", "fp32", 100 - index * 0.05, compared, batch=index)
+        made.append(dataclasses.replace(one, trials=one.trials[:trials]))
+    return dataclasses.replace(
+        demo(), cells=tuple(made), varied=("framework", "batch"), warnings=(), holes=()
+    )
+
+
+def two_runs() -> Results:
+    """The same study on two machines."""
+    here = demo()
+    name = "quickstart-minna"
+    there = tuple(
+        dataclasses.replace(
+            c,
+            run=name,
+            rate=Estimate(c.rate.value * 2.4, c.unit, 6, interval(c.rate.value * 2.3, c.rate.value * 2.5))
+            if c.rate
+            else None,
+            trials=tuple(
+                dataclasses.replace(t, run=name, rate=t.rate * 2.4 if t.rate else None)
+                for t in c.trials
+            ),
+        )
+        for c in here.cells
+        if c.workload == "alexnet"
+    )
+    return dataclasses.replace(
+        here,
+        runs=(here.runs[0], run_info(name, "minna, 2 × 28 cores")),
+        cells=(*(c for c in here.cells if c.workload == "alexnet"), *there),
+        holes=(),
+        warnings=(),
+    )
+
+
+def failures() -> Results:
+    """One cell computes something else, one never ended, one is alone with three trials."""
+    here = demo()
+    cells = list(here.cells[:4])
+    cells[0] = dataclasses.replace(cells[0], gate=Gate("differs", "logits differ by 3e-2"))
+    failed = tuple(
+        dataclasses.replace(
+            t,
+            outcome="out-of-memory",
+            reason="out of memory in your cgroup, limit 64 GiB, peak 63.9",
+            verdict=None,
+            rate=None,
+            p50_s=None,
+            p95_s=None,
+            p99_s=None,
+            counted=False,
+        )
+        for t in cells[3].trials
+    )
+    cells[3] = dataclasses.replace(cells[3], rate=None, comparison=None, epoch_s=None, trials=failed)
+    return dataclasses.replace(here, cells=tuple(cells))
+
+
+HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m"
+
+
+def hostile() -> Results:
+    """Every name and text is an attack."""
+    here = demo()
+    cells = tuple(
+        dataclasses.replace(
+            c,
+            label=HOSTILE,
+            workload=HOSTILE,
+            framework=HOSTILE + c.framework,
+            run=HOSTILE,
+            unit=HOSTILE,
+            gate=Gate("differs" if c.framework == "jax" else "not checked", HOSTILE),
+            factors={**c.factors, "precision": HOSTILE},
+            versions={HOSTILE: HOSTILE},
+            trials=tuple(
+                dataclasses.replace(t, reason=HOSTILE, evidence=(HOSTILE,), counted=False, run=HOSTILE)
+                for t in c.trials
+            ),
+        )
+        for c in here.cells[:4]
+    )
+    run = dataclasses.replace(
+        here.runs[0],
+        name=HOSTILE,
+        title=HOSTILE,
+        directory=HOSTILE,
+        platform={"name": HOSTILE, HOSTILE: HOSTILE},
+        provenance={"host": HOSTILE},
+    )
+    return dataclasses.replace(
+        here,
+        title=HOSTILE,
+        question=HOSTILE,
+        runs=(run,),
+        cells=cells,
+        holes=(Hole(HOSTILE, HOSTILE),),
+        warnings=(HOSTILE,),
+    )
