@@ -1,15 +1,19 @@
 """This file is the event format: what a worker says, one JSON object a line, one file a rank.
 
-Times are nanoseconds of the worker's monotonic clock; the anchor ties that clock to the wall.
+Times are nanoseconds of the worker's monotonic clock; the anchor ties that clock to the wall. A
+number may be NaN or Infinity, as a loss may.
 
     anchor     version, rank, local_rank, size, host, pid, wall_ns, mono_ns      always first
     phase      name, t            open, build, warm-up, measure, close; lasts until the next phase
     versions   versions           library -> version
-    identity   parameters, macs, shapes      what was counted and asserted before timing
+    identity   parameters, macs, shapes, digest, lowered      what was asserted before timing;
+               lowered: the parameters that the adapter itself counts, null if it cannot
     units      units              work per step of this rank, for example {"images": 16}
     window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`
     values     step, values       loss and the like, read outside the clock
-    facts      facts              what the adapter says was used: memory, threads, graph breaks
+    device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
+    facts      facts              peak_rss_bytes and cpu_s of this process; what the adapter says was
+               used: peak_device_bytes, threads, graph breaks
     failed     kind, message, trace      kind: unsupported, out-of-memory, error
     finished   t                  last line of a complete file
 """
@@ -39,15 +43,14 @@ class Events:
             size=size,
             host=socket.gethostname(),
             pid=os.getpid(),
-            wall_ns=int(time.time() * 1e9),
+            wall_ns=time.time_ns(),
             mono_ns=time.monotonic_ns(),
         )
         self.flush()
 
     def say(self, event: str, **fields: Any) -> None:
         """Remember one event; it reaches the file at the next flush."""
-        fields["event"] = event
-        self._pending.append(json.dumps(fields, allow_nan=True))
+        self._pending.append(json.dumps({"event": event, **fields}, separators=(",", ":")))
 
     def flush(self) -> None:
         """Hand what was said to the operating system."""

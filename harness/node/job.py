@@ -16,12 +16,16 @@ class Span:
     steps: Optional[int] = None
     seconds: Optional[float] = None
 
+    def __post_init__(self) -> None:
+        if (self.steps is None) == (self.seconds is None):
+            raise ValueError("a span counts steps or seconds, not {}".format(self))
+
 
 @dataclass(frozen=True)
 class Job:
     """One trial as its ranks see it; every path is absolute and every factor resolved."""
 
-    purpose: str  # "trial", or a door used outside any timed trial: "probe", "examine"
+    purpose: str  # "trial", or an adapter's untimed door: "probe", "examine"
     cell_key: str
     trial: str
     workload: str

@@ -1,0 +1,146 @@
+"""This file is a worker: ``python -m harness.node JOB.json``, one process per rank.
+
+Exit codes: 0 finished; 3 the ``failed`` event says why; anything else is not the worker's own word.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import platform
+import sys
+import time
+import traceback
+from typing import Any
+
+from harness.node import feed, loop, place, resources
+from harness.node.contracts import Activity, Adapter, OutOfMemory, Unsupported
+from harness.node.events import Events
+from harness.node.examine import examine
+from harness.node.job import Job, read
+from harness.node.shapes import count
+from harness.node.workload import Training, Workload
+
+FAILED = 3
+
+
+class WrongIdentity(Exception):
+    """Say that what would be timed is not the workload it is called."""
+
+
+class Worker:
+    """One rank of a job: what it was asked, where it stands, what it says."""
+
+    def __init__(self, job: Job, where: place.Place, events: Events) -> None:
+        self.job = job
+        self.where = where
+        self.events = events
+
+    def work(self) -> None:
+        """Open the adapter and go through the door that the job names.
+
+        After a fault nothing is closed: a group of ranks that lost one may never close.
+        """
+        doors = {"trial": self._trial, "examine": self._examine, "probe": self._probe}
+        if self.job.purpose not in doors:
+            raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
+        self._phase("open")
+        workload = importlib.import_module(self.job.workload_module).WORKLOAD
+        adapter = importlib.import_module(self.job.adapter_module).open(self.job, self.where)
+        versions = {"python": platform.python_version()}
+        versions.update(adapter.versions())
+        self.events.say("versions", versions=versions)
+        doors[self.job.purpose](adapter, workload)
+        self._phase("close")
+        adapter.close()
+
+    def _trial(self, adapter: Adapter, workload: Workload) -> None:
+        self._phase("build")
+        job = self.job
+        activity = adapter.activity(workload, self._feed(workload), job.options)
+        self._assert_identity(activity, workload)
+        self.events.say("units", units=dict(activity.units))
+        loop.run(activity, self.events, warmup=job.warmup, until=job.until, size=self.where.size)
+        self._say_facts(adapter.facts())
+
+    def _examine(self, adapter: Adapter, workload: Workload) -> None:
+        examine(adapter, workload, self.job.paths["given"], self.job.paths["made"])
+
+    def _probe(self, adapter: Adapter, workload: Workload) -> None:
+        probe = getattr(adapter, "probe", None)
+        if probe is None:
+            raise Unsupported("this adapter cannot be probed")
+        self._say_facts(probe(workload, self._feed(workload), self.job.options))
+
+    def _feed(self, workload: Workload) -> feed.Feed:
+        return feed.describe(workload, self.job.factors, self.job.seed, self.where)
+
+    def _assert_identity(self, activity: Activity, workload: Workload) -> None:
+        if not isinstance(workload, Training):
+            return
+        counts = count(workload.network)
+        door = getattr(activity, "parameters", None)
+        lowered = None if door is None else door()
+        self.events.say(
+            "identity",
+            parameters=counts.parameters,
+            macs=counts.macs,
+            shapes=counts.shapes,
+            digest=counts.identity,
+            lowered=lowered,
+        )
+        for what, expected, found in (
+            ("parameters as described", workload.parameters, counts.parameters),
+            ("multiplications as described", workload.macs, counts.macs),
+            ("parameters in " + self.job.framework, workload.parameters, lowered),
+        ):
+            if found not in (None, expected):
+                raise WrongIdentity(
+                    "{}: {} {}, not {}".format(workload.name, found, what, expected)
+                )
+
+    def _say_facts(self, facts: Any) -> None:
+        self.events.say("facts", facts=dict(resources.used(), **facts))
+
+    def _phase(self, name: str) -> None:
+        self.events.say("phase", name=name, t=time.monotonic_ns())
+        self.events.flush()
+
+
+def main(path: str) -> int:
+    """Work one job; say how it ended."""
+    job = read(path)
+    where = place.find(os.environ)
+    file = os.path.join(job.directory, "events.{}.jsonl".format(where.rank))
+    events = Events(file, where.rank, where.local_rank, where.size)
+    try:
+        Worker(job, where, events).work()
+    except Unsupported as fault:
+        return _fail(events, "unsupported", fault)
+    except (OutOfMemory, MemoryError) as fault:
+        return _fail(events, "out-of-memory", fault)
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - the rim: no fault ends untold
+        return _fail(events, "error", fault)
+    events.say("finished", t=time.monotonic_ns())
+    events.close()
+    return 0
+
+
+def _fail(events: Events, kind: str, fault: BaseException) -> int:
+    trace = traceback.format_exc()
+    sys.stderr.write(trace)
+    message = "{}: {}".format(type(fault).__name__, fault) if kind == "error" else str(fault)
+    events.say("failed", kind=kind, message=message or type(fault).__name__, trace=trace)
+    events.close()
+    return FAILED
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    code = main(sys.argv[1])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code:
+        # Threads that a framework left behind must not keep a failed rank, and with it all others.
+        os._exit(code)

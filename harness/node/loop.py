@@ -1,0 +1,176 @@
+"""This file is the timed loop: the only place that reads a clock around work.
+
+    open → build → warm-up → measure → close         loop.py does the middle two, as follows
+
+    say phase warm-up
+    window of 1 step                                 time to first step, compilation included
+    until `warmup` is over, and 3 steps are done:    its seconds count from the first step's end
+        window of as many steps as seem right so far, at most twice as many as before
+    say phase measure
+    until `until` is over:
+        window of k steps                            k stays; the last one may be cut to fit
+
+    window of k steps:
+        clock; k times step(); sync(); clock
+        say window, values, device-steps
+        twice a second: flush what was said, collect garbage
+        ranks agree on what they saw, which also lets them start the next window together
+
+k is 1 when a step exceeds 5 ms; else it makes a window of 50 ms, or as much shorter as 40 windows
+need. It is chosen from the median of the last five warm-up windows, so that a late compilation does
+not decide it.
+
+Between the two clock reads nothing is formatted, written or allocated. Python's cyclic collector is
+off and what start-up made is frozen: a collection inside a window is charged to whichever step it
+hits, grows with what the framework has loaded, and looks like noise of the machine. It runs between
+windows instead. Reference counting goes on as ever.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import deque
+from contextlib import contextmanager
+from itertools import repeat
+from typing import Callable, Deque, Iterable, Iterator
+
+from harness.node.contracts import Activity
+from harness.node.events import Events
+from harness.node.job import Span
+
+LONG_STEP_S = 0.005
+WINDOW_S = 0.05
+WINDOWS = 40
+WARMUP_STEPS = 3
+FLUSH_NS = 500_000_000
+
+Clock = Callable[[], int]
+
+
+def run(
+    activity: Activity,
+    events: Events,
+    *,
+    warmup: Span,
+    until: Span,
+    size: int = 1,
+    clock: Clock = time.monotonic_ns,
+) -> None:
+    """Warm up, then measure; every rank runs the same windows."""
+    windows = _Windows(activity, events, size, clock)
+    with _collector_off():
+        windows.begin("warm-up")
+        windows.take(1)
+        gc.freeze()
+        steps = _warm_up(windows, warmup, until)
+        windows.begin("measure")
+        while not windows.is_over(until):
+            windows.take(steps if until.steps is None else min(steps, until.steps - windows.done))
+
+
+def steps_per_window(step_s: float, until: Span) -> int:
+    """Choose k from the seconds that a step takes."""
+    if step_s > LONG_STEP_S:
+        return 1
+    length_s = WINDOW_S if until.seconds is None else min(WINDOW_S, until.seconds / WINDOWS)
+    # Too short for the clock to see: read as a nanosecond.
+    steps = max(1, round(length_s / max(step_s, 1e-9)))
+    return steps if until.steps is None else min(steps, max(1, until.steps // WINDOWS))
+
+
+def _warm_up(windows: _Windows, warmup: Span, until: Span) -> int:
+    recent: Deque[float] = deque(maxlen=5)
+    windows.restart(done=1)
+    steps = 1
+    while windows.done < WARMUP_STEPS or not windows.is_over(warmup):
+        if warmup.steps is not None:
+            steps = max(1, min(steps, warmup.steps - windows.done))
+        recent.append(windows.take(steps))
+        steps = min(2 * steps, steps_per_window(_median(recent), until))
+    return steps_per_window(_median(recent), until)
+
+
+class _Windows:
+    """Take windows one after the other and say what was seen; counts steps and time of a phase."""
+
+    def __init__(self, activity: Activity, events: Events, size: int, clock: Clock) -> None:
+        self._activity = activity
+        self._events = events
+        self._size = size
+        self._clock = clock
+        self._device_steps = getattr(activity, "device_steps", None)
+        self._phase = ""
+        self._first = 0
+        self._flushed = 0
+        self._began = 0
+        self.done = 0
+
+    def begin(self, phase: str) -> None:
+        """Say that a phase begins, and count from here."""
+        self._phase = phase
+        self._events.say("phase", name=phase, t=self._clock())
+        self._flush()
+        self.restart(done=0)
+
+    def restart(self, done: int) -> None:
+        """Count time from here, and steps from ``done``."""
+        self.done = done
+        self._began = self._clock()
+
+    def is_over(self, span: Span) -> bool:
+        """Tell whether the phase has lasted long enough, the same on every rank."""
+        elapsed_s = self._agree((self._clock() - self._began) / 1e9)
+        if span.seconds is not None:
+            return elapsed_s >= span.seconds
+        return self.done >= (span.steps or 0)
+
+    def take(self, steps: int) -> float:
+        """Time one window; give the slowest rank's seconds per step."""
+        step, sync, clock = self._activity.step, self._activity.sync, self._clock
+        rounds = repeat(None, steps)
+        start = clock()
+        for _ in rounds:
+            step()
+        sync()
+        end = clock()
+        self._say(steps, start, end)
+        return self._agree((end - start) / steps / 1e9)
+
+    def _say(self, steps: int, start: int, end: int) -> None:
+        say = self._events.say
+        say("window", phase=self._phase, first=self._first, steps=steps, start=start, end=end)
+        self._first += steps
+        self.done += steps
+        values = self._activity.values()
+        if values:
+            say("values", step=self._first - 1, values=dict(values))
+        if self._device_steps is not None:
+            say("device-steps", last=self._first - 1, seconds=list(self._device_steps()))
+        if end - self._flushed >= FLUSH_NS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._events.flush()
+        gc.collect()
+        self._flushed = self._clock()
+
+    def _agree(self, value: float) -> float:
+        return value if self._size == 1 else self._activity.agree(value)
+
+
+def _median(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
