@@ -1,0 +1,148 @@
+"""This file is the one vocabulary of factors: what a study may vary, with type, default and meaning.
+
+A factor that is ``framework``-bound is used by the adapter: a value other than the default needs
+that adapter's ``<name>.toml`` to list it. The others are carried out by the harness itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One thing that can differ between cells; an adapter's own option has the same form."""
+
+    name: str
+    type: str
+    """choice, flag, count (an integer from ``least`` up), number, or name."""
+    default: Value
+    meaning: str
+    allowed: tuple[Value, ...] = ()
+    least: int = 1
+    framework: bool = False
+
+    def wrong(self, value: Any) -> str | None:
+        """Say why a value cannot be one of this factor's; None if it can."""
+        if self.type == "flag":
+            return None if isinstance(value, bool) else f"{shown(value)} must be true or false"
+        if self.type == "count":
+            if isinstance(value, int) and not isinstance(value, bool) and value >= self.least:
+                return None
+            return f"{shown(value)} must be an integer from {self.least} up"
+        if self.type == "number":
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return None
+            return f"{shown(value)} must be a number"
+        if not isinstance(value, str) or not value:
+            return f'{shown(value)} must be a name in quotes, for example "{self.example()}"'
+        return None
+
+    def example(self) -> str:
+        """Give a value that a message can show."""
+        return str(self.allowed[0] if self.allowed else self.default or self.name)
+
+
+def shown(value: Any) -> str:
+    """Write a value as it stands in TOML, with texts in single quotes as in all messages."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "a table"
+    return f"'{value}'"
+
+
+def _factors(*factors: Factor) -> Mapping[str, Factor]:
+    return {factor.name: factor for factor in factors}
+
+
+STRATEGIES = (
+    "none",
+    "ddp",
+    "horovod",
+    "mirrored",
+    "multiworker",
+    "parameter-server",
+    "data-parallel",
+    "several-gpus",
+    "distopt",
+)
+
+FACTORS: Mapping[str, Factor] = _factors(
+    Factor("workload", "name", None, "what a step does"),
+    Factor("framework", "name", None, "a framework, or framework@environment"),
+    Factor("strategy", "name", "none", "how several ranks train together", STRATEGIES),
+    Factor("nodes", "count", 1, "how many nodes a trial uses"),
+    Factor("ranks_per_node", "count", 1, "how many ranks run on each node"),
+    Factor("devices_per_rank", "count", 1, "how many devices one rank drives"),
+    Factor("device", "choice", "cpu", "where the step computes", ("cpu", "gpu")),
+    Factor("batch", "count", 32, "samples per step and device"),
+    Factor("global_batch", "count", None, "samples per step over all devices; instead of batch"),
+    Factor(
+        "precision",
+        "choice",
+        "fp32",
+        "the arithmetic of the step",
+        ("fp32", "tf32", "bf16", "fp16"),
+        framework=True,
+    ),
+    Factor("compile", "flag", False, "compile the step as a whole", framework=True),
+    Factor(
+        "layout",
+        "choice",
+        "default",
+        "order of an activation's dimensions in memory; default: the framework's best",
+        ("default", "channels-first", "channels-last"),
+        framework=True,
+    ),
+    Factor(
+        "threads",
+        "count",
+        None,
+        "threads of one operator in each rank; absent: all CPUs that the rank is given",
+        framework=True,
+    ),
+    Factor(
+        "interop_threads", "count", None, "operators that may run at the same time", framework=True
+    ),
+    Factor("deterministic", "flag", False, "only operators that repeat exactly", framework=True),
+    Factor("allocator", "name", None, "memory allocator loaded before the worker", framework=True),
+    Factor("onednn", "flag", None, "use oneDNN's operators on CPUs", framework=True),
+    Factor(
+        "compile_cache",
+        "choice",
+        "warm",
+        "whether compilers find what they compiled in an earlier trial of the run",
+        ("warm", "cold"),
+    ),
+    Factor(
+        "input",
+        "choice",
+        "synthetic",
+        "batches made once and kept on the device, or read from files",
+        ("synthetic", "files"),
+        framework=True,
+    ),
+    Factor("format", "name", None, "file format of the input", framework=True),
+    Factor("reader", "name", None, "what reads the input", framework=True),
+    Factor("reader_threads", "count", None, "threads or processes that read", framework=True),
+    Factor("prefetch", "count", None, "batches read ahead; 0: none", least=0, framework=True),
+    Factor("buffers", "count", None, "buffers of the asynchronous reader", framework=True),
+    Factor("buffer_samples", "count", None, "samples that one buffer holds", framework=True),
+    Factor("shuffle", "name", None, "how samples are reordered in each epoch", framework=True),
+    Factor("tier", "name", None, "storage tier that the input lies on", framework=True),
+    Factor("checkpoint_every", "count", None, "steps between checkpoints", framework=True),
+    Factor("checkpoint_to", "name", None, "storage tier that takes checkpoints", framework=True),
+    Factor("container", "flag", False, "run the ranks in the platform's container"),
+    Factor("bucket_mb", "count", None, "megabytes of gradients exchanged at once", framework=True),
+    Factor("message_bytes", "count", None, "bytes of a collective's message", framework=True),
+)
+
+IN_CELL = tuple(name for name in FACTORS if name not in ("workload", "framework", "strategy"))
+"""What a cell holds as its factors: all but the three that are fields of their own."""

@@ -1,0 +1,248 @@
+"""This file reads what an adapter says of itself in ``<name>.toml``, so that plans import no adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from harness import providers
+from harness.errors import UsageError, nearest
+from harness.spec.document import Document, read_document
+from harness.spec.factors import FACTORS, STRATEGIES, Factor, Value, shown
+from harness.spec.models import Listed, Seconds, Table, check, unknown_key
+from harness.spec.requirements import Requirement, parse_needs
+
+ANY = "any"
+
+
+class OptionTable(Table):
+    """One of the adapter's own options."""
+
+    type: Literal["choice", "flag", "count", "number", "name"]
+    """What its values are."""
+    meaning: str = Field(min_length=1)
+    """What it does, in a few words."""
+    default: str | int | float | bool | None = None
+    """The value where a study says nothing."""
+    allowed: Listed[str | int] = ()
+    """The values of a choice."""
+
+
+class RequirementTable(Table):
+    """What a platform must offer when a cell has certain factors."""
+
+    when: dict[str, Any] = {}
+    """Factors and the value, or values, that this is about."""
+    needs: str
+    """An expression, for example "gpus >= 1"."""
+    why: str = Field(min_length=1)
+    """The reason, as the plan prints it."""
+
+
+class FrameworkFile(Table):
+    """An adapter's ``<name>.toml``."""
+
+    name: str
+    """The framework's name in studies; the file has the same name."""
+    title: str
+    """The name people know it by."""
+    module: str
+    """The module with ``open(job, place)``."""
+    kinds: Listed[str]
+    """Kinds of workload that it can run."""
+    devices: Listed[Literal["cpu", "gpu"]]
+    """Devices it can compute on."""
+    strategies: Listed[str] = ("none",)
+    """Ways to train on several ranks."""
+    distribution: str | None = None
+    """The package whose version identifies it."""
+    start_up: Seconds = 5.0
+    """A guess at the time until the first step, for the plan's estimate."""
+    factors: dict[str, Any] = {}
+    """Factors it carries out: a list of values, or "any"."""
+    defaults: dict[str, Any] = {}
+    """Its own defaults where they differ from the vocabulary's."""
+    options: dict[str, OptionTable] = {}
+    """Options that only this adapter has."""
+    requires: Listed[RequirementTable] = ()
+    """What platforms must offer."""
+
+
+@dataclass(frozen=True)
+class FrameworkInfo:
+    """A framework as a plan knows it."""
+
+    name: str
+    title: str
+    module: str
+    kinds: tuple[str, ...]
+    devices: tuple[str, ...]
+    strategies: tuple[str, ...]
+    distribution: str | None
+    start_up_s: float
+    factors: Mapping[str, tuple[Value, ...] | None]
+    """Allowed values; None: any value of the factor's type."""
+    defaults: Mapping[str, Value]
+    options: Mapping[str, Factor]
+    requires: tuple[Requirement, ...]
+    path: Path
+
+    def default(self, factor: str) -> Value:
+        """Give the value of a factor that no study mentions."""
+        return self.defaults.get(factor, FACTORS[factor].default)
+
+    def refuses(self, factor: str, value: Value) -> str | None:
+        """Say why this framework cannot do what a factor asks, or None."""
+        if factor == "strategy":
+            allowed: tuple[Value, ...] | None = self.strategies
+        elif factor == "device":
+            allowed = self.devices
+        elif not FACTORS[factor].framework:
+            return None
+        else:
+            allowed = self.factors.get(factor, (self.default(factor),))
+        if allowed is None or value in allowed or value == self.default(factor):
+            return None
+        offers = ", ".join(_plain(one) for one in allowed if one is not None)
+        only = f" (it has: {offers})" if offers else ""
+        return f"{self.name} does not offer {factor} {_plain(value)}{only}"
+
+
+def framework_names() -> tuple[str, ...]:
+    """Name every framework that has an adapter, without reading their files."""
+    return tuple(sorted(providers.adapter_files()))
+
+
+@cache
+def framework_info(name: str) -> FrameworkInfo:
+    """Read what one framework can do."""
+    files = providers.adapter_files()
+    if name not in files:
+        known = ", ".join(sorted(files))
+        raise UsageError(
+            f"no framework is called '{name}'.{nearest(name, files)}\n    Known: {known}."
+        )
+    return read_framework(files[name])
+
+
+def read_framework(path: Path) -> FrameworkInfo:
+    """Read one adapter's file, refusing all its faults together."""
+    document = read_document(path)
+    file = check(document, FrameworkFile, document.data)
+    info = None if file is None else _info(document, file, path)
+    document.refuse_faults()
+    assert info is not None, "a file without faults has its information"
+    return info
+
+
+def _info(document: Document, file: FrameworkFile, path: Path) -> FrameworkInfo:
+    if file.name != path.stem:
+        document.fault(("name",), f"'{file.name}' is not the file's name, '{path.stem}'")
+    for index, strategy in enumerate(file.strategies):
+        if strategy not in STRATEGIES:
+            hint = nearest(strategy, STRATEGIES)
+            document.fault(
+                ("strategies", index), f"no strategy is called '{strategy}'.{hint}", STRATEGIES
+            )
+    options = {
+        name: Factor(name, table.type, table.default, table.meaning, table.allowed)
+        for name, table in file.options.items()
+    }
+    for name, option in options.items():
+        _check_option(document, name, option)
+    factors = {name: _values(document, name, raw) for name, raw in file.factors.items()}
+    for name, value in file.defaults.items():
+        if _known(document, ("defaults", name), name):
+            _check_value(document, ("defaults", name), FACTORS[name], value)
+    return FrameworkInfo(
+        name=file.name,
+        title=file.title,
+        module=file.module,
+        kinds=file.kinds,
+        devices=file.devices,
+        strategies=file.strategies,
+        distribution=file.distribution,
+        start_up_s=file.start_up,
+        factors=factors,
+        defaults=dict(file.defaults),
+        options=options,
+        requires=tuple(
+            requirement
+            for index, table in enumerate(file.requires)
+            if (requirement := _requirement(document, ("requires", index), table)) is not None
+        ),
+        path=path,
+    )
+
+
+def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None:
+    if not _known(document, ("factors", name), name) or raw == ANY:
+        return None
+    if not FACTORS[name].framework:
+        document.fault(
+            ("factors", name),
+            "is carried out by the harness, not by frameworks; leave it out"
+            if name not in ("device", "strategy")
+            else f"stands in '{'devices' if name == 'device' else 'strategies'}'",
+        )
+        return None
+    if not isinstance(raw, list) or not raw:
+        document.fault(("factors", name), f'{shown(raw)} must be a list of values, or "any"')
+        return None
+    for index, value in enumerate(raw):
+        _check_value(document, ("factors", name, index), FACTORS[name], value)
+    return tuple(raw)
+
+
+def _known(document: Document, place: tuple[str | int, ...], name: str) -> bool:
+    if name in FACTORS:
+        return True
+    document.fault(place, *unknown_key(name, tuple(FACTORS)))
+    return False
+
+
+def _check_value(
+    document: Document, place: tuple[str | int, ...], factor: Factor, value: Any
+) -> None:
+    wrong = factor.wrong(value)
+    if wrong is not None:
+        document.fault(place, wrong)
+    elif factor.allowed and value not in factor.allowed:
+        allowed = tuple(map(str, factor.allowed))
+        hint = nearest(str(value), allowed)
+        document.fault(place, f"{shown(value)} is no value of {factor.name}.{hint}", allowed)
+
+
+def _check_option(document: Document, name: str, option: Factor) -> None:
+    if name in FACTORS:
+        document.fault(("options", name), "has the name of a factor that all frameworks share")
+    if option.type == "choice" and not option.allowed:
+        document.fault(("options", name), "a choice needs 'allowed'")
+    if option.default is not None:
+        _check_value(document, ("options", name, "default"), option, option.default)
+
+
+def _requirement(
+    document: Document, place: tuple[str | int, ...], table: RequirementTable
+) -> Requirement | None:
+    when = []
+    for name, raw in table.when.items():
+        if _known(document, (*place, "when", name), name):
+            values = raw if isinstance(raw, list) else [raw]
+            for value in values:
+                _check_value(document, (*place, "when", name), FACTORS[name], value)
+            when.append((name, tuple(values)))
+    try:
+        return Requirement(tuple(when), parse_needs(table.needs), table.why)
+    except ValueError as error:
+        document.fault((*place, "needs"), str(error))
+        return None
+
+
+def _plain(value: Value) -> str:
+    return shown(value).strip("'")

@@ -1,0 +1,148 @@
+"""This file lets pydantic check a document and says its complaints in our words and places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic.json_schema import WithJsonSchema
+from pydantic_core import ErrorDetails
+
+from harness import units
+from harness.errors import nearest
+from harness.spec.document import Document, Place
+from harness.spec.factors import shown
+
+STORED = "stored"
+"""Validation context of what was resolved before: quantities are numbers in their base units."""
+
+Model = TypeVar("Model", bound="Table")
+
+
+class Table(BaseModel):
+    """A TOML table with known keys: frozen, nothing converted silently, nothing left over."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        defer_build=True,
+        use_attribute_docstrings=True,
+        serialize_by_alias=True,
+    )
+
+
+Item = TypeVar("Item")
+Listed = Annotated[tuple[Item, ...], Field(strict=False)]
+"""A TOML array, kept as a tuple."""
+
+
+def _with_unit(
+    read: Callable[[str], float], example: str, low: float = 0.0
+) -> Callable[[Any], float]:
+    def check(value: Any, info: ValidationInfo) -> float:
+        if info.context == STORED and isinstance(value, int | float):
+            return value
+        if isinstance(value, bool) or not isinstance(value, str):
+            raise ValueError(f'{shown(value)} needs a unit, for example "{example}"')  # noqa: TRY004 a fault of the file
+        number = read(value)
+        if number < low:
+            raise ValueError(f"'{value}' is too small")
+        return number
+
+    return check
+
+
+_QUANTITY = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*[A-Za-z%]+\s*$"}
+
+
+def _quantity(read: Callable[[str], float], example: str) -> tuple[Any, Any]:
+    schema = {**_QUANTITY, "examples": [example]}
+    return BeforeValidator(_with_unit(read, example)), WithJsonSchema(schema)
+
+
+Seconds = Annotated[float, *_quantity(units.seconds, "15 min")]
+Bytes = Annotated[int, *_quantity(units.size_bytes, "16 GiB")]
+Share = Annotated[float, *_quantity(units.fraction, "2 %")]
+
+
+def check(document: Document, model: type[Model], data: Any, at: Place = ()) -> Model | None:
+    """Give the typed value of a table, or None after its faults went to the document."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            place = (*at, *(step for step in detail["loc"] if step != "[key]"))
+            message, allowed = _in_our_words(model, detail)
+            document.fault(place, message, allowed)
+        return None
+
+
+def _in_our_words(model: type[Table], detail: ErrorDetails) -> tuple[str, tuple[str, ...]]:
+    kind = detail["type"]
+    value = detail["input"]
+    context: Mapping[str, Any] = detail.get("ctx") or {}
+    if kind == "extra_forbidden":
+        return unknown_key(str(detail["loc"][-1]), known_keys(model, detail["loc"][:-1]))
+    if kind == "missing":
+        return "is missing", ()
+    if kind == "value_error":
+        return str(context["error"]), ()
+    if kind == "literal_error":
+        allowed = tuple(part.strip("'") for part in _alternatives(str(context["expected"])))
+        return f"{shown(value)} is not allowed.{nearest(str(value), allowed)}", allowed
+    return f"{shown(value)} must be {_EXPECTED.get(kind, detail['msg'].lower())}".format(
+        **context
+    ), ()
+
+
+_EXPECTED = {
+    "string_type": "text in quotes",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "string_too_short": "text that is not empty",
+    "too_short": "a list with something in it",
+}
+
+
+def _alternatives(expected: str) -> list[str]:
+    return expected.replace(" or ", ", ").split(", ")
+
+
+def unknown_key(name: str, known: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Word the fault of a key that means nothing here."""
+    hint = nearest(name, known)
+    return f"unknown key.{hint}", () if hint else tuple(sorted(known))
+
+
+def known_keys(model: type[Table], loc: tuple[str | int, ...]) -> tuple[str, ...]:
+    """Name the keys of the table that a fault stands in."""
+    inside: Any = model
+    for step in loc:
+        if isinstance(inside, type) and issubclass(inside, Table) and isinstance(step, str):
+            fields = {field.alias or name: field for name, field in inside.model_fields.items()}
+            inside = fields[step].annotation
+        inside = _table_in(inside)
+    if not (isinstance(inside, type) and issubclass(inside, Table)):
+        return ()
+    return tuple(field.alias or name for name, field in inside.model_fields.items())
+
+
+def _table_in(annotation: Any) -> Any:
+    """Find the table that a list, a mapping or an optional field holds."""
+    if isinstance(annotation, type):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        found = _table_in(argument)
+        if isinstance(found, type) and issubclass(found, Table):
+            return found
+    return annotation

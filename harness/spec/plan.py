@@ -1,0 +1,253 @@
+"""This file makes the plan: every cell in the order of running, and what was left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.errors import UsageError
+from harness.node.job import Span
+from harness.spec import cell as cells
+from harness.spec.cell import Cell
+from harness.spec.factors import FACTORS, Value, shown
+from harness.spec.matrix import points
+from harness.spec.measure import Measure
+from harness.spec.models import STORED
+from harness.spec.order import interleaved
+from harness.spec.platform import Platform
+from harness.spec.resolve import Resolved, Resolver
+from harness.spec.study import Study
+
+VERSION = 1  # 1: first
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A cell that was asked for and left out."""
+
+    label: str
+    factors: Mapping[str, Value]
+    """With workload and framework."""
+    why: str
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Which study a plan came from."""
+
+    name: str
+    title: str
+    question: str
+    size: str | None
+    only: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells in run order, with the ones left out and why."""
+
+    study: Heading
+    platform: Platform
+    cells: tuple[Cell, ...]
+    holes: tuple[Hole, ...]
+    reference: Mapping[str, str]
+    """Workload -> key of the cell that others are compared with."""
+    varied: tuple[str, ...]
+    """The factors and options that differ between these cells."""
+    order: tuple[tuple[str, int], ...]
+    """(cell key, block) as they run; blocks count from 1."""
+    measure: Measure
+    notes: tuple[str, ...]
+    """What a person should know before running this."""
+
+    def cell(self, key: str) -> Cell:
+        """Give the cell of a key."""
+        return next(one for one in self.cells if one.key == key)
+
+
+def make_plan(study: Study, platform: Platform) -> Plan:
+    """Spell out a study for a platform; refuse one of which nothing is left."""
+    resolver = Resolver(study.matrix, platform, study.measure)
+    asked: dict[str, Resolved] = {}
+    left_out: dict[str, tuple[Resolved, str]] = {}
+    named: set[str] = set()
+    matched = [0] * len(study.matrix.excludes)
+    for point, is_included in points(study.matrix):
+        resolved = resolver.resolve(point)
+        everything = resolved.everything()
+        if not all(selection.takes(everything) for _, selection in study.only):
+            continue
+        named.update(point)
+        why = resolved.why
+        for number, exclusion in enumerate(() if is_included else study.matrix.excludes):
+            if exclusion.selection.takes(everything):
+                matched[number] += 1
+                why = exclusion.why
+        if why is None:
+            asked.setdefault(resolved.key, resolved)
+        else:
+            left_out.setdefault(resolved.key, (resolved, why))
+    for key in asked:
+        left_out.pop(key, None)
+    varied = _varied(named, [*asked.values(), *(one for one, _ in left_out.values())])
+    made = tuple(resolver.cell(one, _label(one, varied)) for one in asked.values())
+    holes = tuple(
+        Hole(_label(one, varied), one.everything(), why) for one, why in left_out.values()
+    )
+    if not made:
+        raise UsageError(_nothing_left(study, holes))
+    notes = [
+        f"exclude[{number}] leaves out nothing: no cell of this plan matches it."
+        for number, count in enumerate(matched)
+        if count == 0 and not study.only
+    ]
+    reference = _reference(study, asked.values(), [one for one, _ in left_out.values()], notes)
+    return Plan(
+        study=Heading(
+            name=study.name,
+            title=study.title,
+            question=study.question,
+            size=study.size,
+            only=tuple(text for text, _ in study.only),
+            overrides=study.overrides,
+        ),
+        platform=platform,
+        cells=made,
+        holes=holes,
+        reference=reference,
+        varied=varied,
+        order=interleaved(
+            [one.key for one in made], trials=study.measure.trials, seed=study.measure.seed
+        ),
+        measure=study.measure,
+        notes=tuple(notes),
+    )
+
+
+def grouped(holes: Iterable[Hole]) -> dict[str, tuple[str, ...]]:
+    """Give the labels of the holes by their reason, the commonest reason first."""
+    found: dict[str, list[str]] = {}
+    for hole in holes:
+        found.setdefault(hole.why, []).append(hole.label)
+    common = sorted(found.items(), key=lambda one: -len(one[1]))
+    return {why: tuple(labels) for why, labels in common}
+
+
+def _varied(named: set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
+    """Name what was asked for in more than one value, in the vocabulary's order."""
+    seen: dict[str, set[Value]] = {name: set() for name in named}
+    for one in everything:
+        values = one.everything()
+        for name in named & values.keys():
+            seen[name].add(values[name])
+    several = {name for name, values in seen.items() if len(values) > 1}
+    factors = [name for name in FACTORS if name in several]
+    return (*factors, *sorted(several - set(factors)))
+
+
+def _label(one: Resolved, varied: Iterable[str]) -> str:
+    everything = one.everything()
+    factors = {name: everything[name] for name in varied if name in one.factors}
+    options = {name: everything[name] for name in varied if "." in name and name in everything}
+    return cells.label(one.workload, one.framework, factors, options, varied)
+
+
+def _reference(
+    study: Study, made: Iterable[Resolved], fallen: Sequence[Resolved], notes: list[str]
+) -> dict[str, str]:
+    """Find the one cell per workload that the others are compared with."""
+    if study.reference is None:
+        return {}
+    found: dict[str, list[Resolved]] = {one.workload: [] for one in made}
+    for one in made:
+        if study.reference.takes(one.everything()):
+            found[one.workload].append(one)
+    wanted = study.reference.wanted.get("workload")
+    reference = {}
+    for workload, matches in found.items():
+        if len(matches) == 1:
+            reference[workload] = matches[0].key
+        elif len(matches) > 1:
+            study.document.fault(("measure", "reference"), _too_many(workload, matches))
+        elif wanted is None or workload in wanted:
+            lost = any(
+                one.workload == workload and study.reference.takes(one.everything())
+                for one in fallen
+            )
+            if lost or study.only:
+                why = "was left out" if lost else "was not asked for (--only)"
+                notes.append(f"{workload} has no reference: its reference cell {why}.")
+            else:
+                study.document.fault(
+                    ("measure", "reference"), f"selects no cell of {workload}; it must select one"
+                )
+    study.document.refuse_faults()
+    return reference
+
+
+def _too_many(workload: str, matches: Sequence[Resolved]) -> str:
+    values = [one.everything() for one in matches]
+    names = [name for name in values[0] if len({str(one.get(name)) for one in values}) > 1]
+    choices = "; ".join(
+        f"{name} ({', '.join(sorted({shown(one.get(name)) for one in values}))})" for name in names
+    )
+    return f"selects {len(matches)} cells of {workload}, and must select one: say also {choices}"
+
+
+def _nothing_left(study: Study, holes: Sequence[Hole]) -> str:
+    if not holes:
+        narrowed = " and ".join(f"--only {text}" for text, _ in study.only)
+        return f"{study.path}: no cell of this study matches {narrowed}."
+    lines = [f"{study.path}: nothing is left to run. Every cell fell:"]
+    for why, labels in grouped(holes).items():
+        lines.append(f"    {why}: {', '.join(labels[:5])}{_more(len(labels) - 5)}")
+    return "\n".join(lines)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """Give a plan as plan.json holds it."""
+    return {
+        "version": VERSION,
+        "study": asdict(plan.study),
+        "platform": plan.platform.model_dump(mode="json", exclude_none=True),
+        "cells": [cells.to_json(one) for one in plan.cells],
+        "holes": [asdict(one) for one in plan.holes],
+        "reference": dict(plan.reference) or None,
+        "varied": list(plan.varied),
+        "order": [list(one) for one in plan.order],
+        "seed": plan.measure.seed,
+        "trials": plan.measure.trials,
+        "measure": asdict(plan.measure),
+        "notes": list(plan.notes),
+    }
+
+
+def from_json(raw: Mapping[str, Any]) -> Plan:
+    """Read a plan back; what it says stands, whatever is installed by now."""
+    if raw["version"] != VERSION:
+        raise UsageError(
+            f"plan version {raw['version']} is not {VERSION}; use the Bakeoff that wrote it"
+        )
+    study = dict(raw["study"])
+    measure = dict(raw["measure"])
+    return Plan(
+        study=Heading(
+            **{**study, "only": tuple(study["only"]), "overrides": tuple(study["overrides"])}
+        ),
+        platform=Platform.model_validate(raw["platform"], context=STORED),
+        cells=tuple(cells.from_json(one) for one in raw["cells"]),
+        holes=tuple(Hole(**one) for one in raw["holes"]),
+        reference=raw["reference"] or {},
+        varied=tuple(raw["varied"]),
+        order=tuple((key, block) for key, block in raw["order"]),
+        measure=Measure(
+            **{**measure, "warmup": Span(**measure["warmup"]), "until": Span(**measure["until"])}
+        ),
+        notes=tuple(raw["notes"]),
+    )

@@ -1,0 +1,201 @@
+"""This file resolves a point of a matrix: every factor gets its value, or the reason why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from harness import providers
+from harness.node import shapes
+from harness.node.workload import Training
+from harness.spec.cell import Cell, cell_key
+from harness.spec.factors import FACTORS, IN_CELL, Value
+from harness.spec.framework import FrameworkInfo, framework_info
+from harness.spec.matrix import Matrix, Point, adapter_of
+from harness.spec.measure import Measure
+from harness.spec.platform import Platform
+
+RESOLVED = (*IN_CELL, "strategy")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A point with all its factors, and why it cannot run, if so."""
+
+    workload: str
+    framework: str
+    factors: Mapping[str, Value]
+    options: Mapping[str, Value]
+    key: str
+    why: str | None
+
+    def everything(self) -> dict[str, Value]:
+        """Give all that a selection may ask of it."""
+        own = {f"{adapter_of(self.framework)}.{name}": one for name, one in self.options.items()}
+        return {"workload": self.workload, "framework": self.framework, **self.factors, **own}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A workload with what is counted once for all its cells."""
+
+    value: Any
+    module: str
+    identity: str
+
+
+@cache
+def subject(name: str) -> Subject:
+    """Load a workload and digest what it is."""
+    value = providers.workload(name)
+    module = providers.modules("workloads")[name].module
+    identity = shapes.count(value.network).identity if isinstance(value, Training) else value.kind
+    return Subject(value, module, identity)
+
+
+class Resolver:
+    """Resolve points against a study's defaults, a platform and a protocol."""
+
+    def __init__(self, matrix: Matrix, platform: Platform, measure: Measure) -> None:
+        self._matrix = matrix
+        self._platform = platform
+        self._measure = measure
+        self._offers = platform.offers()
+        self._defaults: dict[tuple[str, str], dict[str, Value]] = {}
+
+    def resolve(self, point: Point) -> Resolved:
+        """Give a point its factors, options and key."""
+        workload, framework = str(point["workload"]), str(point["framework"])
+        info = framework_info(adapter_of(framework))
+        asked = {**self._open(workload, framework), **point}
+        if "global_batch" in point:
+            asked.pop("batch", None)
+        elif "batch" in point:
+            asked.pop("global_batch", None)
+        factors = {name: asked.get(name, info.default(name)) for name in RESOLVED}
+        if factors["layout"] == FACTORS["layout"].default:
+            factors["layout"] = info.default("layout")
+        self._share(factors)
+        prefix = f"{info.name}."
+        options = {
+            name: asked.get(prefix + name, option.default) for name, option in info.options.items()
+        }
+        telling = {name: one for name, one in options.items() if one != info.options[name].default}
+        key = cell_key(workload, subject(workload).identity, framework, factors, telling)
+        why = self._why_not(workload, framework, info, factors)
+        return Resolved(workload, framework, factors, options, key, why)
+
+    def cell(self, point: Resolved, name: str) -> Cell:
+        """Make a cell of a point that can run."""
+        work = subject(point.workload)
+        info = framework_info(adapter_of(point.framework))
+        training = work.value if isinstance(work.value, Training) else None
+        strategy = str(point.factors["strategy"])
+        return Cell(
+            key=point.key,
+            workload=point.workload,
+            workload_module=work.module,
+            framework=point.framework,
+            adapter=info.name,
+            adapter_module=info.module,
+            environment=f"{info.name}@horovod" if strategy == "horovod" else point.framework,
+            strategy=strategy,
+            factors=point.factors,
+            options=point.options,
+            label=name,
+            unit=work.value.unit,
+            parameters=training and training.parameters,
+            macs=training and training.macs,
+            epoch_samples=training and training.data.samples,
+            start_up_s=info.start_up_s,
+        )
+
+    def _open(self, workload: str, framework: str) -> dict[str, Value]:
+        """Give the study's defaults for what its matrix leaves open."""
+        pair = (workload, framework)
+        if pair not in self._defaults:
+            by_framework = self._matrix.framework_defaults
+            self._defaults[pair] = {
+                **by_framework.get(adapter_of(framework), {}),
+                **by_framework.get(framework, {}),
+                **self._matrix.workload_defaults.get(workload, {}),
+            }
+        return self._defaults[pair]
+
+    def _share(self, factors: dict[str, Value]) -> None:
+        """Let batch follow from global_batch, where that divides."""
+        whole = factors["global_batch"]
+        if whole is not None:
+            each, rest = divmod(int(whole), _devices(factors))
+            factors["batch"] = None if rest else each
+
+    def _why_not(
+        self, workload: str, framework: str, info: FrameworkInfo, factors: dict[str, Value]
+    ) -> str | None:
+        kind = subject(workload).value.kind
+        if kind not in info.kinds:
+            return f"{info.name} does not run workloads of kind {kind} (it runs: {', '.join(info.kinds)})"
+        for name in RESOLVED:
+            refusal = info.refuses(name, factors[name])
+            if refusal is not None:
+                return refusal
+        if factors["batch"] is None:
+            return (
+                f"a global batch of {factors['global_batch']} does not divide among "
+                f"{_devices(factors)} devices"
+            )
+        known = {**self._offers, **factors, "workload": workload, "framework": framework}
+        for requirement in info.requires:
+            why = requirement.fails(known)
+            if why is not None:
+                return why
+        return self._beyond(framework, factors)
+
+    def _beyond(self, framework: str, factors: Mapping[str, Value]) -> str | None:
+        """Say what the platform does not have enough of."""
+        name = self._platform.name
+        nodes, ranks = _number(factors, "nodes"), _number(factors, "ranks_per_node")
+        each = _number(factors, "devices_per_rank")
+        if factors["strategy"] == "none" and nodes * ranks > 1:
+            return f"{nodes * ranks} ranks need a strategy, and this cell has none"
+        available = self._offers["available_nodes"]
+        if available is not None and nodes > available:
+            return f"needs {nodes} nodes; {name} has {available}"
+        gpus = self._offers["gpus"]
+        if factors["device"] == "gpu" and gpus is not None and ranks * each > gpus:
+            has = "none" if gpus == 0 else gpus
+            return f"needs {ranks * each} GPU{'s' if ranks * each > 1 else ''} a node; {name} has {has}"
+        if factors["device"] == "cpu" and each > 1:
+            return "devices_per_rank counts GPUs, and this cell computes on the CPU"
+        memory = self._offers["memory"]
+        if self._measure.memory_bytes and memory and self._measure.memory_bytes > memory:
+            return (
+                f"measure.memory asks for {_gib(self._measure.memory_bytes)} a node; "
+                f"{name} has {_gib(memory)}"
+            )
+        if factors["container"] and not self._has_container(framework):
+            return f"{name} names no container for {framework}"
+        return None
+
+    def _has_container(self, framework: str) -> bool:
+        there = self._platform.frameworks
+        entry = there.get(framework) or there.get(adapter_of(framework))
+        return entry is not None and entry.container is not None
+
+
+def _number(factors: Mapping[str, Value], name: str) -> int:
+    return int(factors[name] or 1)
+
+
+def _devices(factors: Mapping[str, Value]) -> int:
+    counts = (_number(factors, name) for name in ("nodes", "ranks_per_node", "devices_per_rank"))
+    total = 1
+    for count in counts:
+        total *= count
+    return total
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.3g} GiB"

@@ -1,0 +1,183 @@
+"""This file reads a study: what a person asks for, in one TOML, with all its faults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from harness.errors import UsageError, nearest
+from harness.spec.document import Document, read_document
+from harness.spec.matrix import Exclusion, Matrix, Selection, flattened
+from harness.spec.measure import Measure, MeasureTable, resolved
+from harness.spec.models import Listed, Table, check
+from harness.spec.vocabulary import Checker, selection_from_text
+
+
+class Defaults(Table):
+    """Factors that the matrix leaves open, by workload and by framework."""
+
+    workload: dict[str, dict[str, Any]] = {}
+    """Defaults of one workload; they come before those of a framework."""
+    framework: dict[str, dict[str, Any]] = {}
+    """Defaults of one framework, or framework@environment."""
+
+
+class Varied(Table):
+    """What a study varies."""
+
+    matrix: dict[str, Any] = {}
+    """Factors that are crossed: a value, or a list of values."""
+    zip: Listed[dict[str, Any]] = ()
+    """Factors that move together: lists of equal length."""
+    include: Listed[dict[str, Any]] = ()
+    """Single cells."""
+    exclude: Listed[dict[str, Any]] = ()
+    """Cells to leave out, each with its `why`."""
+    defaults: Defaults = Defaults()
+    """Factors that the matrix leaves open."""
+    measure: MeasureTable = MeasureTable()
+    """How cells are measured."""
+
+
+class StudyFile(Varied):
+    """A study."""
+
+    title: str = Field(min_length=1)
+    """What the page is called."""
+    question: str = ""
+    """What the study is to answer, in one sentence."""
+    platform: str | None = None
+    """The machine, where the study is about one; otherwise it is named on the command line."""
+    size: dict[str, Varied] = {}
+    """Sizes by name: what they say replaces that part of the study."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a person asks for."""
+
+    name: str
+    title: str
+    question: str
+    platform: str | None
+    size: str | None
+    sizes: tuple[str, ...]
+    matrix: Matrix
+    measure: Measure
+    reference: Selection | None
+    only: tuple[tuple[str, Selection], ...]
+    """What was narrowed on the command line, as it was written."""
+    overrides: tuple[str, ...]
+    path: Path
+    document: Document
+
+    @property
+    def text(self) -> str:
+        """The file as it was read."""
+        return self.document.text
+
+
+def study_files(folder: Path | None = None) -> dict[str, Path]:
+    """Give every study in ``studies/`` here and beside the harness, by name."""
+    found: dict[str, Path] = {}
+    here = (folder or Path()) / "studies"
+    for place in (here, Path(__file__).parents[2] / "studies"):
+        for path in sorted(place.glob("*.toml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def load_study(
+    ref: str | Path,
+    *,
+    size: str | None = None,
+    only: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+) -> Study:
+    """Read a study by path or name; refuse all its faults together."""
+    path = _path(ref)
+    document = read_document(path)
+    checker = Checker(document)
+    file = check(document, StudyFile, document.data)
+    checker.study(document.data)
+    sizes = document.data.get("size")
+    if isinstance(sizes, dict):
+        for name, part in sizes.items():
+            checker.study(part, ("size", name))
+    if size is not None:
+        _choose_size(document, size, sizes if isinstance(sizes, dict) else {})
+    for override in overrides:
+        document.set(override)
+    if size is not None or overrides:
+        file = check(document, StudyFile, document.data)
+        checker.study(document.data)
+    checker.whole(document.data)
+    narrowed = tuple((text, selection_from_text(text)) for text in only)
+    document.refuse_faults()
+    assert file is not None, "a study without faults has its value"
+    return Study(
+        name=path.stem,
+        title=file.title,
+        question=file.question,
+        platform=file.platform,
+        size=size,
+        sizes=tuple(file.size),
+        matrix=_matrix(file),
+        measure=resolved(file.measure),
+        reference=None if file.measure.reference is None else _selection(file.measure.reference),
+        only=narrowed,
+        overrides=tuple(overrides),
+        path=path,
+        document=document,
+    )
+
+
+def _path(ref: str | Path) -> Path:
+    path = Path(ref)
+    if path.suffix == ".toml" or path.is_file():
+        return path
+    files = study_files()
+    if str(ref) in files:
+        return files[str(ref)]
+    known = ", ".join(sorted(files)) or "none here"
+    hint = nearest(str(ref), files)
+    raise UsageError(
+        f"no study is called '{ref}'.{hint}\n    Known: {known}; or give a .toml file."
+    )
+
+
+def _choose_size(document: Document, size: str, sizes: dict[str, Any]) -> None:
+    if size not in sizes:
+        known = ", ".join(sizes) or "none"
+        hint = nearest(size, sizes)
+        raise UsageError(f"{document.file} has no size '{size}'.{hint}\n    Known: {known}.")
+    if isinstance(sizes[size], dict):
+        document.overlay(("size", size))
+
+
+def _matrix(file: StudyFile) -> Matrix:
+    excludes = []
+    for table in file.exclude:
+        wanted = {name: value for name, value in table.items() if name != "why"}
+        excludes.append(Exclusion(_selection(wanted), str(table["why"])))
+    return Matrix(
+        axes=_lists(file.matrix),
+        zips=tuple(_lists(table) for table in file.zip),
+        includes=tuple(flattened(table) for table in file.include),
+        excludes=tuple(excludes),
+        workload_defaults={name: flattened(one) for name, one in file.defaults.workload.items()},
+        framework_defaults={name: flattened(one) for name, one in file.defaults.framework.items()},
+    )
+
+
+def _selection(table: dict[str, Any]) -> Selection:
+    return Selection(_lists(table))
+
+
+def _lists(table: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    flat = flattened(table)
+    return {name: tuple(one) if isinstance(one, list) else (one,) for name, one in flat.items()}
