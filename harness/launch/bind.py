@@ -19,17 +19,17 @@ class Binding:
     marks: tuple[str, ...]
 
 
-def bind(cpus: Sequence[int], ranks: int) -> Binding:
-    """Give the observer a core of its own if three or more are there, and the ranks equal shares.
+def bind(cpus: Sequence[int], ranks: int, keep: int = 1) -> Binding:
+    """Keep cores for the observer if two or more are left over, and give the ranks equal shares.
 
     What does not divide evenly stays idle: ranks of unequal size would wait for each other.
     """
     cpus = sorted(cpus)
     marks = []
-    observer = cpus[-1] if len(cpus) >= 3 else None
+    rest = cpus[: len(cpus) - keep] if len(cpus) - keep >= 2 else cpus
+    observer = cpus[-1] if len(rest) < len(cpus) else None
     if observer is None:
         marks.append(SHARED_WITH_OBSERVER)
-    rest = cpus if observer is None else cpus[:-1]
     share = len(rest) // ranks
     if share == 0:
         marks.append(MORE_RANKS_THAN_CORES)

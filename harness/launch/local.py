@@ -10,17 +10,13 @@ from harness.spec.platform import Platform
 _LOOPBACK = "127.0.0.1"
 
 
-def launch(
-    job_path: str,
-    job: Job,
-    platform: Platform,  # noqa: ARG001  every launcher is asked alike; this one knows its machine
-    worker: Worker,
-) -> Launch:
+def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launch:
     """Start every rank of a job as a process of this machine."""
     size = job.factors["ranks_per_node"]
-    binding = bind(worker.cpus, size)
+    binding = bind(worker.cpus, size, platform.observer.cores)
     shared = {
         **worker.env,
+        **platform.environment,
         "PYTHONPATH": worker.payload,
         "BAKEOFF_TOKEN": worker.token,
         "BAKEOFF_SIZE": str(size),

@@ -1,0 +1,50 @@
+"""This file counts how often somebody asked the host to stop: Ctrl-C, a polite kill, a hang-up."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """How often this process was asked to stop, and a descriptor that wakes who sleeps."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+
+    def fileno(self) -> int:
+        """Become readable with each interrupt."""
+        return self._reader.fileno()
+
+    def drain(self) -> None:
+        """Forget the wake-ups; the count stays."""
+        try:
+            while self._reader.recv(64):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Count signals instead of dying of them."""
+        earlier = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in earlier.items():
+                signal.signal(number, handler)
+            self._reader.close()
+            self._writer.close()

@@ -1,0 +1,68 @@
+"""This file says what a session tells whoever watches it; the command line draws it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a session stands."""
+
+    run: Path
+    done: int
+    total: int
+    """Trials, those of earlier sessions included."""
+    block: int
+    blocks: int
+    label: str
+    """The cell at work."""
+    trial: str
+    phase: str | None
+    rate: float | None
+    """Units of work per second at the moment."""
+    unit: str
+    left_s: float | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one trial ended."""
+
+    cell_key: str
+    label: str
+    trial: str
+    outcome: str
+    reason: str
+    directory: Path
+    seconds: float
+
+
+class Observer(Protocol):
+    """Somebody who watches a session."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Hear where the session stands: at each trial's start and about once a second."""
+
+    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+        """Hear how a trial ended."""
+
+    def noted(self, text: str) -> None:
+        """Hear something that a person should know."""
+
+
+@dataclass(frozen=True)
+class SessionResult:
+    """What a session achieved."""
+
+    run: Path
+    total: int
+    done: int
+    ok: int
+    failed: int
+    """Complete trials that did not end well."""
+    skipped: int
+    """Trials not run because their cell cannot succeed."""
+    interrupted: bool

@@ -1,0 +1,192 @@
+"""This file carries one trial through its life: directory, job, launch, agent, outcome last."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
+from harness.launch.launch import Launch, Worker
+from harness.node import job as jobs
+from harness.node.job import Job, Span
+from harness.run.agent import AgentProcess
+from harness.run.interrupts import Interrupts
+from harness.run.outcome import NODE_LOST, Outcome, judge
+from harness.run.ranks import environment, free_port
+from harness.run.said import said
+from harness.spec.cell import Cell
+from harness.spec.measure import Measure
+from harness.spec.platform import Platform
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.run import complete, make_trial
+
+COLD = "cold"
+_GRACE_S = 5.0
+_OUTPUT_BYTES = 1 << 20
+_LOST = (
+    "The agent that watched the ranks was lost (killed, or its machine stood still); "
+    "the trial is run once more."
+)
+
+
+class Interpreter(Protocol):
+    """Where a framework lives; run/environment.py finds it."""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command that starts it."""
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """What it needs in its environment."""
+
+
+Launcher = Callable[[str, Job, Platform, Worker], Launch]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A cell that is ready to run."""
+
+    cell: Cell
+    interpreter: Interpreter
+    fingerprint: str
+    mixed: bool
+    """Whether earlier trials of this cell ran with another fingerprint."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all trials of a session share."""
+
+    paths: RunPaths
+    payload: str
+    run_id: str
+    platform: Platform
+    measure: Measure
+    launcher: Launcher
+    agent: AgentProcess
+    interrupts: Interrupts
+
+
+def run_trial(
+    bench: Bench,
+    prepared: Prepared,
+    name: TrialName | str,
+    *,
+    position: int,
+    on_tick: Callable[[TrialPaths], None],
+) -> dict[str, Any]:
+    """Run one trial and write its outcome; give the outcome."""
+    cell = prepared.cell
+    job = _job(bench, cell, str(name))
+    trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
+    token = f"{bench.run_id}/{cell.key}/{name}"
+    launch = bench.launcher(str(trial.job), job, bench.platform, _worker(bench, prepared, token))
+    started_ns = time.time_ns()
+    end = bench.agent.run(
+        _command(bench, trial, launch, token),
+        core=launch.observer,
+        interrupts=bench.interrupts,
+        on_tick=lambda: on_tick(trial),
+    )
+    outcome = _outcome(bench, prepared, trial, name, end)
+    outcome |= {"position": position, "marks": list(launch.marks)}
+    outcome.setdefault("started_wall_ns", started_ns)
+    outcome.setdefault("ended_wall_ns", time.time_ns())
+    complete(trial, outcome)
+    return outcome
+
+
+def _job(bench: Bench, cell: Cell, name: str) -> Job:
+    short = Span(steps=1)
+    measure = bench.measure
+    return Job(
+        purpose="trial",
+        cell_key=cell.key,
+        trial=name,
+        workload=cell.workload,
+        workload_module=cell.workload_module,
+        framework=cell.framework,
+        adapter_module=cell.adapter_module,
+        strategy=cell.strategy,
+        factors=dict(cell.factors),
+        options=dict(cell.options),
+        warmup=short if name == COLD else measure.warmup,
+        until=short if name == COLD else measure.until,
+        seed=measure.seed,
+        directory=str(bench.paths.cells / cell.key / name),
+    )
+
+
+def _worker(bench: Bench, prepared: Prepared, token: str) -> Worker:
+    cache = bench.paths.cache(prepared.cell.key)
+    if prepared.cell.factors["compile_cache"] == "cold":
+        shutil.rmtree(cache, ignore_errors=True)
+    return Worker(
+        argv=tuple(prepared.interpreter.argv),
+        env=environment(os.environ, prepared.interpreter.env, cache),
+        payload=bench.payload,
+        token=token,
+        port=free_port(),
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
+    )
+
+
+def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> TrialCommand:
+    return TrialCommand(
+        token=token,
+        ranks=tuple(
+            RankCommand(
+                rank=rank.rank,
+                argv=rank.argv,
+                env=rank.env,
+                cwd=rank.cwd,
+                cpus=rank.cpus,
+                stdout=str(trial.stdout(rank.rank)),
+                stderr=str(trial.stderr(rank.rank)),
+            )
+            for rank in launch.ranks
+        ),
+        timeout_s=bench.measure.timeout_s,
+        grace_s=_GRACE_S,
+        memory_bytes=bench.measure.memory_bytes,
+        output_bytes=_OUTPUT_BYTES,
+    )
+
+
+def _outcome(
+    bench: Bench, prepared: Prepared, trial: TrialPaths, name: TrialName | str, end: TrialEnd | None
+) -> dict[str, Any]:
+    if end is None:
+        ended = Outcome(NODE_LOST, _LOST)
+    else:
+        words = {rank.rank: said(trial, rank.rank) for rank in end.ranks}
+        errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
+        ended = judge(end, words, bench.measure.timeout_s, errors)
+    outcome: dict[str, Any] = {
+        "cell_key": prepared.cell.key,
+        "trial": str(name),
+        "block": name.block if isinstance(name, TrialName) else 0,
+        "attempt": name.attempt if isinstance(name, TrialName) else 1,
+        "outcome": ended.outcome,
+        "reason": ended.reason,
+        "origin": "measured",
+        "fingerprint": prepared.fingerprint,
+        "mixed": prepared.mixed,
+        "ranks": [],
+    }
+    if end is not None:
+        outcome |= {
+            "ranks": [{**vars(rank), "host": bench.agent.host} for rank in end.ranks],
+            "memory": vars(end.memory),
+            "leftovers": end.leftovers,
+            "survivors": end.survivors,
+            "started_wall_ns": end.started_wall_ns,
+            "ended_wall_ns": end.ended_wall_ns,
+        }
+    return outcome
