@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.store.results import CellResult, Comparison, Results, TrialResult
 from reports import numbers
-from reports.ranking import Ranking, machine_name, rankings
+from reports.ranking import Ranking, machine_name, of_run, rankings
 
 _CLEAR = ("faster", "slower")
 
@@ -29,8 +29,8 @@ class Answer:
     """What a reader should know after ten seconds."""
 
     question: str
-    sentences: tuple[str, ...]
-    """One per workload."""
+    sentences: tuple[tuple[str, str], ...]
+    """One per workload: its name, empty where there is only one, and the answer."""
     cards: tuple[Card, ...]
     warnings: tuple[str, ...]
     rankings: tuple[Ranking, ...]
@@ -68,7 +68,7 @@ def _first(cells: Sequence[CellResult], answer: str) -> CellResult | None:
 
 def _reached(ranking: Ranking, cell: CellResult) -> str:
     value, interval = numbers.estimate(cell.rate)
-    within = f" {interval}" if cell.rate and cell.rate.interval else ""
+    within = f" (interval {interval[1:-1]})" if cell.rate and cell.rate.interval else ""
     return f"{ranking.name(cell)} reaches {value} {ranking.unit}{within}"
 
 
@@ -94,12 +94,11 @@ def _against_reference(ranking: Ranking, reference: CellResult) -> str:
 
 def _across_runs(ranking: Ranking) -> str:
     """Name each machine's fastest; unpaired runs get no verdict here."""
-    best: dict[str, CellResult] = {}
-    for cell in ranking.cells:
-        known = best.get(cell.run)
-        if known is None or (cell.rate and known.rate and cell.rate.value > known.rate.value):
-            best[cell.run] = cell
-    said = [f"on {ranking.machine(cell)}, {_reached(ranking, cell)}" for cell in best.values()]
+    runs = dict.fromkeys(cell.run for cell in ranking.cells)
+    best = [of_run(ranking, run).cells[0] for run in runs]
+    said = [
+        f"on {_in_sentence(ranking.machine(cell))}, {_reached(ranking, cell)}" for cell in best
+    ]
     text = "; ".join(said) + "."
     return text[:1].upper() + text[1:]
 
@@ -118,11 +117,17 @@ def sentence(ranking: Ranking) -> str:
     return told or f"{_reached(ranking, leader)}, the highest median; no comparison was made."
 
 
+def _in_sentence(title: str) -> str:
+    """Lower the article of a title, nothing else: names keep their capitals."""
+    first, _, rest = title.partition(" ")
+    return f"{first.lower()} {rest}" if first in ("This", "A", "An", "The") else title
+
+
 def _question(results: Results, ranked: Sequence[Ranking]) -> str:
     if results.question:
         return results.question
     workloads = " and ".join(r.workload for r in ranked) or "this study"
-    where = " or ".join(machine_name(run) for run in results.runs)
+    where = " or ".join(_in_sentence(machine_name(run)) for run in results.runs)
     frameworks = {c.framework for c in results.cells}
     what = "Which framework" if len(frameworks) > 1 else "Which setting"
     return f"{what} runs {workloads} fastest on {where}?"
@@ -163,7 +168,7 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
         where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
         return Card("Fastest", f"{ranking.name(cell)}{where}", f"{value} {ranking.unit} {interval}")
     names = sorted({r.name(cell) for r, cell in best})
-    value = names[0] if len(names) == 1 else "depends on the workload"
+    value = names[0] if len(names) == 1 else "Depends on the workload"
     each = [f"{r.workload}: {r.name(c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
     return Card("Fastest", value, "; ".join(each))
 
@@ -190,14 +195,21 @@ def _thriftiest(ranked: Sequence[Ranking]) -> Card:
 
 def _apart(ranked: Sequence[Ranking]) -> Card:
     title = "Are the top two distinguishable?"
-    found = [(r, *top_two(r)) for r in ranked]
+    found = []
+    for ranking in ranked:
+        for run in dict.fromkeys(cell.run for cell in ranking.cells):
+            alone = of_run(ranking, run)
+            parts = [ranking.workload] if len(ranked) > 1 else []
+            parts += [ranking.machine(alone.cells[0])] if len(ranking.runs) > 1 else []
+            found.append((" on ".join(parts), *top_two(alone)))
     if not found:
         return Card(title, numbers.UNKNOWN, "nothing to compare")
     if len(found) == 1:
         return Card(title, found[0][1], found[0][2])
     values = {value for _, value, _ in found}
-    value = values.pop() if len(values) == 1 else "depends on the workload"
-    return Card(title, value, "; ".join(f"{r.workload}: {v.lower()}" for r, v, _ in found))
+    what = "workload" if len(ranked) > 1 else "machine"
+    value = values.pop() if len(values) == 1 else f"Depends on the {what}"
+    return Card(title, value, "; ".join(f"{where}: {v.lower()}" for where, v, _ in found))
 
 
 def trial_list(results: Results) -> list[TrialResult]:
@@ -251,10 +263,10 @@ def answer(results: Results) -> Answer:
     """Say everything that belongs on the first screen."""
     ranked = rankings(results)
     several = len(ranked) > 1
-    sentences = tuple(f"{r.workload}: {sentence(r)}" if several else sentence(r) for r in ranked)
+    sentences = tuple((r.workload if several else "", sentence(r)) for r in ranked)
     return Answer(
         question=_question(results, ranked),
-        sentences=sentences or ("Nothing was measured.",),
+        sentences=sentences or (("", "Nothing was measured."),),
         cards=(_fastest(ranked), _thriftiest(ranked), _apart(ranked), _trust(results)),
         warnings=_warnings(results, ranked),
         rankings=ranked,

@@ -301,7 +301,6 @@ def render(results: Results) -> str:
     chart_style = _asset("chart.css")
     trial_total = len(tables.trials(results).rows)
     trial_grid = _trial_grid(results)
-    legend = [(name, index) for name, index in colours.items()] if len(colours) > 1 else []
     return (
         _templates()
         .get_template("page.html")
@@ -309,7 +308,6 @@ def render(results: Results) -> str:
             results=results,
             answer=told,
             charts=[_chart(r, colours) for r in told.rankings if r.cells or r.set_aside],
-            legend=legend,
             cells=_grid(tables.cells(results), filters=("workload", "framework", "machine")),
             differences=_grid(differences.between_cells(results)),
             machines=_grid(differences.between_runs(results)) if len(results.runs) > 1 else None,

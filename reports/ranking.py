@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.store.results import CellResult, Results, RunInfo
@@ -81,6 +81,12 @@ class Ranking:
         return cell.run
 
 
+def of_run(ranking: Ranking, run: str) -> Ranking:
+    """Keep one run's cells, fastest first."""
+    kept = sorted((c for c in ranking.cells if c.run == run), key=_order)
+    return replace(ranking, cells=tuple(kept))
+
+
 def machine_name(run: RunInfo) -> str:
     """Call a run's platform what its file calls it."""
     return str(run.platform.get("title") or run.platform.get("name") or run.name)
@@ -106,13 +112,15 @@ def _order(cell: CellResult) -> float:
     return -cell.rate.value if cell.rate else 0.0
 
 
-def _side_by_side(cells: list[CellResult]) -> list[CellResult]:
+def _side_by_side(cells: list[CellResult], runs: Sequence[RunInfo]) -> list[CellResult]:
     """Keep the cells of one key together, groups by their best rate, runs in the given order."""
+    places = {name: i for i, run in enumerate(runs) for name in (run.directory, run.name)}
     groups: dict[str, list[CellResult]] = {}
     for cell in cells:
         groups.setdefault(cell.key, []).append(cell)
-    ordered = sorted(groups.values(), key=lambda group: min(map(_order, group)))
-    return [cell for group in ordered for cell in group]
+    for group in groups.values():
+        group.sort(key=lambda cell: places.get(cell.run, len(places)))
+    return [cell for group in groups.values() for cell in group]
 
 
 def rankings(results: Results) -> tuple[Ranking, ...]:
@@ -126,7 +134,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
         differing = [c for c in cells if c.gate.state == "differs"]
         ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
         if len(results.runs) > 1:
-            ranked = _side_by_side(ranked)
+            ranked = _side_by_side(ranked, results.runs)
         found.append(
             Ranking(
                 workload=workload,

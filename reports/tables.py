@@ -361,13 +361,19 @@ def table(results: Results, name: str) -> Table:
     return TABLES[name](results)
 
 
+_SILENT = frozenset({"machine", "run", "attempt", "steps_per_window"})
+
+
 def filled(of: Table) -> Table:
-    """Leave out the columns in which nothing is known."""
-    keep = [
-        index
-        for index in range(len(of.columns))
-        if any(row[index] not in (None, "") for row in of.rows)
-    ]
+    """Leave out the columns that tell nothing: all unknown, or the usual thing throughout."""
+    keep = []
+    for index, column in enumerate(of.columns):
+        values = {repr(row[index]) for row in of.rows}
+        if values <= {"None", "''"}:
+            continue
+        if column.key in _SILENT and len(values) == 1:
+            continue
+        keep.append(index)
     return Table(
         of.name,
         of.title,
