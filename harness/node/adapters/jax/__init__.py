@@ -1,0 +1,1 @@
+"""JAX: pure functions, compiled as a whole by XLA."""

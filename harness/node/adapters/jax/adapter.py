@@ -1,0 +1,150 @@
+"""This file opens JAX for a worker: its versions, its activity, its doors for the gate."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+from harness.node.adapters.jax import settings as switches
+from harness.node.contracts import OutOfMemory
+from harness.node.feed import Feed
+from harness.node.job import Job
+from harness.node.network import Dropout
+from harness.node.place import Place
+from harness.node.shapes import product
+from harness.node.workload import Training
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+class JaxActivity:
+    """Train on one batch that stays on the device."""
+
+    def __init__(self, workload: Training, feed: Feed, settings: switches.Settings) -> None:
+        import jax
+
+        from harness.node.adapters.jax import training
+        from harness.node.adapters.jax.lowering import Lowered
+
+        self._jax = jax
+        net = Lowered(workload.network, settings.channels_last)
+        has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
+        draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
+        self._state = draw(feed.seed)
+        self._given = jax.jit(
+            lambda key: training.draw_batch(
+                net, (feed.batch, *feed.input), feed.targets, key, jax.numpy.float32
+            )
+        )(jax.random.key(feed.seed + 1))
+        step = training.make_step(net, workload, settings.precision, feed.global_batch, has_dropout)
+        self._step = jax.jit(step, donate_argnums=0)
+        self._loss: Any = None
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+        jax.block_until_ready((self._state, self._given))
+
+    def step(self) -> None:
+        """Enqueue one step."""
+        try:
+            self._state, self._loss = self._step(self._state, self._given)
+        except self._jax.errors.JaxRuntimeError as error:
+            raise _told(error) from error
+
+    def sync(self) -> None:
+        """Wait for the last step."""
+        try:
+            self._jax.block_until_ready((self._state, self._loss))
+        except self._jax.errors.JaxRuntimeError as error:
+            raise _told(error) from error
+
+    def values(self) -> Mapping[str, float]:
+        """Give the last step's loss."""
+        return {"loss": float(self._loss)}
+
+    def agree(self, value: float) -> float:
+        """Be alone."""
+        return value
+
+    def parameters(self) -> int:
+        """Count what is trained."""
+        return sum(product(array.shape) for array in self._state.parameters.values())
+
+
+def _told(error: Exception) -> Exception:
+    """Tell memory that ran out from other faults."""
+    return OutOfMemory(str(error)) if "RESOURCE_EXHAUSTED" in str(error) else error
+
+
+class JaxAdapter:
+    """JAX in this process."""
+
+    def __init__(self, settings: switches.Settings) -> None:
+        import jax
+
+        self._jax = jax
+        self._settings = settings
+        self._compile_s = 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._note)
+
+    def _note(self, event: str, seconds: float, **_: Any) -> None:
+        if event == COMPILED:
+            self._compile_s += seconds
+
+    def versions(self) -> Mapping[str, str]:
+        """Name JAX, its compiler's library and what drives the device."""
+        import jaxlib
+        import numpy
+
+        client = self._settings.device.client
+        return {
+            "jax": self._jax.__version__,
+            "jaxlib": jaxlib.__version__,
+            "numpy": numpy.__version__,
+            "platform": " ".join(client.platform_version.split()),
+        }
+
+    def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> JaxActivity:
+        """Lower a network to one compiled training step."""
+        return JaxActivity(workload, feed, self._settings)
+
+    def examine(self, workload: Training, precision: str) -> Any:
+        """Open a network to the gate."""
+        from harness.node.adapters.jax.subject import JaxSubject
+
+        return JaxSubject(workload, self._settings, precision)
+
+    def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say which types and operations the compiled step holds."""
+        from harness.node.adapters.jax.probe import compiled_facts
+
+        return dict(self.facts(), **compiled_facts(workload, feed, self._settings))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what was used."""
+        memory = self._settings.device.memory_stats() or {}
+        facts: Dict[str, Any] = {
+            "device": self._settings.device.device_kind,
+            "compile_s": self._compile_s,
+            "layout": "channels-last" if self._settings.channels_last else "channels-first",
+        }
+        if "peak_bytes_in_use" in memory:
+            facts["peak_device_bytes"] = int(memory["peak_bytes_in_use"])
+        return facts
+
+    def close(self) -> None:
+        """Give back the device's memory."""
+        self._jax.clear_caches()
+
+
+def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's name
+    """Import JAX with the job's switches."""
+    factors = dict(job.factors)
+    if job.purpose == "examine":
+        factors["precision"] = _examined(job) or factors.get("precision")
+    return JaxAdapter(switches.apply(factors, place))
+
+
+def _examined(job: Job) -> Any:
+    """Give float64 where the gate asks for it: JAX decides on 64 bits once, for the process."""
+    from harness.node import tensors
+
+    asked = tensors.read(job.paths["given"]).about["precision"]
+    return asked if asked == "float64" else None

@@ -1,0 +1,135 @@
+"""This file opens JAX's own lowering to the examination, in float64 or as it is timed."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Mapping, Tuple
+
+import jax
+import numpy
+from jax import numpy as jnp
+
+from harness.node.adapters.jax import training
+from harness.node.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.node.adapters.jax.settings import Settings
+from harness.node.examine import Made
+from harness.node.network import Dropout
+from harness.node.shapes import output_shapes, parameter_shapes
+from harness.node.tensors import Tensor
+from harness.node.workload import Training
+
+
+class JaxSubject:
+    """One network under examination."""
+
+    def __init__(self, workload: Training, settings: Settings, precision: str) -> None:
+        self._workload = workload
+        self._precision = "float64" if precision == "float64" else settings.precision
+        self._dtype = jnp.float64 if precision == "float64" else jnp.float32
+        self._net = Lowered(workload.network, settings.channels_last)
+        self._state = training.initial(self._net, workload, 0, self._precision)
+        self._steps: Dict[int, Any] = {}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set every parameter and running statistic."""
+        loaded = {
+            name: self._net.weight_in(name, jnp.asarray(_array(tensor), self._dtype))
+            for name, tensor in state.items()
+        }
+        self._state = self._state._replace(
+            parameters={name: loaded[name] for name in self._state.parameters},
+            statistics={name: loaded[name] for name in self._state.statistics},
+        )
+
+    def reset(self) -> None:
+        """Forget the moments and the step count."""
+        self._state = self._state._replace(
+            moments=training.moments(self._workload, self._state.parameters),
+            step=jnp.zeros((), jnp.int32),
+        )
+
+    def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
+        """Run forward and backward once, compiled as the step is."""
+        batch = self._batch(given, target)
+
+        def loss_of(parameters: Arrays, statistics: Arrays) -> Any:
+            kept: Arrays = {}
+            loss, (updated, output) = training.forward(
+                self._net, self._workload, self._precision, parameters, statistics, batch, kept=kept
+            )
+            return loss, (updated, output, kept)
+
+        run = jax.jit(jax.value_and_grad(loss_of, has_aux=True))
+        (loss, (updated, output, kept)), slopes = run(
+            self._state.parameters, self._state.statistics
+        )
+        self._state = self._state._replace(statistics=updated)
+        yield _made("output", self._net.activation_out(output))
+        yield _made("loss", loss)
+        for name, slope in slopes.items():
+            yield _made("gradient/" + name, self._net.weight_out(name, slope))
+        for path, value in kept.items():
+            if not isinstance(self._net.sites[path].layer, Dropout):
+                yield _made("activation/" + path, self._net.activation_out(value))
+
+    def update(self, given: Tensor, target: Tensor) -> None:
+        """Run one training step with dropout off."""
+        batch = self._batch(given, target)
+        size = given.shape[0]
+        if size not in self._steps:
+            step = training.make_step(self._net, self._workload, self._precision, size, False)
+            self._steps[size] = jax.jit(step)
+        self._state, _ = self._steps[size](self._state, batch)
+
+    def state(self) -> Iterator[Made]:
+        """Give every parameter and running statistic."""
+        for arrays in (self._state.parameters, self._state.statistics):
+            for name, value in arrays.items():
+                yield _made(name, self._net.weight_out(name, value))
+
+    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
+        """Run one layer alone, forward and backward."""
+        site = self._net.sites[path]
+        compute = training.COMPUTE.get(self._precision, jnp.float32)
+        own = {name: self._state.parameters[name] for name, _ in parameter_shapes(site)}
+        key = jax.random.key(0) if isinstance(site.layer, Dropout) else None
+
+        def run(x: Any, parameters: Arrays) -> Any:
+            return self._net.layer(path, x, Pass(parameters, self._state.statistics, key, {}, None))
+
+        def both(x: Any, parameters: Arrays, slope: Any) -> Tuple[Any, Any]:
+            y, back = jax.vjp(run, x, parameters)
+            return y, back(slope.astype(y.dtype))
+
+        x = self._net.activation_in(jnp.asarray(_array(given), compute))
+        slope = self._net.activation_in(jnp.asarray(_array(gradient), compute))
+        y, (input_slope, slopes) = jax.jit(both)(x, own, slope)
+        yield _made("output", self._net.activation_out(y))
+        yield _made("input-gradient", self._net.activation_out(input_slope))
+        for name, value in slopes.items():
+            kind = name.rsplit("/", 1)[1]
+            yield _made("gradient/" + kind, self._net.weight_out(name, value))
+
+    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
+        """Leave the reference's part to the reference."""
+        raise NotImplementedError("the reference of the gate is torch")
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say how the examination ran."""
+        shapes = output_shapes(self._workload.network)
+        return {"compiled": "jax.jit", "precision": self._precision, "layers": len(shapes)}
+
+    def _batch(self, given: Tensor, target: Tensor) -> training.Given:
+        x = self._net.activation_in(jnp.asarray(_array(given), self._dtype))
+        is_classes = target.dtype == "int64"
+        wanted = jnp.asarray(_array(target), jnp.int32 if is_classes else self._dtype)
+        return training.Given(x, wanted)
+
+
+def _array(tensor: Tensor) -> Any:
+    kind = {"float64": "<f8", "int64": "<i8"}[tensor.dtype]
+    return numpy.fromfile(tensor.path, kind).reshape(tensor.shape)
+
+
+def _made(name: str, value: Any) -> Made:
+    array = numpy.ascontiguousarray(numpy.asarray(value).astype(numpy.float64))
+    return name, tuple(int(size) for size in array.shape), array
