@@ -1,4 +1,4 @@
-"""This file finds plug-ins: modules and files in provider packages, without importing their members.
+"""This file finds plug-ins: modules and files in provider packages, importing none of them.
 
 A distribution names its provider packages in the entry-point groups ``bakeoff.workloads``,
 ``.adapters``, ``.launchers``, ``.samplers``, ``.platforms`` and ``.reports``; every module (or, for
@@ -152,10 +152,9 @@ def _members(group: str, suffix: str) -> dict[str, Entry]:
 
 
 def _listed(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:
-    for file in sorted(os.listdir(folder)):
-        stem, extension = os.path.splitext(file)
-        if extension == suffix and not stem.startswith(("_", ".")):
-            yield stem, folder / file
+    for path in sorted(folder.iterdir()):
+        if path.suffix == suffix and not path.name.startswith(("_", ".")):
+            yield path.stem, path
 
 
 def _failed(entry: Entry, error: Exception) -> Entry:
@@ -197,18 +196,18 @@ def _entry_points() -> tuple[tuple[str, str, str], ...]:
     found = []
     for folder in sys.path:
         try:
-            names = os.listdir(folder or ".")
+            places = list(os.scandir(folder or "."))
         except OSError:
             continue
-        for name in names:
-            if not name.endswith((".dist-info", ".egg-info")):
+        for place in places:
+            if not place.name.endswith((".dist-info", ".egg-info")):
                 continue
             try:
-                text = Path(folder, name, "entry_points.txt").read_text(encoding="utf-8")
+                text = Path(place, "entry_points.txt").read_text(encoding="utf-8")
             except OSError:
                 continue
             if "bakeoff." in text:
-                origin = name.rpartition(".")[0].partition("-")[0]
+                origin = place.name.rpartition(".")[0].partition("-")[0]
                 found += [(origin, group, value) for group, value in _sections(text)]
     return tuple(found)
 

@@ -111,7 +111,7 @@ def _word(name: str, value: Value) -> str:
 def _text(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "–" if value is None else str(value)
+    return "not set" if value is None else str(value)
 
 
 def to_json(cell: Cell) -> dict[str, Any]:

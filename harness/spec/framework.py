@@ -1,4 +1,4 @@
-"""This file reads what an adapter says of itself in ``<name>.toml``, so that plans import no adapter."""
+"""This file reads what adapters say of themselves in ``<name>.toml``; plans import no adapter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OptionTable(Table):
 class RequirementTable(Table):
     """What a platform must offer when a cell has certain factors."""
 
-    when: dict[str, Any] = {}
+    when: dict[str, Any] = Field(default_factory=dict)
     """Factors and the value, or values, that this is about."""
     needs: str
     """An expression, for example "gpus >= 1"."""
@@ -63,11 +63,11 @@ class FrameworkFile(Table):
     """The package whose version identifies it."""
     start_up: Seconds = 5.0
     """A guess at the time until the first step, for the plan's estimate."""
-    factors: dict[str, Any] = {}
+    factors: dict[str, Any] = Field(default_factory=dict)
     """Factors it carries out: a list of values, or "any"."""
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, Any] = Field(default_factory=dict)
     """Its own defaults where they differ from the vocabulary's."""
-    options: dict[str, OptionTable] = {}
+    options: dict[str, OptionTable] = Field(default_factory=dict)
     """Options that only this adapter has."""
     requires: Listed[RequirementTable] = ()
     """What platforms must offer."""

@@ -40,7 +40,7 @@ Listed = Annotated[tuple[Item, ...], Field(strict=False)]
 
 def _with_unit(
     read: Callable[[str], float], example: str, low: float = 0.0
-) -> Callable[[Any], float]:
+) -> Callable[[Any, ValidationInfo], float]:
     def check(value: Any, info: ValidationInfo) -> float:
         if info.context == STORED and isinstance(value, int | float):
             return value

@@ -18,7 +18,7 @@ def interleaved(keys: Sequence[str], *, trials: int, seed: int) -> tuple[tuple[s
     return tuple(
         (key, block)
         for block in range(1, trials + 1)
-        for key in sorted(keys, key=lambda key: _draw(seed, block, key))  # noqa: B023 used at once
+        for key in sorted(keys, key=lambda key: _draw(seed, block, key))
     )
 
 

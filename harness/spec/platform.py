@@ -92,7 +92,7 @@ class Launcher(Table):
     """What starts the ranks."""
 
     name: str = "local"
-    settings: dict[str, str | int | bool] = {}
+    settings: dict[str, str | int | bool] = Field(default_factory=dict)
     """Its own settings: partition, account, constraint …"""
 
 
@@ -123,7 +123,7 @@ class FrameworkThere(Table):
 
     interpreter: str | None = None
     modules: Listed[str] = ()
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     container: Container | None = None
 
 
@@ -146,16 +146,16 @@ class Platform(Table):
     accelerators: Listed[Accelerators] | None = None
     """Per node; an empty list says that there are none."""
     network: Network | None = None
-    storage: dict[str, Storage] = {}
-    ceilings: dict[str, Ceiling] = {}
+    storage: dict[str, Storage] = Field(default_factory=dict)
+    ceilings: dict[str, Ceiling] = Field(default_factory=dict)
     launcher: Launcher = Launcher()
     binding: Binding = Binding()
     observer: Observer = Observer()
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     """Variables set for every rank."""
     modules: Listed[str] = ()
     """Environment modules loaded for every rank."""
-    frameworks: dict[str, FrameworkThere] = {}
+    frameworks: dict[str, FrameworkThere] = Field(default_factory=dict)
     """By framework, or framework@environment."""
     start_up: Seconds | None = None
     """What starting a trial takes beyond the framework's own start."""

@@ -1,4 +1,4 @@
-"""This file resolves a point of a matrix: every factor gets its value, or the reason why it cannot."""
+"""This file resolves a point of a matrix: every factor gets its value, or a reason why not."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ class Resolver:
             options=point.options,
             label=name,
             unit=work.value.unit,
-            parameters=training and training.parameters,
-            macs=training and training.macs,
-            epoch_samples=training and training.data.samples,
+            parameters=training.parameters if training else None,
+            macs=training.macs if training else None,
+            epoch_samples=training.data.samples if training else None,
             start_up_s=info.start_up_s,
         )
 
@@ -136,7 +136,8 @@ class Resolver:
     ) -> str | None:
         kind = subject(workload).value.kind
         if kind not in info.kinds:
-            return f"{info.name} does not run workloads of kind {kind} (it runs: {', '.join(info.kinds)})"
+            runs = ", ".join(info.kinds)
+            return f"{info.name} does not run workloads of kind {kind} (it runs: {runs})"
         for name in RESOLVED:
             refusal = info.refuses(name, factors[name])
             if refusal is not None:
@@ -165,8 +166,8 @@ class Resolver:
             return f"needs {nodes} nodes; {name} has {available}"
         gpus = self._offers["gpus"]
         if factors["device"] == "gpu" and gpus is not None and ranks * each > gpus:
-            has = "none" if gpus == 0 else gpus
-            return f"needs {ranks * each} GPU{'s' if ranks * each > 1 else ''} a node; {name} has {has}"
+            wanted = f"{ranks * each} GPUs" if ranks * each > 1 else "a GPU"
+            return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
         if factors["device"] == "cpu" and each > 1:
             return "devices_per_rank counts GPUs, and this cell computes on the CPU"
         memory = self._offers["memory"]

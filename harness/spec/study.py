@@ -20,16 +20,16 @@ from harness.spec.vocabulary import Checker, selection_from_text
 class Defaults(Table):
     """Factors that the matrix leaves open, by workload and by framework."""
 
-    workload: dict[str, dict[str, Any]] = {}
+    workload: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Defaults of one workload; they come before those of a framework."""
-    framework: dict[str, dict[str, Any]] = {}
+    framework: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Defaults of one framework, or framework@environment."""
 
 
 class Varied(Table):
     """What a study varies."""
 
-    matrix: dict[str, Any] = {}
+    matrix: dict[str, Any] = Field(default_factory=dict)
     """Factors that are crossed: a value, or a list of values."""
     zip: Listed[dict[str, Any]] = ()
     """Factors that move together: lists of equal length."""
@@ -52,7 +52,7 @@ class StudyFile(Varied):
     """What the study is to answer, in one sentence."""
     platform: str | None = None
     """The machine, where the study is about one; otherwise it is named on the command line."""
-    size: dict[str, Varied] = {}
+    size: dict[str, Varied] = Field(default_factory=dict)
     """Sizes by name: what they say replaces that part of the study."""
 
 

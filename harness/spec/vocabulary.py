@@ -1,4 +1,4 @@
-"""This file checks that the names and values in a study mean something: factors, options, members."""
+"""This file checks that a study's names and values mean something: factors, options, members."""
 
 from __future__ import annotations
 
