@@ -54,9 +54,11 @@ class TrialResult:
     p95_s: float | None
     p99_s: float | None
     steps_per_window: int | None
-    """Percentiles of single steps only where this is 1."""
+    """Percentiles are of single steps where this is 1, else of the means of so many steps."""
     steady_from: int | None
     """Index of the first steady window of the measured phase."""
+    steady_why: str
+    """Why there, in words."""
     windows: int
     first_step_s: float | None
     peak_rss_bytes: int | None

@@ -149,12 +149,12 @@ def connect(trials: int) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": threads})
 
 
-def read_events(file_list: str, columns: Sequence[str] = tuple(_EVENT)) -> str:
-    """Write the table function over event files; a torn last line of a killed rank is skipped."""
-    typed = ", ".join(f"\"{name}\": '{_EVENT[name]}'" for name in columns)
+def read_events(columns: Mapping[str, str]) -> str:
+    """Write the table function over the named files; a killed rank's torn last line is skipped."""
+    typed = ", ".join(f"\"{name}\": '{kind}'" for name, kind in columns.items())
     return (
-        f"read_json({file_list}, format = 'newline_delimited', ignore_errors = true, "
-        f"filename = true, columns = {{{typed}}})"
+        "read_json(getvariable('event_files'), format = 'newline_delimited', "
+        f"ignore_errors = true, filename = true, columns = {{{typed}}})"
     )
 
 
@@ -169,8 +169,7 @@ def lay_out(runs: Sequence[RunRecord], trials: Sequence[TrialRecord]) -> duckdb.
     fill(connection, "event_files", _FILE, files)
     if files:
         name_files(connection, [str(row[0]) for row in files])
-        source = read_events("getvariable('event_files')")
-        connection.execute(f"CREATE VIEW events AS FROM {source}")
+        connection.execute(f"CREATE VIEW events AS FROM {read_events(_EVENT)}")
     else:
         fill(connection, "events", {**_EVENT, "filename": "VARCHAR"}, [])
     connection.execute(_VIEWS)

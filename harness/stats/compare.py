@@ -1,0 +1,262 @@
+"""This file compares cells with one reference, paired within blocks, all cells at once.
+
+Per block and cell the datum is log(cell rate / reference rate). Under "no difference" the sign of
+a whole block may be flipped without changing the joint distribution of all cells, so every one of
+the 2^n flips is as likely as what was seen. Each cell's studentised |t| is compared with the
+largest |t| over cells in every flip (Westfall & Young, Resampling-Based Multiple Testing, 1993,
+single step): the chance that any equal cell is called different stays below alpha, whatever the
+correlation between cells. Inverting the test gives intervals that hold for all cells together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf, isfinite, log, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.student import critical_t
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+ALPHA = 0.05
+EQUIVALENCE = 0.03
+"""Ratios between 1/1.03 and 1.03 are the same for practical purposes."""
+FEWEST_BLOCKS = 6
+"""With five blocks the smallest p-value of 2^5 flips, 1/16, is above 5 %."""
+FEWEST_BLOCKS_ALL_PAIRS = 13
+EXACT_BLOCKS = 14
+"""Up to here all flips are enumerated; beyond, a seeded sample of as many is drawn."""
+MOST_BLOCKS = 200
+"""No estimate of further blocks beyond this is worth printing."""
+_HALVINGS = 45
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One cell against the reference."""
+
+    ratio: float | None
+    low: float | None
+    high: float | None
+    level: float
+    p: float | None
+    """Adjusted for looking at all cells."""
+    answer: str
+    """faster, slower, same or cannot tell."""
+    blocks: int
+    more_blocks: int | None
+    why: str
+
+
+def compare(
+    logs: Mapping[str, Sequence[float | None]],
+    *,
+    alpha: float = ALPHA,
+    equivalence: float = EQUIVALENCE,
+    seed: int = 0,
+) -> dict[str, Answer]:
+    """Answer for every cell, from its log ratio in each block (None where a trial is missing)."""
+    table = np.array(
+        [[np.nan if value is None else value for value in row] for row in logs.values()],
+        dtype=np.float64,
+    ).reshape(len(logs), -1)
+    enough = np.isfinite(table).sum(axis=1) >= FEWEST_BLOCKS
+    answers: dict[str, Answer] = {}
+    family = _intervals(table[enough], alpha, seed) if enough.any() else None
+    place = 0
+    for index, name in enumerate(logs):
+        data = table[index][np.isfinite(table[index])]
+        if not enough[index] or family is None:
+            answers[name] = _too_few(data, alpha)
+            continue
+        low, high, p = (float(column[place]) for column in family)
+        place += 1
+        answers[name] = _answer(data, low, high, p, int(enough.sum()), alpha, equivalence)
+    return answers
+
+
+def all_pairs(
+    rates: Mapping[str, Sequence[float | None]], *, alpha: float = ALPHA, seed: int = 0
+) -> dict[tuple[str, str], Answer]:
+    """Compare every pair of cells; on request only, as it takes many blocks to say anything."""
+    names = list(rates)
+    pairs = {
+        f"{first}\0{second}": log_ratios(rates[first], rates[second])
+        for position, first in enumerate(names)
+        for second in names[position + 1 :]
+    }
+    answers = compare(pairs, alpha=alpha, seed=seed)
+    told: dict[tuple[str, str], Answer] = {}
+    for both, answer in answers.items():
+        first, second = both.split("\0")
+        if answer.blocks < FEWEST_BLOCKS_ALL_PAIRS:
+            missing = FEWEST_BLOCKS_ALL_PAIRS - answer.blocks
+            why = f"all pairs need {FEWEST_BLOCKS_ALL_PAIRS} blocks, there are {answer.blocks}"
+            answer = _unknown(answer.ratio, answer.blocks, missing, why, alpha)
+        told[first, second] = answer
+    return told
+
+
+def log_ratios(
+    cell: Sequence[float | None], reference: Sequence[float | None]
+) -> list[float | None]:
+    """Pair two rows of rates by block."""
+    return [
+        None if a is None or b is None else log(a / b) for a, b in zip(cell, reference, strict=True)
+    ]
+
+
+def reachable_looks(looks: Sequence[int], alpha: float = ALPHA) -> tuple[tuple[int, ...], float]:
+    """Split the error over those looks (numbers of blocks) at which anything could be said.
+
+    A look at n blocks can only speak if 2^(1-n), the smallest p-value there is, does not exceed its
+    share; looks that cannot are dropped, which gives the others a larger share.
+    """
+    kept = sorted(look for look in set(looks) if look >= FEWEST_BLOCKS)
+    while kept:
+        share = alpha / len(kept)
+        silent = [look for look in kept if 2.0 ** (1 - look) > share]
+        if not silent:
+            return tuple(kept), share
+        kept = kept[1:]
+    return (), alpha
+
+
+def pilot_leader(rates: Mapping[str, float | None]) -> str | None:
+    """Choose the fastest cell of a pilot block as the reference; the block is then discarded.
+
+    Choosing it from the blocks that are compared would favour whichever cell was lucky in them.
+    """
+    known = {name: rate for name, rate in rates.items() if rate is not None}
+    return max(known, key=lambda name: (known[name], name)) if known else None
+
+
+def _flips(blocks: int, seed: int) -> Array:
+    """Give one of each pair of opposite flips (|t| is the same); the first flips nothing."""
+    if blocks <= EXACT_BLOCKS:
+        bits = np.arange(2 ** (blocks - 1))[:, None] >> np.arange(blocks) & 1
+        return np.where(bits, -1.0, 1.0)
+    drawn = np.random.default_rng(seed).integers(0, 2, (2 ** (EXACT_BLOCKS - 1), blocks))
+    drawn[0] = 0
+    return np.where(drawn, -1.0, 1.0)
+
+
+def _t(sums: Array, squares: Array, counts: Array) -> Array:
+    """Give |t| from the sum and the sum of squares of ``counts`` values."""
+    means = sums / counts
+    variances = np.maximum(squares / counts - means * means, 1e-24) / (counts - 1)
+    ratio: Array = np.abs(means) / np.sqrt(variances)
+    return ratio
+
+
+def _intervals(table: Array, alpha: float, seed: int) -> tuple[Array, Array, Array]:
+    """Give simultaneous interval ends and adjusted p-values of all cells (rows)."""
+    present = np.isfinite(table)
+    data = np.where(present, table, 0.0)
+    flips = _flips(table.shape[1], seed)
+    counts = present.sum(axis=1)[:, None].astype(np.float64)
+    sums = data @ flips.T
+    signs = present.astype(np.float64) @ flips.T
+    squares = (data * data).sum(axis=1)[:, None]
+    centre = sums[:, :1] / counts
+
+    def flipped(shift: Array) -> Array:
+        moved = squares - 2 * shift * sums[:, :1] + counts * shift * shift
+        return _t(sums - shift * signs, moved, counts)
+
+    others = _largest_of_others(np.maximum(flipped(np.zeros_like(centre)), flipped(centre)))
+
+    def p_value(shift: Array) -> Array:
+        own = flipped(shift)
+        seen = own[:, :1] * (1 - 1e-9)
+        share: Array = (np.maximum(own, others) >= seen).mean(axis=1)[:, None]
+        return share
+
+    p = p_value(np.zeros_like(centre))[:, 0]
+    ends = []
+    spread = np.sqrt(np.maximum(squares / counts - centre * centre, 1e-24))
+    for way in (-1.0, 1.0):
+        inside, outside = centre.copy(), centre + way * spread
+        for _ in range(60):
+            kept = p_value(outside) > alpha
+            if not kept.any():
+                break
+            inside = np.where(kept, outside, inside)
+            outside = np.where(kept, centre + 2 * (outside - centre), outside)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            kept = p_value(middle) > alpha
+            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        ends.append(outside[:, 0])
+    return ends[0], ends[1], p
+
+
+def _largest_of_others(table: Array) -> Array:
+    """Give, for each cell and flip, the largest value of the other cells."""
+    if len(table) == 1:
+        return np.zeros_like(table)
+    order = np.argpartition(table, -2, axis=0)
+    columns = np.arange(table.shape[1])
+    leader = order[-1]
+    others = np.broadcast_to(table[leader, columns], table.shape).copy()
+    others[leader, columns] = table[order[-2], columns]
+    return others
+
+
+def _answer(
+    data: Array, low: float, high: float, p: float, cells: int, alpha: float, equivalence: float
+) -> Answer:
+    margin = log(1 + equivalence)
+    blocks, centre = len(data), float(data.mean())
+    if -margin <= low and high <= margin:
+        answer, why = "same", f"the whole interval is within {equivalence:.0%} of 1"
+    elif low > 0 and p <= alpha:
+        answer, why = "faster", "the interval is above 1"
+    elif high < 0 and p <= alpha:
+        answer, why = "slower", "the interval is below 1"
+    else:
+        answer, why = "cannot tell", "the interval includes 1"
+    more = None
+    if answer == "cannot tell":
+        more = more_blocks(centre, float(data.std(ddof=1)), blocks, cells, alpha, margin)
+        if more is None:
+            why += f", and more than {MOST_BLOCKS} blocks would be needed"
+    return Answer(exp(centre), _exp(low), _exp(high), 1 - alpha, p, answer, blocks, more, why)
+
+
+def more_blocks(
+    centre: float, deviation: float, blocks: int, cells: int, alpha: float, margin: float
+) -> int | None:
+    """Estimate how many more blocks would tell, if centre and deviation stay as they are.
+
+    The aim is an interval that either excludes 1 or lies within the margin, whichever is nearer,
+    with Student's t at alpha shared equally by the cells (slightly too many blocks).
+    """
+    needed = max(abs(centre), margin - abs(centre))
+    for count in range(blocks + 1, MOST_BLOCKS + 1):
+        if 2.0 ** (1 - count) > alpha:
+            continue
+        if critical_t(alpha / cells, count - 1) * deviation / sqrt(count) < needed:
+            return count - blocks
+    return None
+
+
+def _too_few(data: Array, alpha: float) -> Answer:
+    blocks = len(data)
+    ratio = exp(float(data.mean())) if blocks else None
+    why = f"{blocks} common blocks; fewer than {FEWEST_BLOCKS} cannot tell"
+    return _unknown(ratio, blocks, FEWEST_BLOCKS - blocks, why, alpha)
+
+
+def _unknown(ratio: float | None, blocks: int, more: int | None, why: str, alpha: float) -> Answer:
+    return Answer(ratio, None, None, 1 - alpha, None, "cannot tell", blocks, more, why)
+
+
+def _exp(value: float) -> float:
+    return exp(value) if isfinite(value) and value < 700 else inf

@@ -1,0 +1,209 @@
+"""This file finds where a trial's steady state begins, and describes what the windows then do.
+
+The beginning is a change point: the cut after which the mean is known best, MSER (White, "An
+effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997), on
+logarithms clipped at five robust deviations so that single hiccups do not steer it. The cut is
+taken only if what it removes really differs from what it keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+FEWEST_WINDOWS = 8
+"""With fewer measured windows no warm-up is looked for, and nothing can be said of their shape."""
+CLIP = 5.0
+RELEVANT = 0.01
+"""A beginning less than 1 % slower or faster than the rest is left in."""
+CLEAR = 4.0
+"""And it must differ by four standard errors."""
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Where the steady state begins, and why there."""
+
+    start: int
+    """Index of the first steady window of the measured phase."""
+    why: str
+    settled: bool
+    """False when the times still change in the second half."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the steady windows look like; times relative to their median, changes as fractions."""
+
+    windows: int
+    median_s: float
+    spread: float
+    """Robust standard deviation of a window (from the quartiles) over the median."""
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    hiccups: float
+    """Share of the whole time that windows over 1.5 medians take beyond the median."""
+    drift: float
+    """Change of the fitted line from the first window to the last."""
+    drift_clear: float
+    """The same in standard errors."""
+    autocorrelation: float
+    """Of neighbouring windows."""
+    wander: float
+    """Spread of the means of eighths of the trial, relative: what autocorrelation amounts to."""
+    period: float | None
+    """Windows per cycle of the strongest rhythm, if it is more than chance."""
+    rhythm: float
+    """How far the speed swings with it, relative."""
+    modes: float
+    """Distance of two clusters of window times, relative; 0 when one cluster fits."""
+
+
+def begin(times: Array, override: int | None = None) -> Steady:
+    """Choose the first steady window from the step times of the measured windows, in order."""
+    count = len(times)
+    if override is not None:
+        start = min(max(0, override), max(0, count - 1))
+        return Steady(start, f"set by hand to window {start}", True)
+    if count < FEWEST_WINDOWS:
+        return Steady(0, f"only {count} windows: too few to look for a warm-up", True)
+    logs, deviation = _clipped(times)
+    latest = count // 2
+    # the variance of x[cut:] over its length, for every cut at once
+    left = np.arange(count, count - latest - 1, -1, dtype=np.float64)
+    ahead = np.concatenate(([0.0], np.cumsum(logs)))[: latest + 1]
+    squares = np.concatenate(([0.0], np.cumsum(logs * logs)))[: latest + 1]
+    total, total_squares = float(logs.sum()), float((logs * logs).sum())
+    rest = total - ahead
+    score = (total_squares - squares - rest * rest / left) / (left * left)
+    cut = int(np.argmin(score))
+    if cut == 0:
+        return Steady(0, f"all {count} windows: no warm-up was left in them", True)
+    difference = float(ahead[cut]) / cut - float(rest[cut]) / (count - cut)
+    clear = CLEAR * deviation * (1 / cut + 1 / (count - cut)) ** 0.5
+    if abs(difference) < max(log(1 + RELEVANT), clear):
+        return Steady(0, f"all {count} windows: no warm-up was left in them", True)
+    raw = float(np.mean(times[:cut])) / float(np.mean(times[cut:])) - 1
+    way = "slower" if difference > 0 else "faster"
+    if cut == latest:
+        return Steady(cut, f"times still change half-way ({abs(raw):.0%} {way} before)", False)
+    return Steady(
+        cut, f"the first {cut} of {count} windows were {abs(raw):.0%} {way} than the rest", True
+    )
+
+
+def describe(times: Array) -> Shape:
+    """Describe the steady windows' step times, given in order."""
+    count = len(times)
+    ordered = np.sort(times)
+    marks = (0.25, 0.5, 0.75, 0.95, 0.99)
+    places = [share * (count - 1) for share in marks]
+    q25, q50, q75, q95, q99 = (
+        float(
+            ordered[int(at)] + (ordered[min(int(at) + 1, count - 1)] - ordered[int(at)]) * (at % 1)
+        )
+        for at in places
+    )
+    late = ordered[np.searchsorted(ordered, 1.5 * q50) :]
+    hiccups = float((late - q50).sum()) / float(ordered.sum())
+    spread = (q75 - q25) / 1.349 / q50
+    if count < FEWEST_WINDOWS:
+        return Shape(count, q50, spread, q50, q95, q99, hiccups, 0.0, 0.0, 0.0, 0.0, None, 0.0, 0.0)
+    logs, _ = _clipped(times)
+    drift, clear, residuals, variance = _line(logs)
+    if variance <= 1e-18:
+        return Shape(
+            count, q50, spread, q50, q95, q99, hiccups, drift, clear, 0.0, 0.0, None, 0.0, 0.0
+        )
+    neighbours = float(residuals[1:] @ residuals[:-1]) / (variance * count)
+    eighth = count // 8
+    means = residuals[: eighth * 8].reshape(8, eighth).sum(axis=1) / eighth
+    wander = float(means @ means / 7) ** 0.5
+    period, rhythm = _rhythm(residuals, variance)
+    return Shape(
+        windows=count,
+        median_s=q50,
+        spread=spread,
+        p50_s=q50,
+        p95_s=q95,
+        p99_s=q99,
+        hiccups=hiccups,
+        drift=drift,
+        drift_clear=clear,
+        autocorrelation=neighbours,
+        wander=wander,
+        period=period,
+        rhythm=rhythm,
+        modes=_modes(np.sort(logs)),
+    )
+
+
+def _clipped(times: Array) -> tuple[Array, float]:
+    """Give logarithms around their median, clipped, and their robust deviation."""
+    logs = np.log(times)
+    ordered = np.sort(logs)
+    count = len(ordered)
+    middle = float(ordered[count // 2])
+    deviation = float(ordered[count * 3 // 4] - ordered[count // 4]) / 1.349
+    # a clock that ticks coarsely makes quartiles equal; a tenth of a per cent is then the grain
+    deviation = max(deviation, 1e-3)
+    bounded: Array = np.minimum(np.maximum(logs - middle, -CLIP * deviation), CLIP * deviation)
+    return bounded, deviation
+
+
+def _line(logs: Array) -> tuple[float, float, Array, float]:
+    """Fit a straight line; give its rise, the rise in standard errors, residuals and variance."""
+    count = len(logs)
+    x = np.arange(count, dtype=np.float64) - (count - 1) / 2
+    square = count * (count * count - 1) / 12
+    slope = float(x @ logs) / square
+    residuals: Array = logs - logs.sum() / count - slope * x
+    variance = float(residuals @ residuals) / count
+    error = (variance / square) ** 0.5
+    rise = slope * (count - 1)
+    if error > 0:
+        return rise, abs(slope) / error, residuals, variance
+    return rise, 0.0 if slope == 0 else float("inf"), residuals, variance
+
+
+def _rhythm(residuals: Array, total_variance: float) -> tuple[float | None, float]:
+    """Find the strongest frequency (Fisher, "Tests of significance in harmonic analysis", 1929)."""
+    spectrum = np.fft.rfft(residuals)
+    power = (spectrum.real**2 + spectrum.imag**2)[1:]
+    total = float(power.sum())
+    if total <= 0:
+        return None, 0.0
+    best = int(np.argmax(power))
+    share = float(power[best]) / total
+    chance = len(power) * (1 - share) ** (len(power) - 1)
+    around = float(power[max(0, best - 1) : best + 2].sum()) / total
+    # one or two cycles in a whole trial are drift or wander, not a rhythm
+    if chance > 1e-3 or best + 1 < 3:
+        return None, 0.0
+    return len(residuals) / (best + 1), 2 * (around * total_variance) ** 0.5
+
+
+def _modes(ordered: Array) -> float:
+    """Split sorted values in two (Otsu, 1979); give the gap if two clusters fit far better."""
+    count = len(ordered)
+    sums = np.cumsum(ordered)
+    total = float(sums[-1])
+    size = np.arange(1, count, dtype=np.float64)
+    low = sums[:-1] / size
+    high = (total - sums[:-1]) / (count - size)
+    between = size * (count - size) * (high - low) ** 2 / count
+    at = int(np.argmax(between))
+    variance = float(ordered @ ordered) - total * total / count
+    # one normal cluster explains 64 % of its variance by a split, a flat one 75 %
+    if variance <= 0 or between[at] / variance < 0.85 or not 0.1 <= (at + 1) / count <= 0.9:
+        return 0.0
+    return float(high[at] - low[at])

@@ -1,0 +1,186 @@
+"""This file turns a Dataset into Results: estimates, comparisons, verdicts and plain warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from harness.stats import compare, estimate
+from harness.stats.verdict import REJECTING
+from harness.store.criticism import criticise
+from harness.store.dataset import Dataset
+from harness.store.records import CellRecord, RunRecord, read_gate
+from harness.store.results import (
+    CellResult,
+    Comparison,
+    Estimate,
+    Interval,
+    Results,
+    TrialResult,
+)
+from harness.store.streams import read_streams
+from harness.store.trial import judge_trial
+
+
+def analyse(
+    dataset: Dataset,
+    *,
+    steady_from: int | None = None,
+    equivalence: float = compare.EQUIVALENCE,
+) -> Results:
+    """Compute everything a report may say; nothing is stored.
+
+    ``steady_from`` overrides, for every trial, which measured window is the first steady one.
+    """
+    units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
+    trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
+    for record, streams in read_streams(dataset.trials):
+        place = (record.run, record.cell_key)
+        if place in units:
+            judged = judge_trial(record, streams, units[place], steady_from=steady_from)
+            trials[place].append(judged)
+    cells: list[CellResult] = []
+    for run in dataset.runs:
+        found = [_cell(run, cell, _counted(trials[run.info.name, cell.key])) for cell in run.cells]
+        cells += _compared(run, found, equivalence)
+    cells.sort(key=_rank)
+    first = dataset.runs[0]
+    results = Results(
+        title=first.info.title,
+        question=first.question,
+        runs=tuple(run.info for run in dataset.runs),
+        cells=tuple(cells),
+        holes=tuple(hole for run in dataset.runs for hole in run.holes),
+        varied=_varied(cells),
+        warnings=(),
+    )
+    return replace(results, warnings=criticise(results, dataset))
+
+
+def _counted(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Let one attempt per block count: the last that ended well and was not rejected."""
+    best: dict[int, int] = {}
+    for index, trial in enumerate(trials):
+        if trial.rate is not None and trial.verdict not in REJECTING:
+            best[trial.block] = index
+    chosen = set(best.values())
+    return tuple(replace(trial, counted=index in chosen) for index, trial in enumerate(trials))
+
+
+def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> CellResult:
+    rates = [trial.rate for trial in trials if trial.counted and trial.rate is not None]
+    rate = _estimate(rates, f"{cell.unit}/s")
+    epoch = None
+    if rate is not None and cell.epoch_samples is not None:
+        epoch = _estimate([cell.epoch_samples / value for value in rates], "s")
+    return CellResult(
+        run=run.info.name,
+        key=cell.key,
+        label=cell.label,
+        workload=cell.workload,
+        framework=cell.framework,
+        strategy=cell.strategy,
+        factors=cell.factors,
+        platform=str(run.info.platform.get("name") or ""),
+        unit=cell.unit,
+        rate=rate,
+        comparison=None,
+        trials=trials,
+        epoch_s=epoch,
+        parameters=cell.parameters,
+        macs=cell.macs,
+        gate=read_gate(run, cell.key),
+        utilisation={},
+        versions={
+            name: version
+            for trial in trials
+            for name, version in (trial.facts.get("versions") or {}).items()
+        },
+    )
+
+
+def _estimate(values: Sequence[float], unit: str) -> Estimate | None:
+    if not values:
+        return None
+    told = estimate.median_interval(values)
+    interval = None
+    if told is not None:
+        interval = Interval(told.low, told.high, told.level, told.meaning)
+    return Estimate(estimate.median(values), unit, len(values), interval)
+
+
+def _compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
+    """Compare each workload's cells with its reference."""
+    told: list[CellResult] = []
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        some = [cell for cell in cells if cell.workload == workload]
+        told += _compared_workload(run.reference.get(workload), some, run.info.seed, equivalence)
+    return told
+
+
+def _compared_workload(
+    declared: str | None, cells: Sequence[CellResult], seed: int, equivalence: float
+) -> list[CellResult]:
+    rates = {cell.key: rates_by_block(cell) for cell in cells}
+    blocks = sorted({block for row in rates.values() for block in row})
+    reference = declared
+    if reference is None and blocks:
+        pilot = blocks.pop(0)
+        reference = compare.pilot_leader({key: row.get(pilot) for key, row in rates.items()})
+    if reference is None or reference not in rates:
+        return list(cells)
+    base = [rates[reference].get(block) for block in blocks]
+    logs = {
+        key: compare.log_ratios([row.get(block) for block in blocks], base)
+        for key, row in rates.items()
+        if key != reference and row
+    }
+    answers = compare.compare(logs, equivalence=equivalence, seed=seed)
+    chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
+    told = []
+    for cell in cells:
+        if cell.key == reference:
+            itself = Comparison(reference, 1.0, None, "reference", len(blocks), None, chosen)
+            told.append(replace(cell, comparison=itself))
+        elif cell.key in answers:
+            comparison = _comparison(reference, answers[cell.key], len(answers))
+            told.append(replace(cell, comparison=comparison))
+        else:
+            told.append(cell)
+    return told
+
+
+def _comparison(reference: str, answer: compare.Answer, cells: int) -> Comparison:
+    interval = None
+    if answer.low is not None and answer.high is not None:
+        together = f"holds for all {cells} compared cells together" if cells > 1 else "exact"
+        meaning = f"inverted sign flips of {answer.blocks} blocks, {together}"
+        interval = Interval(answer.low, answer.high, answer.level, meaning)
+    return Comparison(
+        reference,
+        answer.ratio,
+        interval,
+        answer.answer,
+        answer.blocks,
+        answer.more_blocks,
+        answer.why,
+    )
+
+
+def rates_by_block(cell: CellResult) -> Mapping[int, float]:
+    """Give the counted rate of each block."""
+    return {
+        trial.block: trial.rate for trial in cell.trials if trial.counted and trial.rate is not None
+    }
+
+
+def _rank(cell: CellResult) -> tuple[str, bool, float]:
+    return (cell.workload, cell.rate is None, -cell.rate.value if cell.rate else 0.0)
+
+
+def _varied(cells: Sequence[CellResult]) -> tuple[str, ...]:
+    """Name what differs between cells, in the order in which factors are stated."""
+    names = dict.fromkeys(name for cell in cells for name in cell.factors)
+    return tuple(
+        name for name in names if len({repr(cell.factors.get(name)) for cell in cells}) > 1
+    )

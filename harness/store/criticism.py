@@ -1,0 +1,134 @@
+"""This file criticises results in plain words: what a reader must know before believing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.stats.compare import FEWEST_BLOCKS
+from harness.stats.estimate import LEVEL, coverage, trials_for
+from harness.store.dataset import Dataset
+from harness.store.results import CellResult, Results, TrialResult
+
+WIDE = 0.10
+"""An interval wider than 10 % of its number is called wide."""
+
+
+def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
+    """List every warning, the gravest first."""
+    trials = [trial for cell in results.cells for trial in cell.trials]
+    return (
+        *_completeness(dataset, trials),
+        *_provenance(dataset, results),
+        *_precision(results.cells),
+        *_verdicts(trials),
+        *_comparisons(results.cells),
+        *_marks(dataset),
+    )
+
+
+def _completeness(dataset: Dataset, trials: Sequence[TrialResult]) -> Iterator[str]:
+    planned = sum(run.planned for run in dataset.runs)
+    started = len({(trial.run, trial.cell_key, trial.block) for trial in trials})
+    if dataset.left_out:
+        yield (
+            f"{_count(dataset.left_out, 'trial')} of another origin than "
+            f"{' or '.join(dataset.origins)} left out."
+        )
+    elif started < planned:
+        yield f"The run is not complete: {started} of {planned} planned trials are there."
+    others = [origin for origin in dataset.origins if origin != "measured"]
+    if others:
+        yield f"These results include {' and '.join(others)} trials; they measure no machine."
+    ended = Counter(trial.outcome for trial in trials if trial.outcome != "ok")
+    for outcome, count in ended.most_common():
+        yield f"{_count(count, 'trial')} ended {outcome}; not counted."
+    wordless = sum(trial.outcome == "ok" and trial.rate is None for trial in trials)
+    if wordless:
+        yield f"{_count(wordless, 'trial')} ended well but recorded no windows; not counted."
+
+
+def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
+    fingerprints: dict[tuple[str, str], set[str]] = {}
+    for trial in dataset.trials:
+        fingerprints.setdefault((trial.run, trial.cell_key), set()).add(trial.fingerprint)
+    changed = sum(len(seen) > 1 for seen in fingerprints.values())
+    if changed or any(trial.mixed for trial in dataset.trials):
+        yield (
+            f"Code or environment changed within {_count(max(changed, 1), 'cell')}: their trials "
+            "were resumed with --mix and do not measure one thing."
+        )
+    for state in ("differs", "not checked"):
+        cells = [cell for cell in results.cells if cell.gate.state == state and cell.trials]
+        if cells and state == "differs":
+            yield f"{_count(len(cells), 'cell')} failed the equivalence gate and cannot be ranked."
+        elif cells:
+            yield (
+                f"{_count(len(cells), 'cell')} were not checked for computing the same thing "
+                "as the others."
+            )
+    if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):
+        yield "Some cells ran with cold compile caches: their first steps include compiling."
+
+
+def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
+    known = [cell.rate for cell in cells if cell.rate is not None]
+    enough = trials_for(LEVEL)
+    few = [rate.n for rate in known if rate.n < enough]
+    if few:
+        least = min(few)
+        sure = f"only {coverage(least, 1):.0%}" if least > 1 else "nothing"
+        yield (
+            f"{_count(len(few), 'cell')} with fewer than {enough} counted trials: with {least} "
+            f"an interval promises {sure}, not 95 %."
+        )
+    widths = [
+        (rate.interval.high - rate.interval.low) / rate.value
+        for rate in known
+        if rate.interval is not None
+    ]
+    wide = [width for width in widths if width > WIDE]
+    if wide:
+        yield (
+            f"{_count(len(wide), 'cell')} with an interval wider than {WIDE:.0%} of the number "
+            f"(the widest {max(wide):.0%}): more trials or a quieter machine would narrow it."
+        )
+
+
+def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
+    judged = [trial for trial in trials if trial.verdict is not None]
+    for verdict, count in Counter(str(trial.verdict) for trial in judged).most_common():
+        if verdict == "valid":
+            continue
+        example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
+        yield f"{count} of {len(judged)} trials {verdict} (for example: {example})."
+
+
+def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
+    compared = [cell.comparison for cell in cells if cell.comparison is not None]
+    others = [answer for answer in compared if answer.answer != "reference"]
+    few = [answer for answer in others if answer.blocks < FEWEST_BLOCKS]
+    if few:
+        least = min(answer.blocks for answer in few)
+        yield (
+            f"{_count(len(few), 'comparison')} on fewer than {FEWEST_BLOCKS} common blocks "
+            f"({least}): they cannot tell, whatever the difference."
+        )
+    pilots = [
+        answer for answer in compared if answer.answer == "reference" and "pilot" in answer.why
+    ]
+    if pilots:
+        yield (
+            "No reference was declared: the fastest cell of the first block is it, and that block "
+            "is not compared. `measure.reference` saves it."
+        )
+
+
+def _marks(dataset: Dataset) -> Iterator[str]:
+    marks = Counter(mark for trial in dataset.trials for mark in set(trial.marks))
+    for mark, count in marks.most_common():
+        yield f"{count} of {len(dataset.trials)} trials: {mark}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

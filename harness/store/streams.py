@@ -1,0 +1,114 @@
+"""This file brings what the ranks of many trials said into arrays, some hundred files at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.store import tables
+from harness.store.records import TrialRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+TRIALS_AT_ONCE = 512
+"""Bounds memory: this many trials of a thousand windows are some 30 MB."""
+
+_MEASURE, _WARM_UP, _UNITS, _VERSIONS, _FACTS = range(5)
+_QUERY = """
+SELECT f.id, CASE e.event WHEN 'window' THEN (CASE e.phase WHEN 'measure' THEN 0 ELSE 1 END)
+        WHEN 'units' THEN 2 WHEN 'versions' THEN 3 ELSE 4 END::TINYINT AS kind,
+    e.steps, e."start", e."end", coalesce(e.units, e.versions, e.facts) AS said
+FROM {events} e JOIN event_ids f ON f.file = e.filename
+WHERE e.event IN ('window', 'units', 'versions', 'facts')
+"""
+_COLUMNS = {
+    # units, versions and facts stay text: json reads them once per file
+    "event": "VARCHAR",
+    "phase": "VARCHAR",
+    "steps": "BIGINT",
+    "start": "BIGINT",
+    "end": "BIGINT",
+    "units": "VARCHAR",
+    "versions": "VARCHAR",
+    "facts": "VARCHAR",
+}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What one rank of one trial said, as far as statistics need it."""
+
+    rank: int
+    steps: Integers
+    """Steps in each measured window, in order of time."""
+    elapsed_ns: Integers
+    warm_up_ns: Integers
+    """Time of one step in each warm-up window, in order."""
+    units: Mapping[str, float]
+    versions: Mapping[str, str]
+    facts: Mapping[str, Any]
+
+
+def read_streams(
+    trials: Sequence[TrialRecord],
+) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
+    """Read the ranks of each trial that left an event file, in the order of the trials."""
+    connection = tables.connect(len(trials))
+    for first in range(0, len(trials), TRIALS_AT_ONCE):
+        yield from _read(connection, trials[first : first + TRIALS_AT_ONCE])
+
+
+def _read(connection: Any, trials: Sequence[TrialRecord]) -> Iterator[Any]:
+    import numpy as np
+
+    places = [(trial, rank.rank) for trial in trials for rank in trial.ranks]
+    files = [tables.event_file(trial, rank) for trial, rank in places]
+    present = [index for index, file in enumerate(files) if Path(file).exists()]
+    spoken: dict[int, list[Stream]] = {id(trial): [] for trial in trials}
+    if present:
+        connection.execute("DROP TABLE IF EXISTS event_ids")
+        rows = [(files[index], index) for index in present]
+        tables.fill(connection, "event_ids", {"file": "VARCHAR", "id": "INTEGER"}, rows)
+        tables.name_files(connection, [files[index] for index in present])
+        source = tables.read_events(_COLUMNS)
+        rows = connection.execute(_QUERY.format(events=source)).fetchnumpy()
+        ids, kinds = _plain(rows["id"]), _plain(rows["kind"])
+        steps, start, end = (_plain(rows[name]) for name in ("steps", "start", "end"))
+        said = np.ma.getdata(rows["said"])
+        # one file's lines stay in order of time: sorted by file, then kind, then start
+        order = np.lexsort((start, kinds, ids))
+        ids, kinds = ids[order], kinds[order]
+        steps, elapsed = steps[order], (end - start)[order]
+        bounds = np.searchsorted(ids * 5 + kinds, np.arange(len(files) * 5 + 1))
+        for index in present:
+            at = [int(bound) for bound in bounds[index * 5 : index * 5 + 6]]
+            measured, warm = slice(at[0], at[1]), slice(at[1], at[2])
+            told = [
+                json.loads(said[order[at[kind]]]) if at[kind] < at[kind + 1] else {}
+                for kind in (_UNITS, _VERSIONS, _FACTS)
+            ]
+            trial, rank = places[index]
+            spoken[id(trial)].append(
+                Stream(
+                    rank,
+                    steps[measured],
+                    elapsed[measured],
+                    elapsed[warm] // np.maximum(steps[warm], 1),
+                    *told,
+                )
+            )
+    for trial in trials:
+        yield trial, tuple(spoken[id(trial)])
+
+
+def _plain(column: Any) -> Any:
+    import numpy as np
+
+    return np.ma.getdata(column)

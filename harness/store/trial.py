@@ -1,0 +1,116 @@
+"""This file judges one trial: what its ranks recorded becomes a rate, percentiles and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.stats import steady, verdict
+from harness.store.records import TrialRecord
+from harness.store.results import TrialResult
+from harness.store.streams import Stream
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def judge_trial(
+    record: TrialRecord, streams: Sequence[Stream], unit: str, *, steady_from: int | None = None
+) -> TrialResult:
+    """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
+    told: dict[str, Any] = {
+        "run": record.run,
+        "cell_key": record.cell_key,
+        "block": record.name.block,
+        "attempt": record.name.attempt,
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "origin": record.origin,
+        "counted": False,
+        "peak_rss_bytes": _total(rank.max_rss_bytes for rank in record.ranks),
+        "peak_device_bytes": _total(stream.facts.get("peak_device_bytes") for stream in streams),
+        "first_step_s": _first_step(streams),
+        "started_wall_ns": record.started_wall_ns,
+        "directory": str(record.directory),
+        "facts": _facts(streams),
+    }
+    silent = len(streams) < len(record.ranks) or any(not len(each.steps) for each in streams)
+    if record.outcome != "ok" or silent or not streams:
+        evidence = record.marks
+        if record.outcome == "ok":
+            evidence = (*evidence, "it ended well, but not every rank recorded windows")
+        return TrialResult(**told, **_UNKNOWN, evidence=evidence)
+    times = step_times(streams)
+    begin = steady.begin(times, steady_from)
+    shape = steady.describe(times[begin.start :])
+    findings = verdict.judge(begin, shape)
+    widths = {int(width) for stream in streams for width in stream.steps[begin.start :]}
+    return TrialResult(
+        **told,
+        verdict=verdict.worst(findings),
+        evidence=(*(finding.evidence for finding in findings), *record.marks),
+        rate=_rate(streams, begin.start, unit),
+        p50_s=shape.p50_s,
+        p95_s=shape.p95_s,
+        p99_s=shape.p99_s,
+        steps_per_window=max(widths),
+        steady_from=begin.start,
+        steady_why=begin.why,
+        windows=len(times),
+    )
+
+
+_UNKNOWN: Mapping[str, Any] = {
+    "verdict": None,
+    "rate": None,
+    "p50_s": None,
+    "p95_s": None,
+    "p99_s": None,
+    "steps_per_window": None,
+    "steady_from": None,
+    "steady_why": "",
+    "windows": 0,
+}
+
+
+def step_times(streams: Sequence[Stream]) -> NDArray[np.float64]:
+    """Give the time of one step in each measured window; of many ranks, the slowest's."""
+    import numpy as np
+
+    count = min(len(stream.steps) for stream in streams)
+    each = [stream.elapsed_ns[:count] / (stream.steps[:count] * 1e9) for stream in streams]
+    slowest = each[0] if len(each) == 1 else np.max(each, axis=0)
+    # a window shorter than the clock's grain would have no logarithm
+    times: NDArray[np.float64] = np.maximum(slowest, 1e-9)
+    return times
+
+
+def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
+    """Add up what the ranks did per second of their steady windows."""
+    total = 0.0
+    for stream in streams:
+        work = stream.units.get(unit)
+        elapsed = int(stream.elapsed_ns[start:].sum())
+        if work is None or elapsed <= 0:
+            return None
+        total += work * int(stream.steps[start:].sum()) / (elapsed / 1e9)
+    return total
+
+
+def _first_step(streams: Sequence[Stream]) -> float | None:
+    firsts = [int(stream.warm_up_ns[0]) / 1e9 for stream in streams if len(stream.warm_up_ns)]
+    return max(firsts, default=None)
+
+
+def _total(values: Any) -> int | None:
+    """Add up what the ranks used; unknown if one of them is."""
+    known = list(values)
+    return None if not known or None in known else int(sum(known))
+
+
+def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
+    """Keep what the first rank said of itself."""
+    if not streams:
+        return {}
+    return {**streams[0].facts, "versions": streams[0].versions}
