@@ -1,0 +1,1 @@
+"""The torch adapter: networks lowered, trained, examined and probed."""

@@ -1,0 +1,92 @@
+"""This file opens torch for a job: its versions, its activity, its facts and its further doors."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, Mapping
+
+from harness.node.contracts import Unsupported
+from harness.node.feed import Feed
+from harness.node.job import Job
+from harness.node.place import Place
+from harness.node.workload import Training
+
+# cuBLAS repeats exactly only with a fixed workspace, which it reads before its first call.
+DETERMINISTIC_CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def open(job: Job, place: Place) -> TorchAdapter:  # noqa: A001 - the contract's name
+    """Import torch and set it up as the job's factors say."""
+    if job.strategy != "none":
+        raise Unsupported("torch adapter: no strategy '{}'".format(job.strategy))
+    if job.factors.get("deterministic"):
+        os.environ.setdefault(*DETERMINISTIC_CUBLAS)
+    return TorchAdapter(job, place)
+
+
+class TorchAdapter:
+    """torch in this process."""
+
+    def __init__(self, job: Job, place: Place) -> None:
+        from harness.node.adapters.torch import settings
+
+        self._job = job
+        self._settings = settings.apply(job.factors, job.options, place)
+        self._trainer: Any = None
+
+    def versions(self) -> Mapping[str, str]:
+        """Name torch and the libraries that compute for it."""
+        import torch
+
+        build = torch.__config__.show()
+        found = {
+            "oneDNN": re.search(r"MKL-DNN v([\d.]+)", build),
+            "MKL": re.search(r"Math Kernel Library Version ([\d.]+)", build),
+        }
+        versions = {name: match.group(1) for name, match in found.items() if match}
+        versions["torch"] = torch.__version__
+        if torch.version.cuda:
+            versions["CUDA"] = torch.version.cuda
+            versions["cuDNN"] = str(torch.backends.cudnn.version())
+        return versions
+
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Lower the workload, start its optimiser and draw its batch."""
+        from harness.node.adapters.torch import failures
+        from harness.node.adapters.torch.activity import MarkedActivity, TrainingActivity
+        from harness.node.adapters.torch.training import Trainer
+
+        if not isinstance(workload, Training):
+            raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
+        make = MarkedActivity if self._settings.is_gpu else TrainingActivity
+        try:
+            self._trainer = Trainer(workload, self._settings, self._job.seed)
+            self._trainer.start_optimiser(feed.global_batch)
+            return make(self._trainer, feed, workload.unit)
+        except RuntimeError as error:
+            raise failures.read(error) from error
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what this process used."""
+        from harness.node.adapters.torch import facts
+
+        return facts.collect(self._settings, self._trainer)
+
+    def examine(self, workload: Any, precision: str) -> Any:
+        """Lower a workload for the gate: every number in float64, or as it is timed."""
+        from harness.node.adapters.torch.subject import TorchSubject
+
+        return TorchSubject(workload, self._settings, precision)
+
+    def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run a few steps under observation and say which kernels ran."""
+        from harness.node.adapters.torch import probing
+
+        observed = probing.observe(self.activity(workload, feed, options))
+        facts: Dict[str, Any] = {**self.facts(), **observed}
+        return facts
+
+    def close(self) -> None:
+        """Drop the network; its memory goes with it."""
+        self._trainer = None

@@ -1,0 +1,62 @@
+"""This file says what torch used in this process: memory, threads, switches, compilation."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Optional
+
+import torch
+
+from harness.node.adapters.torch.settings import Settings
+from harness.node.adapters.torch.training import Trainer
+
+
+def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
+    """Gather the facts after the last step."""
+    facts: Dict[str, Any] = {
+        "device": str(settings.device),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "compute_type": str(settings.compute).replace("torch.", ""),
+    }
+    if trainer is not None:
+        facts["layout"] = "channels-first" if trainer.format is None else "channels-last"
+        facts["optimiser"] = "{}, fused".format(type(trainer.optimiser).__name__)
+        if trainer.scaler.is_enabled():
+            facts["loss_scale"] = trainer.scaler.get_scale()
+    if settings.is_gpu:
+        facts.update(_gpu(settings))
+    if settings.is_compiled:
+        facts.update(_compilation())
+    return facts
+
+
+def _gpu(settings: Settings) -> Dict[str, Any]:
+    return {
+        "device_name": torch.cuda.get_device_name(settings.device),
+        "peak_device_bytes": torch.cuda.max_memory_allocated(settings.device),
+        "peak_device_reserved_bytes": torch.cuda.max_memory_reserved(settings.device),
+        "tf32_matmul": bool(torch.backends.cuda.matmul.allow_tf32),
+        "tf32_convolution": bool(torch.backends.cudnn.allow_tf32),
+        "cudnn_benchmark": bool(torch.backends.cudnn.benchmark),
+    }
+
+
+def _compilation() -> Dict[str, Any]:
+    """Read torch._dynamo's counters, if anything was compiled so far."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    if dynamo is None:
+        return {"compiled_graphs": 0}
+    counters = dynamo.counters
+    seconds = dynamo.compilation_time_metrics
+    return {
+        "compiled_graphs": int(counters["stats"]["unique_graphs"]),
+        "graph_breaks": int(sum(counters["graph_break"].values())),
+        "graph_break_reasons": sorted(str(reason)[:200] for reason in counters["graph_break"]),
+        "compile_cache_hits": int(counters["inductor"]["fxgraph_cache_hit"]),
+        "compile_cache_misses": int(counters["inductor"]["fxgraph_cache_miss"]),
+        "compile_s": float(sum(seconds.get("_compile.compile_inner", []))),
+    }
