@@ -12,8 +12,8 @@ number may be NaN or Infinity, as a loss may.
     window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`
     values     step, values       loss and the like, read outside the clock
     device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
-    facts      facts              peak_rss_bytes and cpu_s of this process; what the adapter says was
-               used: peak_device_bytes, threads, graph breaks
+    facts      facts              peak_rss_bytes and cpu_s of this process; by the adapter's word
+               peak_device_bytes, threads, graph breaks
     failed     kind, message, trace      kind: unsupported, out-of-memory, error
     finished   t                  last line of a complete file
 """
