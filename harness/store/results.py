@@ -57,8 +57,6 @@ class TrialResult:
     """Percentiles are of single steps where this is 1, else of the means of so many steps."""
     steady_from: int | None
     """Index of the first steady window of the measured phase."""
-    steady_why: str
-    """Why there, in words."""
     windows: int
     first_step_s: float | None
     peak_rss_bytes: int | None
@@ -66,6 +64,8 @@ class TrialResult:
     started_wall_ns: int | None
     directory: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    steady_why: str = ""
+    """Why the steady state begins there, in words."""
 
 
 @dataclass(frozen=True)
