@@ -1,0 +1,140 @@
+"""This file knows where built framework environments lie and reads what they say of themselves.
+
+HOME/environments/                 HOME: BAKEOFF_HOME, else bakeoff/ in the user's cache
+  torch-3fa94c0d11b2/              one per lock content, device, interpreter and architecture
+    environment.json               written last: its absence means "not finished, go on"
+    create.log                     what pip said
+  torch-3fa94c0d11b2.lock          held (flock) by whoever builds it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.run.lock import Lock, Reference
+
+VERSION = 1  # 1: first
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One finished environment, as its marker describes it."""
+
+    reference: str
+    device: str
+    content: str
+    """Hash of the lock's content for this device and these groups."""
+    python: str
+    """The tag of the interpreter it was built with."""
+    packages: Mapping[str, str]
+    notes: tuple[str, ...]
+    size_bytes: int
+    seconds: float
+    created_wall_ns: int
+    root: Path = field(compare=False)
+
+    @property
+    def executable(self) -> Path:
+        """The interpreter inside."""
+        return self.root / "bin" / "python"
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides whether two environments are the same to a trial."""
+        return digest({"python": self.python, "packages": dict(self.packages)})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its interpreter still runs; the one beneath it may have been uninstalled."""
+        return os.access(self.executable, os.X_OK)
+
+
+def home() -> Path:
+    """Give the folder of everything that could be built again."""
+    named = os.environ.get("BAKEOFF_HOME")
+    if named:
+        return Path(named).absolute()
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "bakeoff"
+
+
+def digest(content: Any) -> str:
+    """Hash a JSON value, whatever the order of its keys."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def has_gpu() -> bool:
+    """Tell whether an NVIDIA device is here, without loading its library."""
+    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+
+
+def content_hash(lock: Lock, reference: Reference, device: str) -> str:
+    """Hash what a lock says, for one device and a choice of groups."""
+    return digest(lock.content(reference, device))
+
+
+def place(lock: Lock, reference: Reference, content: str, python: str) -> Path:
+    """Name the folder of an environment."""
+    name = "+".join((lock.folder or lock.name, *reference.groups))
+    return home() / "environments" / f"{name}-{digest([content, python])}"
+
+
+def find(lock: Lock, reference: Reference, device: str) -> Environment | None:
+    """Find the finished environment; the newest where several interpreters have one."""
+    content = content_hash(lock, reference, device)
+    here = f"-{platform.system().lower()}-{platform.machine()}"
+    fitting = [
+        one
+        for one in finished()
+        if one.content == content and one.python.endswith(here) and one.is_whole
+    ]
+    return max(fitting, key=lambda one: one.created_wall_ns, default=None)
+
+
+def finished() -> list[Environment]:
+    """Read the markers of all finished environments."""
+    return [one for one in map(read, folders()) if one is not None]
+
+
+def unfinished() -> list[Path]:
+    """List the folders whose building was interrupted."""
+    return [folder for folder in folders() if read(folder) is None]
+
+
+def folders() -> list[Path]:
+    """List every environment's folder, finished or not."""
+    root = home() / "environments"
+    return sorted(one for one in root.glob("*-*") if one.is_dir())
+
+
+def read(folder: Path) -> Environment | None:
+    """Read one marker; None where there is none, or none of this version."""
+    try:
+        facts = json.loads((folder / "environment.json").read_text("utf-8"))
+        if facts.pop("version") != VERSION:
+            return None
+        return Environment(**{**facts, "notes": tuple(facts["notes"]), "root": folder})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # Absent, cut short or foreign: all mean "not finished".
+        return None
+
+
+def write(environment: Environment) -> None:
+    """Write the marker, whole or not at all."""
+    facts = {"version": VERSION, **asdict(environment)}
+    del facts["root"]
+    marker = environment.root / "environment.json"
+    beside = marker.with_suffix(".new")
+    with beside.open("w", encoding="utf-8") as file:
+        json.dump(facts, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(marker)
