@@ -113,6 +113,12 @@ def adapter_files() -> dict[str, Path]:
     return {name: entry.path for name, entry in files("adapters").items() if not entry.problem}
 
 
+def environment_names() -> tuple[str, ...]:
+    """Name the framework environments that Bakeoff has a lock for: torch, tensorflow@1.15 …"""
+    folder = Path(__file__).parent / "environments"
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
+
+
 def platform_files(beside: Path | None = None) -> dict[str, Path]:
     """Give every platform profile; a user's own come before the shipped ones of the same name.
 

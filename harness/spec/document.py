@@ -50,12 +50,15 @@ class Document:
         if self.faults:
             raise FaultyFile(sorted(self.faults, key=lambda fault: fault.line or 0))
 
-    def overlay(self, place: Place) -> None:
-        """Put the table at a place over the whole document: tables merge, the rest is replaced."""
+    def overlay(self, place: Place, *, whole: Place) -> None:
+        """Put the table at a place over the whole document.
+
+        Tables merge, the rest is replaced; so is the table at ``whole``, which is one value.
+        """
         over: Any = self.data
         for step in place:
             over = over[step]
-        self._merge(self.data, over, (), place)
+        self._merge(self.data, over, place, (), whole)
 
     def set(self, text: str) -> None:
         """Overwrite one value, written ``measure.trials=3`` as on the command line."""
@@ -72,14 +75,15 @@ class Document:
         self._moved[place] = f"--set {text}"
 
     def _merge(
-        self, target: dict[str, Any], over: dict[str, Any], at: Place, source: Place
+        self, target: dict[str, Any], over: dict[str, Any], source: Place, at: Place, whole: Place
     ) -> None:
         for key, value in over.items():
-            if isinstance(value, dict) and isinstance(target.get(key), dict):
-                self._merge(target[key], value, (*at, key), (*source, key))
+            here = (*at, key)
+            if isinstance(value, dict) and isinstance(target.get(key), dict) and here != whole:
+                self._merge(target[key], value, source, here, whole)
             else:
                 target[key] = value
-                self._moved[(*at, key)] = (*source, key)
+                self._moved[here] = (*source, *here)
 
     def _located(self, place: Place, message: str, allowed: tuple[str, ...]) -> Fault:
         for length in range(len(place), 0, -1):

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from harness import providers
+from harness.errors import nearest
 from harness.node import shapes
 from harness.node.workload import Training
 from harness.spec.cell import Cell, cell_key
@@ -63,6 +64,7 @@ class Resolver:
         self._platform = platform
         self._measure = measure
         self._offers = platform.offers()
+        self._environments = {*providers.environment_names(), *platform.frameworks}
         self._defaults: dict[tuple[str, str], dict[str, Value]] = {}
 
     def resolve(self, point: Point) -> Resolved:
@@ -92,7 +94,6 @@ class Resolver:
         work = subject(point.workload)
         info = framework_info(adapter_of(point.framework))
         training = work.value if isinstance(work.value, Training) else None
-        strategy = str(point.factors["strategy"])
         return Cell(
             key=point.key,
             workload=point.workload,
@@ -100,8 +101,8 @@ class Resolver:
             framework=point.framework,
             adapter=info.name,
             adapter_module=info.module,
-            environment=f"{info.name}@horovod" if strategy == "horovod" else point.framework,
-            strategy=strategy,
+            environment=environment(point.framework, point.factors),
+            strategy=str(point.factors["strategy"]),
             factors=point.factors,
             options=point.options,
             label=name,
@@ -142,6 +143,9 @@ class Resolver:
             refusal = info.refuses(name, factors[name])
             if refusal is not None:
                 return refusal
+        missing = self._no_environment(environment(framework, factors))
+        if missing is not None:
+            return missing
         if factors["batch"] is None:
             return (
                 f"a global batch of {factors['global_batch']} does not divide among "
@@ -153,6 +157,12 @@ class Resolver:
             if why is not None:
                 return why
         return self._beyond(framework, factors)
+
+    def _no_environment(self, name: str) -> str | None:
+        if "@" not in name or name in self._environments:
+            return None
+        hint = nearest(name, self._environments)
+        return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
 
     def _beyond(self, framework: str, factors: Mapping[str, Value]) -> str | None:
         """Say what the platform does not have enough of."""
@@ -184,6 +194,13 @@ class Resolver:
         there = self._platform.frameworks
         entry = there.get(framework) or there.get(adapter_of(framework))
         return entry is not None and entry.container is not None
+
+
+def environment(framework: str, factors: Mapping[str, Value]) -> str:
+    """Name the environment that ranks start in; the strategy horovod needs one of its own."""
+    if factors["strategy"] == "horovod":
+        return f"{adapter_of(framework)}@horovod"
+    return framework
 
 
 def _number(factors: Mapping[str, Value], name: str) -> int:

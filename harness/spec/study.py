@@ -156,7 +156,7 @@ def _choose_size(document: Document, size: str, sizes: dict[str, Any]) -> None:
         hint = nearest(size, sizes)
         raise UsageError(f"{document.file} has no size '{size}'.{hint}\n    Known: {known}.")
     if isinstance(sizes[size], dict):
-        document.overlay(("size", size))
+        document.overlay(("size", size), whole=("measure", "reference"))
 
 
 def _matrix(file: StudyFile) -> Matrix:

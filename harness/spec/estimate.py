@@ -1,0 +1,83 @@
+"""This file guesses how long a plan takes, first from its protocol, then from its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from harness.node.job import Span
+from harness.spec.cell import Cell
+from harness.spec.plan import Plan
+
+# What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
+# accelerator. Backward costs twice the forward pass, and one MAC is two operations.
+_CPU_FLOPS = 50e9
+_GPU_FLOPS = 20e12
+_OPERATIONS_PER_MAC = 6
+_COMPILE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long trials and the whole plan take."""
+
+    trial_s: Mapping[str, float]
+    """By cell key, one trial."""
+    total_s: float
+    """All trials of the plan, one after another."""
+    node_hours: float
+    refined: bool
+    """Whether finished trials stand behind it."""
+
+    def of_trials(self, keys: Sequence[str]) -> float:
+        """Give the time that some trials take, named by their cells."""
+        return sum(self.trial_s[key] for key in keys)
+
+
+def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) -> Estimate:
+    """Estimate a plan, given the durations in seconds of its trials so far, by cell key.
+
+    A cell with finished trials takes their median; the guesses for the others are scaled by what
+    the finished ones took in proportion to theirs.
+    """
+    guesses = {cell.key: _guess(plan, cell) for cell in plan.cells}
+    known = {key: median(seconds) for key, seconds in (observed or {}).items() if seconds}
+    known = {key: seconds for key, seconds in known.items() if key in guesses}
+    scale = median([known[key] / guesses[key] for key in known]) if known else 1.0
+    limit = plan.measure.timeout_s
+    trials = {key: known.get(key, min(guess * scale, limit)) for key, guess in guesses.items()}
+    nodes = {cell.key: int(cell.factors["nodes"] or 1) for cell in plan.cells}
+    return Estimate(
+        trial_s=trials,
+        total_s=sum(trials[key] for key, _ in plan.order),
+        node_hours=sum(trials[key] * nodes[key] for key, _ in plan.order) / 3600,
+        refined=bool(known),
+    )
+
+
+def _guess(plan: Plan, cell: Cell) -> float:
+    compiling = _COMPILE_S if cell.factors["compile"] else 0.0
+    step_s = _step_s(plan, cell)
+    start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
+    spans = _span_s(plan.measure.warmup, step_s) + _span_s(plan.measure.until, step_s)
+    return min(start_s + spans, plan.measure.timeout_s)
+
+
+def _span_s(span: Span, step_s: float) -> float:
+    if span.seconds is not None:
+        return max(span.seconds, step_s)
+    return (span.steps or 0) * step_s
+
+
+def _step_s(plan: Plan, cell: Cell) -> float:
+    if cell.macs is None:
+        return 0.0
+    per_rank = int(cell.factors["batch"] or 1)
+    if cell.factors["device"] == "gpu":
+        flops = _GPU_FLOPS
+    else:
+        cpus = plan.platform.offers()["cpus"] or 1
+        ranks = int(cell.factors["ranks_per_node"] or 1)
+        flops = _CPU_FLOPS * max(1, min(cpus // ranks, int(cell.factors["threads"] or cpus)))
+    return cell.macs * _OPERATIONS_PER_MAC * per_rank / flops
