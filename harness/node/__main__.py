@@ -112,8 +112,7 @@ def main(path: str) -> int:
     """Work one job; say how it ended."""
     job = read(path)
     where = place.find(os.environ)
-    file = os.path.join(job.directory, "events.{}.jsonl".format(where.rank))
-    events = Events(file, where.rank, where.local_rank, where.size)
+    events = Events(os.path.join(job.directory, "events.{}.jsonl".format(where.rank)), where)
     try:
         Worker(job, where, events).work()
     except Unsupported as fault:

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import time
 from typing import Any, List, Optional, TextIO
+
+from harness.node.place import Place
 
 VERSION = 1  # 1: first
 
@@ -32,16 +33,16 @@ VERSION = 1  # 1: first
 class Events:
     """Append events to one rank's file; nothing reaches it before ``flush``."""
 
-    def __init__(self, path: str, rank: int, local_rank: int, size: int) -> None:
+    def __init__(self, path: str, place: Place) -> None:
         self._file: Optional[TextIO] = open(path, "w", encoding="utf-8")
         self._pending: List[str] = []
         self.say(
             "anchor",
             version=VERSION,
-            rank=rank,
-            local_rank=local_rank,
-            size=size,
-            host=socket.gethostname(),
+            rank=place.rank,
+            local_rank=place.local_rank,
+            size=place.size,
+            host=place.host,
             pid=os.getpid(),
             wall_ns=time.time_ns(),
             mono_ns=time.monotonic_ns(),

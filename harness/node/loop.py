@@ -62,6 +62,7 @@ def run(
     with _collector_off():
         windows.begin("warm-up")
         windows.take(1)
+        gc.collect()  # or what the first step threw away would be frozen too
         gc.freeze()
         steps = _warm_up(windows, warmup, until)
         windows.begin("measure")
