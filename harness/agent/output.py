@@ -56,10 +56,10 @@ class Capture:
                 self.dropped += gone
 
     def _write(self, data: bytes) -> None:
-        if self._file is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            self._file = os.open(self._path, flags, 0o644)
-        with suppress(OSError):  # a full disk must not end the trial: the outcome will say so
+        with suppress(OSError):  # a full disk must not end the agent: the host will say so
+            if self._file is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+                self._file = os.open(self._path, flags, 0o644)
             os.write(self._file, data)
 
     def close(self) -> None:

@@ -1,13 +1,10 @@
-"""This file makes the environment that ranks begin with: the user's, without what is the host's."""
+"""This file completes the environment that ranks begin with, and finds them a place to meet."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-
-_OURS = ("BAKEOFF_", "PYTHON")
-_OUR_VENV = ("VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "__PYVENV_LAUNCHER__")
 
 _CACHES = {
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -17,17 +14,9 @@ _CACHES = {
 }
 
 
-def environment(
-    own: Mapping[str, str], interpreter: Mapping[str, str], cache: Path
-) -> dict[str, str]:
-    """Drop what belongs to the host's Python, and make every compile cache private."""
-    kept = {
-        name: value
-        for name, value in own.items()
-        if not name.startswith(_OURS) and name not in _OUR_VENV
-    }
-    private = {name: str(cache / folder) for name, folder in _CACHES.items()}
-    return {**kept, **private, **interpreter}
+def environment(interpreter: Mapping[str, str], cache: Path) -> dict[str, str]:
+    """Make every compile cache private, so that no earlier run decides a first step."""
+    return {**interpreter, **{name: str(cache / folder) for name, folder in _CACHES.items()}}
 
 
 def free_port() -> int:

@@ -41,18 +41,35 @@ class Glance:
     """What a running trial does at the moment."""
 
     phase: str
-    steps_per_s: float | None
+    rate: float | None
+    """Units of work per second, over all ranks."""
 
 
-def glance(trial: TrialPaths) -> Glance | None:
-    """Look at a running trial's first rank; None before it said anything."""
+def glance(trial: TrialPaths, unit: str) -> Glance | None:
+    """Look at a running trial through its first rank; None before it said anything."""
     for event in _events(trial.events(0), _GLANCE):
         if event["event"] == "window":
             elapsed_s = (event["end"] - event["start"]) / 1e9
-            rate = event["steps"] / elapsed_s if elapsed_s > 0 else None
-            return Glance(event["phase"], rate)
+            work = _work_per_step(trial, unit)
+            if work is None or elapsed_s <= 0:
+                return Glance(event["phase"], None)
+            return Glance(event["phase"], event["steps"] * work / elapsed_s)
         if event["event"] == "phase":
             return Glance(event["name"], None)
+    return None
+
+
+def _work_per_step(trial: TrialPaths, unit: str) -> float | None:
+    """Read from the first lines how much work a step of all ranks does."""
+    ranks = 1
+    with trial.events(0).open("rb") as file:
+        for text in file.read(_TAIL).split(b"\n")[:-1]:
+            event = json.loads(text)
+            if event["event"] == "anchor":
+                ranks = event["size"]
+            elif event["event"] == "units":
+                work: float | None = event["units"].get(unit)
+                return None if work is None else work * ranks
     return None
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
+from harness.errors import RunError
 from harness.launch.launch import Launch, Worker
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.run.agent import AgentProcess
+from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.ranks import environment, free_port
@@ -31,18 +34,6 @@ _LOST = (
     "The agent that watched the ranks was lost (killed, or its machine stood still); "
     "the trial is run once more."
 )
-
-
-class Interpreter(Protocol):
-    """Where a framework lives; run/environment.py finds it."""
-
-    @property
-    def argv(self) -> tuple[str, ...]:
-        """The command that starts it."""
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """What it needs in its environment."""
 
 
 Launcher = Callable[[str, Job, Platform, Worker], Launch]
@@ -86,7 +77,9 @@ def run_trial(
     job = _job(bench, cell, str(name))
     trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     token = f"{bench.run_id}/{cell.key}/{name}"
-    launch = bench.launcher(str(trial.job), job, bench.platform, _worker(bench, prepared, token))
+    launch = bench.launcher(
+        str(trial.job), job, bench.platform, _worker(bench, prepared, str(name), token)
+    )
     started_ns = time.time_ns()
     end = bench.agent.run(
         _command(bench, trial, launch, token),
@@ -123,13 +116,13 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
     )
 
 
-def _worker(bench: Bench, prepared: Prepared, token: str) -> Worker:
+def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
     cache = bench.paths.cache(prepared.cell.key)
-    if prepared.cell.factors["compile_cache"] == "cold":
+    if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         shutil.rmtree(cache, ignore_errors=True)
     return Worker(
         argv=tuple(prepared.interpreter.argv),
-        env=environment(os.environ, prepared.interpreter.env, cache),
+        env=environment(prepared.interpreter.env, cache),
         payload=bench.payload,
         token=token,
         port=free_port(),
@@ -168,6 +161,9 @@ def _outcome(
         words = {rank.rank: said(trial, rank.rank) for rank in end.ranks}
         errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
         ended = judge(end, words, bench.measure.timeout_s, errors)
+        if os.strerror(errno.ENOSPC) in ended.reason:
+            # No property of the cell: without an outcome, the trial will run again.
+            raise RunError(f"{trial.root}: the disk is full. {ended.reason}")
     outcome: dict[str, Any] = {
         "cell_key": prepared.cell.key,
         "trial": str(name),

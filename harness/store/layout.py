@@ -18,6 +18,7 @@ RUN/
     outcome.json               written last, atomically: its absence means "run me again"
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   caches/KEY/                  the private compile caches that this cell's trials share
+  agent.err                    what the agent itself complained of; there only if it did
   interrupted/                 trials that were cut off: kept as evidence, read by nobody
 """
 
@@ -134,6 +135,11 @@ class RunPaths:
     def cells(self) -> Path:
         """One folder per cell."""
         return self.root / "cells"
+
+    @property
+    def agent_errors(self) -> Path:
+        """What the agent itself complained of."""
+        return self.root / "agent.err"
 
     @property
     def interrupted(self) -> Path:

@@ -1,0 +1,304 @@
+"""This file carries a plan out: every trial in order, whatever is complete left alone.
+
+Ctrl-C once ends the running trial gently and starts nothing more; twice ends it now. Either way the
+run directory is whole, and ``resume`` goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness import providers
+from harness.agent import processes
+from harness.errors import UsageError
+from harness.run.agent import AgentProcess
+from harness.run.interrupts import Interrupts
+from harness.run.ledger import Outcomes, TimeLeft, given_up, next_attempt
+from harness.run.outcome import OK
+from harness.run.preparation import (
+    accept,
+    identity,
+    lay_out,
+    prepared,
+    read_plan,
+    survey,
+)
+from harness.run.progress import Ended, Observer, Progress, SessionResult
+from harness.run.said import glance
+from harness.run.trial import COLD, Bench, Launcher, Prepared, run_trial
+from harness.spec.plan import Plan
+from harness.store import run as store
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+
+Rejects = Callable[[TrialPaths], str | None]
+"""Reads a finished trial and says why it must be run again, or None."""
+
+
+def start(
+    plan: Plan,
+    *,
+    root: Path,
+    study_text: str,
+    observer: Observer,
+    rejects: Rejects = lambda _: None,
+) -> SessionResult:
+    """Make the run directory ``root`` and carry the plan out in it."""
+    launcher = _launcher(plan)
+    ground = survey(plan)
+    paths = lay_out(plan, root.resolve(), study_text, ground)
+    with store.locked(paths):
+        store.log(paths, "started", trials=len(plan.order))
+        cells = prepared(plan, ground, identity(paths))
+        return _Session(paths, plan, cells, launcher, observer, rejects).carry_out()
+
+
+def resume(
+    run: Path,
+    *,
+    mix: bool = False,
+    observer: Observer,
+    rejects: Rejects = lambda _: None,
+) -> SessionResult:
+    """Go on with a run; refuse if what it measures has changed, unless mixing is wanted."""
+    paths = store.open_run(run.resolve())
+    with store.locked(paths):
+        plan = read_plan(paths)
+        _clean_up(paths)
+        outcomes = store.outcomes(paths)
+        waiting = {
+            key
+            for key, block in plan.order
+            if next_attempt(block, outcomes.get(key, {})) is not None
+        }
+        if not waiting:
+            return _Session(paths, plan, {}, _launcher(plan), observer, rejects).result()
+        ground = survey(plan)
+        known = accept(paths, plan, ground, sorted(waiting), mix=mix)
+        store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
+        cells = prepared(plan, ground, known)
+        return _Session(paths, plan, cells, _launcher(plan), observer, rejects).carry_out()
+
+
+def _launcher(plan: Plan) -> Launcher:
+    name = plan.platform.launcher.name
+    module = providers.load("launchers", name)
+    launcher: Launcher | None = getattr(module, "launch", None)
+    if launcher is None:
+        raise UsageError(f"{plan.platform.name}: launcher.name: '{name}' is no launcher.")
+    return launcher
+
+
+def _clean_up(paths: RunPaths) -> None:
+    """Remove what a crash left: processes that still carry the run's token, trials cut off."""
+    swept = processes.sweep_marked(processes.mark(f"{identity(paths).id}/", prefix=True))
+    aside = store.set_interrupted_aside(paths)
+    if swept.killed or aside:
+        moved = [path.name for path in aside]
+        store.log(paths, "cleaned up", killed=swept.killed, set_aside=moved)
+
+
+class _Session:
+    """One process's work on one run."""
+
+    def __init__(
+        self,
+        paths: RunPaths,
+        plan: Plan,
+        cells: dict[str, Prepared],
+        launcher: Launcher,
+        observer: Observer,
+        rejects: Rejects,
+    ) -> None:
+        self._paths = paths
+        self._plan = plan
+        self._cells = cells
+        self._observer = observer
+        self._rejects = rejects
+        self._interrupts = Interrupts()
+        self._told = 0
+        self._outcomes: dict[str, dict[TrialName, dict[str, Any]]] = store.outcomes(paths)
+        self._position = sum(map(len, self._outcomes.values()))
+        self._left = TimeLeft(
+            {cell.key: _guess_s(plan, cell.start_up_s) for cell in plan.cells},
+            Counter(key for key, block in plan.order if self._needs(key, block) is not None),
+        )
+        known = identity(paths)
+        self._bench = Bench(
+            paths=paths,
+            payload=str(paths.root / known.payload),
+            run_id=known.id,
+            platform=plan.platform,
+            measure=plan.measure,
+            launcher=launcher,
+            agent=AgentProcess(paths.agent_errors),
+            interrupts=self._interrupts,
+        )
+
+    def carry_out(self) -> SessionResult:
+        """Run what is still to be run."""
+        try:
+            with self._interrupts.installed():
+                self._fill_caches()
+                for key, block in self._plan.order:
+                    self._run_block(key, block)
+        finally:
+            self._bench.agent.close()
+        result = self.result()
+        what = "interrupted" if result.interrupted else "finished"
+        store.log(self._paths, what, done=result.done, total=result.total)
+        return result
+
+    def result(self) -> SessionResult:
+        """Count what the run holds."""
+        done = [one for one in map(self._final, self._plan.order) if one is not None]
+        ok = sum(one["outcome"] == OK for one in done)
+        skipped = sum(
+            self._final((key, block)) is None and self._given_up(key) is not None
+            for key, block in self._plan.order
+        )
+        return SessionResult(
+            run=self._paths.root,
+            total=len(self._plan.order),
+            done=len(done),
+            ok=ok,
+            failed=len(done) - ok,
+            skipped=skipped,
+            interrupted=self._interrupts.count > 0,
+        )
+
+    def _final(self, at: tuple[str, int]) -> dict[str, Any] | None:
+        """Give the last outcome of a block that needs no further attempt."""
+        key, block = at
+        if self._needs(key, block) is not None:
+            return None
+        tried = {name: one for name, one in self._of(key).items() if name.block == block}
+        return tried[max(tried)]
+
+    def _of(self, key: str) -> dict[TrialName, dict[str, Any]]:
+        return self._outcomes.setdefault(key, {})
+
+    def _needs(self, key: str, block: int) -> TrialName | None:
+        outcomes: Outcomes = self._of(key)
+        return next_attempt(block, outcomes)
+
+    def _given_up(self, key: str) -> str | None:
+        return given_up(self._of(key))
+
+    def _fill_caches(self) -> None:
+        """Run each compiling cell once from empty caches, so that block order decides nothing."""
+        for prepared_cell in self._cells.values():
+            cell = prepared_cell.cell
+            if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
+                continue
+            trial = self._paths.cold(cell.key)
+            if not trial.outcome.is_file() and self._interrupts.count == 0:
+                self._tell(prepared_cell, COLD, 0, self._run(prepared_cell, COLD, 0))
+
+    def _run_block(self, key: str, block: int) -> None:
+        name = self._needs(key, block)
+        if name is not None and (why := self._given_up(key)) is not None:
+            self._left.left[key] = 0
+            store.log(self._paths, "skipped", cell=key, block=block, why=why)
+            return
+        while name is not None and self._interrupts.count == 0:
+            outcome = self._run(self._cells[key], name, block)
+            self._of(key)[name] = outcome
+            following = self._needs(key, block) or self._again(key, name, outcome)
+            if following is None:
+                self._left.left[key] -= 1
+            self._tell(self._cells[key], name, block, outcome)
+            name = following
+
+    def _again(self, key: str, name: TrialName, outcome: dict[str, Any]) -> TrialName | None:
+        """Name the next attempt at a trial that ran well but cannot be believed."""
+        if outcome["outcome"] != OK or name.attempt > self._plan.measure.reruns:
+            return None
+        why = self._rejects(self._paths.trial(key, name))
+        if why is None:
+            return None
+        store.log(self._paths, "run again", cell=key, trial=str(name), why=why)
+        self._observer.noted(f"{self._cells[key].cell.label}: {name} is run again: {why}")
+        return TrialName(name.block, name.attempt + 1)
+
+    def _run(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any]:
+        self._position += 1
+        began = time.monotonic()
+
+        def tick(trial: TrialPaths | None) -> None:
+            self._say_interrupts()
+            elapsed_s = time.monotonic() - began
+            self._observer.progressed(self._progress(one, name, block, trial, elapsed_s))
+
+        tick(None)
+        outcome = run_trial(self._bench, one, name, position=self._position, on_tick=tick)
+        if outcome["outcome"] == OK and name != COLD:
+            self._left.took(one.cell.key, _seconds(outcome))
+        return outcome
+
+    def _tell(
+        self, one: Prepared, name: TrialName | str, block: int, outcome: dict[str, Any]
+    ) -> None:
+        """Note how a trial ended, and say it to whoever watches."""
+        took_s = _seconds(outcome)
+        what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome["outcome"]}
+        store.log(self._paths, "trial", **what, seconds=round(took_s, 3))
+        self._observer.trial_ended(
+            self._progress(one, name, block, None, took_s),
+            Ended(
+                cell_key=one.cell.key,
+                label=one.cell.label,
+                trial=str(name),
+                outcome=outcome["outcome"],
+                reason=outcome["reason"],
+                directory=self._paths.cells / one.cell.key / str(name),
+                seconds=took_s,
+            ),
+        )
+
+    def _say_interrupts(self) -> None:
+        if self._interrupts.count > self._told:
+            self._told = self._interrupts.count
+            self._observer.noted(
+                "Stopping: the running trial is being ended. Once more to kill it now."
+                if self._told == 1
+                else "Killing the running trial."
+            )
+
+    def _progress(
+        self,
+        one: Prepared,
+        name: TrialName | str,
+        block: int,
+        trial: TrialPaths | None,
+        elapsed_s: float,
+    ) -> Progress:
+        now = glance(trial, one.cell.unit) if trial is not None else None
+        total = len(self._plan.order)
+        return Progress(
+            run=self._paths.root,
+            done=total - self._left.left.total(),
+            total=total,
+            block=block,
+            blocks=self._plan.measure.trials,
+            label=one.cell.label,
+            trial=str(name),
+            phase=now.phase if now else None,
+            rate=now.rate if now else None,
+            unit=one.cell.unit,
+            left_s=self._left.seconds(one.cell.key, elapsed_s),
+        )
+
+
+def _seconds(outcome: dict[str, Any]) -> float:
+    return float(outcome["ended_wall_ns"] - outcome["started_wall_ns"]) / 1e9
+
+
+def _guess_s(plan: Plan, start_up_s: float) -> float:
+    """Guess what a trial takes before any has run; steps are taken for tenths of a second."""
+    spans = (plan.measure.warmup, plan.measure.until)
+    measured_s = sum(span.seconds or (span.steps or 0) * 0.1 for span in spans)
+    return start_up_s + measured_s
