@@ -67,8 +67,10 @@ def _first(cells: Sequence[CellResult], answer: str) -> CellResult | None:
 
 
 def _reached(ranking: Ranking, cell: CellResult) -> str:
-    value, interval = numbers.estimate(cell.rate)
-    within = f" (interval {interval[1:-1]})" if cell.rate and cell.rate.interval else ""
+    value, _ = numbers.estimate(cell.rate)
+    within = ""
+    if cell.rate and cell.rate.interval:
+        within = f" (interval {numbers.span(cell.rate.interval, cell.rate.value)})"
     return f"{ranking.name(cell)} reaches {value} {ranking.unit}{within}"
 
 
@@ -96,9 +98,7 @@ def _across_runs(ranking: Ranking) -> str:
     """Name each machine's fastest; unpaired runs get no verdict here."""
     runs = dict.fromkeys(cell.run for cell in ranking.cells)
     best = [of_run(ranking, run).cells[0] for run in runs]
-    said = [
-        f"on {_in_sentence(ranking.machine(cell))}, {_reached(ranking, cell)}" for cell in best
-    ]
+    said = [f"on {_in_sentence(ranking.machine(cell))}, {_reached(ranking, cell)}" for cell in best]
     text = "; ".join(said) + "."
     return text[:1].upper() + text[1:]
 
@@ -248,11 +248,11 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
     """Add to the analysis' own warnings what this report leaves out of the ranking."""
     told = list(results.warnings)
     for ranking in ranked:
-        for cell in ranking.set_aside:
-            told.append(
-                f"{ranking.workload}, {ranking.name(cell)}: not ranked, it computes something else"
-                f" ({cell.gate.detail or 'the gate gave no detail'})."
-            )
+        told += [
+            f"{ranking.workload}, {ranking.name(cell)}: not ranked, it computes something else"
+            f" ({cell.gate.detail or 'the gate gave no detail'})."
+            for cell in ranking.set_aside
+        ]
         for cell in ranking.without:
             why = next((t.reason for t in cell.trials if t.reason), "no trial was run")
             told.append(f"{ranking.workload}, {ranking.name(cell)}: no number ({why.rstrip('.')}).")

@@ -35,9 +35,10 @@ def between_cells(results: Results) -> Table:
     """List the varied factors with the values they take; versions where frameworks differ."""
     columns = (Column("what", "what", "name"), Column("values", "values"))
     rows: list[tuple[Any, ...]] = []
-    for name in results.varied:
+    for name in dict.fromkeys(("workload", "framework", "strategy", *results.varied)):
         seen = dict.fromkeys(str(factor_value(cell, name)) for cell in results.cells)
-        rows.append((name.replace("_", " "), ", ".join(seen)))
+        if len(seen) > 1:
+            rows.append((name.replace("_", " "), ", ".join(seen)))
     for framework in dict.fromkeys(c.framework for c in results.cells):
         versions = dict.fromkeys(
             f"{k} {v}"
@@ -50,13 +51,9 @@ def between_cells(results: Results) -> Table:
     for workload in dict.fromkeys(c.workload for c in results.cells):
         cell = next(c for c in results.cells if c.workload == workload)
         if cell.parameters is not None:
-            rows.append(
-                (
-                    f"size of {workload}",
-                    f"{numbers.count(cell.parameters)} parameters, "
-                    f"{numbers.count(cell.macs)} multiplications forward per sample",
-                )
-            )
+            parameters, macs = numbers.count(cell.parameters), numbers.count(cell.macs)
+            counted = f"{parameters} parameters, {macs} multiplications forward per sample"
+            rows.append((f"size of {workload}", counted))
     return Table("differences", "What differs between the cells", columns, tuple(rows))
 
 

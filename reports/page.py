@@ -1,4 +1,4 @@
-"""This file makes the page: one HTML file that opens from disk, prints, and asks the network nothing."""
+"""This file makes the page: one HTML file that opens from disk, prints, and asks no network."""
 
 from __future__ import annotations
 
@@ -139,9 +139,7 @@ def _chart(ranking: Ranking, colours: dict[str, int]) -> Chart:
     top = bars.top_of([c.rate for c in listed if c.rate])
     rows, previous = [], ""
     for cell in listed:
-        rows.append(
-            _row(ranking, cell, top=top, colour=_colour(cell, colours), previous=previous)
-        )
+        rows.append(_row(ranking, cell, top=top, colour=_colour(cell, colours), previous=previous))
         previous = cell.key
     return Chart(
         workload=ranking.workload,

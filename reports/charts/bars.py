@@ -36,7 +36,9 @@ def bar(rate: Estimate, *, top: float, colour: int, faint: bool = False) -> str:
             element("line", class_="whisker", x1=low, x2=low, y1=middle - 4, y2=middle + 4),
             element("line", class_="whisker", x1=high, x2=high, y1=middle - 4, y2=middle + 4),
         ]
-    return f'<svg class="chart bar" height="{_HEIGHT:.0f}" aria-hidden="true">{"".join(drawn)}</svg>'
+    return (
+        f'<svg class="chart bar" height="{_HEIGHT:.0f}" aria-hidden="true">{"".join(drawn)}</svg>'
+    )
 
 
 def top_of(rates: list[Estimate]) -> float:

@@ -187,7 +187,9 @@ def two_runs() -> Results:
         dataclasses.replace(
             c,
             run=name,
-            rate=Estimate(c.rate.value * 2.4, c.unit, 6, interval(c.rate.value * 2.3, c.rate.value * 2.5))
+            rate=Estimate(
+                c.rate.value * 2.4, c.unit, 6, interval(c.rate.value * 2.3, c.rate.value * 2.5)
+            )
             if c.rate
             else None,
             trials=tuple(
@@ -226,7 +228,9 @@ def failures() -> Results:
         )
         for t in cells[3].trials
     )
-    cells[3] = dataclasses.replace(cells[3], rate=None, comparison=None, epoch_s=None, trials=failed)
+    cells[3] = dataclasses.replace(
+        cells[3], rate=None, comparison=None, epoch_s=None, trials=failed
+    )
     return dataclasses.replace(here, cells=tuple(cells))
 
 
@@ -248,7 +252,9 @@ def hostile() -> Results:
             factors={**c.factors, "precision": HOSTILE},
             versions={HOSTILE: HOSTILE},
             trials=tuple(
-                dataclasses.replace(t, reason=HOSTILE, evidence=(HOSTILE,), counted=False, run=HOSTILE)
+                dataclasses.replace(
+                    t, reason=HOSTILE, evidence=(HOSTILE,), counted=False, run=HOSTILE
+                )
                 for t in c.trials
             ),
         )

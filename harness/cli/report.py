@@ -1,0 +1,44 @@
+"""This file is the verb `report`: the HTML page of one or more runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command("report")
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the page (one run: report.html in it; several: report.html here).",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the page in a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print where the page is, as JSON.")
+def command(runs: tuple[str, ...], *, output: Path | None, open_it: bool, as_json: bool) -> None:
+    """Write the HTML page of one or more runs.
+
+    RUN is a run directory, a name under runs/, or a folder of runs; several machines are put side
+    by side. The page is one file: it opens from disk, prints, and can be mailed.
+    """
+    from harness.store.files import write_whole
+    from harness.store.layout import RunPaths
+    from reports.page import render
+    from reports.source import read_results, run_directories
+
+    directories = run_directories(runs)
+    page = render(read_results(directories))
+    place = output or (
+        RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
+    )
+    write_whole(place, page)
+    if as_json:
+        click.echo(json.dumps({"report": str(place), "bytes": len(page.encode())}))
+    else:
+        click.echo(str(place))
+    if open_it:
+        import webbrowser
+
+        webbrowser.open(place.resolve().as_uri())

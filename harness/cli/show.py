@@ -1,0 +1,32 @@
+"""This file is the verb `show`: a run's answer and ranking in the terminal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import click
+
+_LEAST, _MOST = 60, 140
+
+
+@click.command("show")
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(runs: tuple[str, ...], *, as_json: bool) -> None:
+    """Show a run's answer and ranking in the terminal.
+
+    RUN is a run directory, a name under runs/, or a folder of runs; several are shown side by side.
+    """
+    from reports.source import read_results, run_directories
+
+    results = read_results(run_directories(runs))
+    if as_json:
+        from reports.summary import summary
+
+        click.echo(json.dumps(summary(results), indent=2, ensure_ascii=False))
+        return
+    from reports.terminal import render
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    click.echo(render(results, max(_LEAST, min(_MOST, width))), nl=False)

@@ -1,0 +1,53 @@
+"""This file writes results as JUnit XML, so that a CI shows cells as test cases."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from harness.store.results import CellResult, Results
+from reports import numbers
+from reports.ranking import Ranking, rankings
+
+
+def _clean(text: str) -> str:
+    """Keep the characters that XML 1.0 allows."""
+    return "".join(c if c in "\t\n" or c.isprintable() else "�" for c in text)
+
+
+def _add(suite: Element, ranking: Ranking, cell: CellResult) -> None:
+    name = ranking.name(cell)
+    if len(ranking.runs) > 1:
+        name = f"{name} on {ranking.machine(cell)}"
+    case = SubElement(suite, "testcase", classname=_clean(ranking.workload), name=_clean(name))
+    value, interval = numbers.estimate(cell.rate)
+    compared = cell.comparison
+    said = [f"{value} {ranking.unit} {interval}, n = {cell.rate.n}"] if cell.rate else []
+    if compared:
+        said.append(f"{numbers.ratio(compared.ratio)} × reference: {compared.answer}")
+    if cell.gate.state == "differs":
+        message = f"computes something else: {cell.gate.detail}"
+        SubElement(case, "failure", message=_clean(message))
+    elif cell.rate is None:
+        reason = next((t.reason for t in cell.trials if t.reason), "no trial gave a number")
+        SubElement(case, "failure", message=_clean(reason))
+    SubElement(case, "system-out").text = _clean("\n".join(said))
+
+
+def as_junit(results: Results) -> str:
+    """Write one suite per workload; a cell without a believable number fails, a hole is skipped."""
+    root = Element("testsuites", name=_clean(results.title))
+    for ranking in rankings(results):
+        suite = SubElement(root, "testsuite", name=_clean(ranking.workload))
+        for cell in (*ranking.cells, *ranking.set_aside, *ranking.without):
+            _add(suite, ranking, cell)
+    if results.holes:
+        suite = SubElement(root, "testsuite", name="left out")
+        for hole in results.holes:
+            case = SubElement(suite, "testcase", classname="left out", name=_clean(hole.label))
+            SubElement(case, "skipped", message=_clean(hole.why))
+    for suite in root:
+        suite.set("tests", str(len(suite)))
+        suite.set("failures", str(len(suite.findall("testcase/failure"))))
+        suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"

@@ -1,0 +1,40 @@
+"""This file writes tables as CSV, JSON and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from reports.summary import records
+from reports.tables import Table, filled, flat, shown_row
+
+
+def as_csv(table: Table) -> str:
+    """Write raw values, one line per row; unknown is empty."""
+    heads, rows = flat(table)
+    written = io.StringIO()
+    out = csv.writer(written)
+    out.writerow(heads)
+    out.writerows(rows)
+    return written.getvalue()
+
+
+def as_json(table: Table) -> str:
+    """Write raw values, one object per row; unknown is null."""
+    return json.dumps(records(table), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Keep a value inside its cell, and as text: Markdown renders HTML."""
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(escaped.split())
+
+
+def as_markdown(table: Table) -> str:
+    """Write what a person would read, numbers to the right."""
+    table = filled(table)
+    heads = [_cell(column.title) for column in table.columns]
+    rules = ["---" if c.kind in ("text", "name", "path") else "---:" for c in table.columns]
+    lines = [heads, rules, *([_cell(text) for text in shown_row(table, r)] for r in table.rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

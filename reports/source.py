@@ -1,0 +1,40 @@
+"""This file finds the runs a person named, and reads them as results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import RunError
+from harness.store.layout import RunPaths
+from harness.store.results import Results
+
+RUNS = Path("runs")
+
+
+def run_directories(names: Sequence[str]) -> list[Path]:
+    """Turn names into run directories: a path, a name under runs/, or a folder full of runs."""
+    found: list[Path] = []
+    for name in names:
+        place = next((p for p in (Path(name), RUNS / name) if p.is_dir()), None)
+        if place is None:
+            raise RunError(
+                f"{name}: there is no such run, neither here nor in {RUNS}/. "
+                "`bakeoff list runs` names them."
+            )
+        if RunPaths(place).run.is_file():
+            found.append(place)
+            continue
+        inside = sorted(p for p in place.iterdir() if RunPaths(p).run.is_file())
+        if not inside:
+            raise RunError(f"{place}: neither this folder nor any in it is a run (no run.json).")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def read_results(directories: Sequence[Path]) -> Results:
+    """Read runs and compute what they say."""
+    from harness.store.analyse import analyse
+    from harness.store.dataset import Dataset
+
+    return analyse(Dataset(directories))

@@ -1,0 +1,124 @@
+"""This file says a run's answer in a terminal: the answer first, then rankings as text bars."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+from harness.store.results import CellResult, Results
+from reports import numbers
+from reports.answer import Answer, answer
+from reports.ranking import Ranking
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEAST_BAR = 8
+_MOST_BAR = 48
+_MOST_NAME = 40
+
+
+@dataclass(frozen=True)
+class _Line:
+    name: str
+    rate: str
+    interval: str
+    ratio: str
+    answer: str
+    share: float
+
+
+def printable(text: str) -> str:
+    """Drop what could steer a terminal: names come from files that others wrote."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def text_bar(share: float, width: int) -> str:
+    """Draw a bar with the resolution of an eighth of a character."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def _line(ranking: Ranking, cell: CellResult, top: float) -> _Line:
+    rate, interval = numbers.estimate(cell.rate)
+    compared = cell.comparison
+    said = compared.answer if compared else ""
+    marks = {"not checked": "?", "named difference": "≈"}
+    name = f"{ranking.name(cell)} {marks.get(cell.gate.state, '')}".rstrip()
+    if len(ranking.runs) > 1:
+        name = f"{name} · {ranking.machine(cell)}"
+    ratio = ""
+    if compared and said != "reference":
+        ratio = numbers.ratio(compared.ratio, compared.interval)
+    return _Line(
+        name=_short(printable(name)),
+        rate=rate,
+        interval=interval if cell.rate and cell.rate.interval else "",
+        ratio=ratio,
+        answer=said,
+        share=cell.rate.value / top if cell.rate and top else 0.0,
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MOST_NAME else name[: _MOST_NAME - 1] + "…"
+
+
+def _ranking(ranking: Ranking, width: int) -> list[str]:
+    top = max((c.rate.value for c in ranking.cells if c.rate), default=0.0)
+    lines = [_line(ranking, cell, top) for cell in ranking.cells]
+    if not lines:
+        return []
+    where = "" if len(ranking.runs) > 1 else f", {ranking.machine(ranking.cells[0])}"
+    context = f", {ranking.context}" if ranking.context else ""
+    unit = printable(ranking.unit)
+    name = max(len(line.name) for line in lines)
+    rate = max(len(unit), *(len(line.rate) for line in lines))
+    interval = max(len("[interval]"), *(len(line.interval) for line in lines))
+    ratio = max(len("×"), *(len(line.ratio) for line in lines))
+    fixed = 2 + name + 2 + 2 + rate + 2 + interval + 2 + ratio + 2 + len("cannot tell")
+    bar = min(_MOST_BAR, width - fixed)
+    if bar < _LEAST_BAR:
+        bar = 0
+    drawn = [
+        f"  {line.name:<{name}}  {text_bar(line.share, bar):<{bar}}  {line.rate:>{rate}}"
+        f"  {line.interval:<{interval}}  {line.ratio:>{ratio}}  {line.answer}".rstrip()
+        for line in lines
+    ]
+    title = printable(f"{ranking.workload}{context}{where}")
+    columns = f"{unit:>{rate}}  {'[interval]':<{interval}}  {'×':>{ratio}}  reference"
+    before = 2 + name + 2 + bar + 2
+    if len(title) < before - 2:
+        return [f"{title:<{before}}{columns}", *drawn]
+    return [title, f"{'':<{before}}{columns}", *drawn]
+
+
+def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
+    return textwrap.fill(
+        printable(text),
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _trust(told: Answer) -> str:
+    trust = told.cards[-1]
+    return f"{trust.value}; {trust.detail}." if trust.detail else f"{trust.value}."
+
+
+def render(results: Results, width: int = 100) -> str:
+    """Say the answer, the warnings, the rankings and how far to trust them."""
+    told = answer(results)
+    parts = [_wrapped(told.question, width)]
+    said = [
+        _wrapped(f"{workload}: {text}" if workload else text, width, "Answer: ", "        ")
+        for workload, text in told.sentences
+    ]
+    parts.append("\n".join(said))
+    if told.warnings:
+        parts.append("\n".join(_wrapped(w, width, "  ! ", "    ") for w in told.warnings))
+    parts += ["\n".join(_ranking(r, width)) for r in told.rankings if r.cells]
+    parts.append(_wrapped(_trust(told), width))
+    return "\n\n".join(parts) + "\n"
