@@ -1,0 +1,124 @@
+"""This file is an adapter that misbehaves in its third step, in the way its option asks for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import signal
+import sys
+import threading
+from typing import Any, Mapping
+
+from harness.node.contracts import Unsupported
+
+
+class Unruly:
+    """Adapter and activity in one."""
+
+    def __init__(self, job: Any, place: Any) -> None:
+        self.units = {"steps": 1.0}
+        self._job = job
+        self._place = place
+        self._steps = 0
+        self._how = job.options["how"].replace("-", "_")
+
+    def versions(self) -> Mapping[str, str]:
+        return {"unruly": "1.0"}
+
+    def activity(self, workload: Any, feed: Any, options: Mapping[str, Any]) -> Unruly:
+        if self._how == "unsupported":
+            raise Unsupported("unruly cannot do this, and says so")
+        return self
+
+    def step(self) -> None:
+        self._steps += 1
+        if self._steps == 3:
+            getattr(self, self._how)()
+
+    def sync(self) -> None:
+        pass
+
+    def values(self) -> Mapping[str, float]:
+        return {}
+
+    def agree(self, value: float) -> float:
+        return value
+
+    def facts(self) -> Mapping[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+    def behave(self) -> None:
+        pass
+
+    def hang(self) -> None:
+        threading.Event().wait()
+
+    def hang_at_first(self) -> None:
+        if "." not in self._job.trial:
+            self.hang()
+
+    def deaf(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.hang()
+
+    def killed(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def one_rank_killed(self) -> None:
+        if self._place.rank == 1:
+            self.killed()
+        self.hang()
+
+    def hog(self) -> None:
+        hoard = []
+        while True:
+            hoard.append(b"x" * 4_000_000)
+
+    def quits(self) -> None:
+        os._exit(0)
+
+    def raises(self) -> None:
+        raise ValueError("the third step is one too many")
+
+    def out_of_words(self) -> None:
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    def disk_full(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def flood(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            for number in range(100_000):
+                stream.write("line {:06d} of very many such lines\n".format(number))
+        sys.stderr.write("the very last words\n")
+
+    def daemon(self) -> None:
+        self._daemonise(dict(os.environ))
+
+    def nameless_daemon(self) -> None:
+        self._daemonise({})
+
+    def _daemonise(self, environment: Mapping[str, str]) -> None:
+        """Fork twice, leave the session, ignore SIGTERM; go on when the grandchild does so."""
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                code = (
+                    "import os, signal, sys, threading\n"
+                    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                    "os.write(int(sys.argv[1]), str(os.getpid()).encode())\n"
+                    "threading.Event().wait()\n"
+                )
+                os.set_inheritable(writer, True)
+                argv = [sys.executable, "-S", "-c", code, str(writer)]
+                os.execve(sys.executable, argv, environment)
+            os._exit(0)
+        pathlib.Path(self._job.directory, "daemon.pid").write_bytes(os.read(reader, 20))
+
+
+open = Unruly  # noqa: A001 - the contract's name

@@ -1,0 +1,45 @@
+"""This file is a host of its own process, to be interrupted and killed; says what happens on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from harness.run.progress import Ended, Progress
+from harness.run.session import resume, start
+from harness.spec.plan import make_plan
+from harness.spec.platform import load_platform
+from harness.spec.study import load_study
+
+
+class Teller:
+    """Observer that prints what it hears."""
+
+    def progressed(self, progress: Progress) -> None:
+        self.say("progressed", trial=progress.trial, phase=progress.phase, done=progress.done)
+
+    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+        self.say("ended", trial=ended.trial, outcome=ended.outcome, done=progress.done)
+
+    def noted(self, text: str) -> None:
+        self.say("noted", text=text)
+
+    def say(self, what: str, **fields: object) -> None:
+        print(json.dumps({"what": what, **fields}), flush=True)  # noqa: T201
+
+
+def main(folder: Path) -> None:
+    """Start the study in a folder, or go on with its run."""
+    run, teller = folder / "run", Teller()
+    if run.exists():
+        result = resume(run, observer=teller)
+    else:
+        study = load_study(folder / "study.toml")
+        plan = make_plan(study, load_platform(str(folder / "platform.toml")))
+        result = start(plan, root=run, study_text=study.text, observer=teller)
+    teller.say("result", done=result.done, total=result.total, interrupted=result.interrupted)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

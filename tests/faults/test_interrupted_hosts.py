@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from harness.errors import RunError
+from harness.run.session import resume
+
+from .conftest import wait_until_gone
+from .host import Teller
+
+
+def test_after_kill_9_of_the_host_nothing_is_left_and_resume_repeats_nothing(study, start_host):
+    study.write("behave", "hang-at-first", trials=3, measure='timeout = "5 min"')
+    host = start_host()
+    # The cell that hangs stops the session in its first trial, wherever the order has put it.
+    said = host.wait_for("progressed", phase="warm-up")
+    agents, ranks = host.children(), study.processes()
+    before = {name: one["ended_wall_ns"] for name, one in study.outcomes().items()}
+    host.signal(signal.SIGKILL)
+    assert said["done"] == len(before)
+    assert agents
+    assert ranks
+    wait_until_gone(agents + ranks)
+    assert study.processes() == []
+
+    plan = study.paths.plan  # the cell that hung is to behave now
+    plan.write_text(plan.read_text().replace("hang-at-first", "behave"))
+    again = start_host()
+    again.wait_for("result", done=6, total=6, interrupted=False)
+    assert again.end() == 0
+    after = study.outcomes()
+    assert {name: after[name]["ended_wall_ns"] for name in before} == before
+    assert len(after) == 6
+    assert len({(one["cell"], one["trial"]) for one in study.logged("trial")}) == 6
+    assert len(list(study.paths.interrupted.iterdir())) == 1
+
+
+def test_a_second_bakeoff_on_a_run_is_refused_by_name(study, start_host):
+    study.write("hang", measure='timeout = "5 min"')
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    with pytest.raises(RunError, match=rf"the bakeoff process {host.process.pid} on \S+ is"):
+        resume(study.paths.root, observer=Teller())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_one_request_to_stop_ends_the_trial_gently_and_starts_nothing_more(
+    study, start_host, number
+):
+    study.write("hang", trials=2, measure='timeout = "5 min"')
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    host.signal(number)
+    host.wait_for("result", done=0, total=2, interrupted=True)
+    assert host.end() == 0
+    outcome = study.outcome()
+    assert outcome["outcome"] == "cancelled"
+    assert "bakeoff resume" in outcome["reason"]
+    assert outcome["ranks"][0]["signal"] == signal.SIGTERM
+    assert study.processes() == []
+
+
+def test_a_second_request_kills_at_once(study, start_host):
+    study.write("deaf", trials=2, measure='timeout = "5 min"')
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    host.signal(signal.SIGINT)
+    host.wait_for("noted")
+    host.signal(signal.SIGINT)
+    host.wait_for("noted", text="Killing the running trial.")
+    host.wait_for("result", interrupted=True)
+    assert study.outcome()["ranks"][0]["signal"] == signal.SIGKILL
+    assert study.processes() == []
+
+
+def test_a_lost_agent_costs_one_attempt_and_leaves_nothing(study, start_host):
+    study.write("hang-at-first", measure='timeout = "5 min"')
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    (agent,) = host.children()
+    os.kill(agent, signal.SIGKILL)
+    host.wait_for("result", done=1, total=1)
+    assert [one["outcome"] for one in study.outcomes().values()] == ["node-lost", "ok"]
+    assert study.processes() == []
+
+
+def test_a_cancelled_trial_is_run_again_on_resume(study, start_host):
+    study.write("hang-at-first", measure='timeout = "5 min"')
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    host.signal(signal.SIGINT)
+    assert host.end() == 0
+    again = start_host()
+    again.wait_for("result", done=1, total=1, interrupted=False)
+    assert [one["outcome"] for one in study.outcomes().values()] == ["cancelled", "ok"]
