@@ -1,0 +1,70 @@
+"""This file takes secrets out of an environment before it is written down.
+
+By name (``*_TOKEN``, ``*PASSWORD*`` …) and by shape (well-known prefixes, credentials in addresses,
+long random words), because people put secrets under innocent names. When in doubt, out: a hidden
+harmless value costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+HIDDEN = "(redacted)"
+
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|APIKEY|(?:^|_)(?:KEY|KEYS|PWD|PASS|PAT|AUTH|JWT|DSN|"
+    r"COOKIE|SESSION|SIGNATURE|SIG|BEARER|PRIVATE|LICENSE|LICENCE)(?:$|_)",
+    re.IGNORECASE,
+)
+_NOT_SECRET = frozenset({"PWD", "OLDPWD"})
+_SECRET_SHAPE = re.compile(
+    r"gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|sk-[\w-]{16,}|"
+    r"(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|hf_\w{16,}|npm_\w{16,}|"
+    r"pypi-[\w-]{16,}|dckr_pat_[\w-]{16,}|eyJ[\w-]{8,}\.[\w-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|"
+    r"\bBearer \S{8,}",
+)
+_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+_IN_QUERY = re.compile(
+    r"(?<=[?&;])((?:[\w-]*(?:token|secret|password|key|sig|signature|auth))=)[^&\s]+", re.IGNORECASE
+)
+_ASSIGNED = re.compile(r"((?:token|secret|passw\w*|api_?key)\s*[=:]\s*)\S+", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
+_LONGEST = 2000
+
+
+def redacted(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give a copy that may be published, sorted by name."""
+    return {
+        name: redact(name, value)
+        for name, value in sorted(environ.items())
+        if not name.startswith("BASH_FUNC_")
+    }
+
+
+def redact(name: str, value: str) -> str:
+    """Hide a value, or the part of it that looks like a secret."""
+    if not value:
+        return value
+    if name not in _NOT_SECRET and _SECRET_NAME.search(name):
+        return HIDDEN
+    if _SECRET_SHAPE.search(value) or any(map(_is_random, _WORD.findall(value))):
+        return HIDDEN
+    value = _IN_ADDRESS.sub(HIDDEN, value)
+    value = _IN_QUERY.sub(rf"\1{HIDDEN}", value)
+    value = _ASSIGNED.sub(rf"\1{HIDDEN}", value)
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]} … ({len(value)} characters)"
+
+
+def _is_random(word: str) -> bool:
+    """Tell a key from a name: digits among letters, no character much more often than others."""
+    if not any(one.isdigit() for one in word) or not any(one.isalpha() for one in word):
+        return False
+    if re.fullmatch(r"[0-9a-fA-F]{32,}", word):
+        return True
+    counts = Counter(word)
+    entropy = -sum(n / len(word) * math.log2(n / len(word)) for n in counts.values())
+    mixed = any(one.islower() for one in word) and any(one.isupper() for one in word)
+    return mixed and entropy > 3.7
