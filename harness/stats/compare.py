@@ -5,18 +5,23 @@ a whole block may be flipped without changing the joint distribution of all cell
 the 2^n flips is as likely as what was seen. Each cell's studentised |t| is compared with the
 largest |t| over cells in every flip (Westfall & Young, Resampling-Based Multiple Testing, 1993,
 single step): the chance that any equal cell is called different stays below alpha, whatever the
-correlation between cells. Inverting the test gives intervals that hold for all cells together.
+correlation between cells. Inverting the test, with the other cells centred where they were seen,
+gives intervals that hold for all cells together. "Faster" and "slower" need both: the exact test
+and the interval, which is the stricter of the two where most cells differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite, log, sqrt
+from math import exp, log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats import answers
+from harness.stats.answers import ALPHA, EQUIVALENCE
+from harness.stats.resample import simultaneous
 from harness.stats.student import critical_t
 
 if TYPE_CHECKING:
@@ -24,9 +29,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ALPHA = 0.05
-EQUIVALENCE = 0.03
-"""Ratios between 1/1.03 and 1.03 are the same for practical purposes."""
 FEWEST_BLOCKS = 6
 """With five blocks the smallest p-value of 2^5 flips, 1/16, is above 5 %."""
 FEWEST_BLOCKS_ALL_PAIRS = 13
@@ -34,7 +36,6 @@ EXACT_BLOCKS = 14
 """Up to here all flips are enumerated; beyond, a seeded sample of as many is drawn."""
 MOST_BLOCKS = 200
 """No estimate of further blocks beyond this is worth printing."""
-_HALVINGS = 45
 
 
 @dataclass(frozen=True)
@@ -67,18 +68,18 @@ def compare(
         dtype=np.float64,
     ).reshape(len(logs), -1)
     enough = np.isfinite(table).sum(axis=1) >= FEWEST_BLOCKS
-    answers: dict[str, Answer] = {}
+    told: dict[str, Answer] = {}
     family = _intervals(table[enough], alpha, seed) if enough.any() else None
     place = 0
     for index, name in enumerate(logs):
         data = table[index][np.isfinite(table[index])]
         if not enough[index] or family is None:
-            answers[name] = _too_few(data, alpha)
+            told[name] = _too_few(data, alpha)
             continue
         low, high, p = (float(column[place]) for column in family)
         place += 1
-        answers[name] = _answer(data, low, high, p, int(enough.sum()), alpha, equivalence)
-    return answers
+        told[name] = _answer(data, low, high, p, int(enough.sum()), alpha, equivalence)
+    return told
 
 
 def all_pairs(
@@ -91,9 +92,9 @@ def all_pairs(
         for position, first in enumerate(names)
         for second in names[position + 1 :]
     }
-    answers = compare(pairs, alpha=alpha, seed=seed)
+    found = compare(pairs, alpha=alpha, seed=seed)
     told: dict[tuple[str, str], Answer] = {}
-    for both, answer in answers.items():
+    for both, answer in found.items():
         first, second = both.split("\0")
         if answer.blocks < FEWEST_BLOCKS_ALL_PAIRS:
             missing = FEWEST_BLOCKS_ALL_PAIRS - answer.blocks
@@ -170,64 +171,23 @@ def _intervals(table: Array, alpha: float, seed: int) -> tuple[Array, Array, Arr
         moved = squares - 2 * shift * sums[:, :1] + counts * shift * shift
         return _t(sums - shift * signs, moved, counts)
 
-    others = _largest_of_others(np.maximum(flipped(np.zeros_like(centre)), flipped(centre)))
-
-    def p_value(shift: Array) -> Array:
-        own = flipped(shift)
-        seen = own[:, :1] * (1 - 1e-9)
-        share: Array = (np.maximum(own, others) >= seen).mean(axis=1)[:, None]
-        return share
-
-    p = p_value(np.zeros_like(centre))[:, 0]
-    ends = []
-    spread = np.sqrt(np.maximum(squares / counts - centre * centre, 1e-24))
-    for way in (-1.0, 1.0):
-        inside, outside = centre.copy(), centre + way * spread
-        for _ in range(60):
-            kept = p_value(outside) > alpha
-            if not kept.any():
-                break
-            inside = np.where(kept, outside, inside)
-            outside = np.where(kept, centre + 2 * (outside - centre), outside)
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            kept = p_value(middle) > alpha
-            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
-        ends.append(outside[:, 0])
-    return ends[0], ends[1], p
-
-
-def _largest_of_others(table: Array) -> Array:
-    """Give, for each cell and flip, the largest value of the other cells."""
-    if len(table) == 1:
-        return np.zeros_like(table)
-    order = np.argpartition(table, -2, axis=0)
-    columns = np.arange(table.shape[1])
-    leader = order[-1]
-    others = np.broadcast_to(table[leader, columns], table.shape).copy()
-    others[leader, columns] = table[order[-2], columns]
-    return others
+    scale = np.sqrt(np.maximum(squares / counts - centre * centre, 1e-24))
+    return simultaneous(flipped, centre, scale, alpha)
 
 
 def _answer(
     data: Array, low: float, high: float, p: float, cells: int, alpha: float, equivalence: float
 ) -> Answer:
-    margin = log(1 + equivalence)
     blocks, centre = len(data), float(data.mean())
-    if -margin <= low and high <= margin:
-        answer, why = "same", f"the whole interval is within {equivalence:.0%} of 1"
-    elif low > 0 and p <= alpha:
-        answer, why = "faster", "the interval is above 1"
-    elif high < 0 and p <= alpha:
-        answer, why = "slower", "the interval is below 1"
-    else:
-        answer, why = "cannot tell", "the interval includes 1"
+    told, why = answers.answer(low, high, p, alpha, equivalence)
     more = None
-    if answer == "cannot tell":
+    if told == "cannot tell":
+        margin = log(1 + equivalence)
         more = more_blocks(centre, float(data.std(ddof=1)), blocks, cells, alpha, margin)
         if more is None:
             why += f", and more than {MOST_BLOCKS} blocks would be needed"
-    return Answer(exp(centre), _exp(low), _exp(high), 1 - alpha, p, answer, blocks, more, why)
+    low, high = answers.ratio(low), answers.ratio(high)
+    return Answer(exp(centre), low, high, 1 - alpha, p, told, blocks, more, why)
 
 
 def more_blocks(
@@ -256,7 +216,3 @@ def _too_few(data: Array, alpha: float) -> Answer:
 
 def _unknown(ratio: float | None, blocks: int, more: int | None, why: str, alpha: float) -> Answer:
     return Answer(ratio, None, None, 1 - alpha, None, "cannot tell", blocks, more, why)
-
-
-def _exp(value: float) -> float:
-    return exp(value) if isfinite(value) and value < 700 else inf

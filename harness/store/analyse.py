@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.stats import compare, estimate
+from harness.stats.answers import EQUIVALENCE
 from harness.stats.verdict import REJECTING
 from harness.store.criticism import criticise
 from harness.store.dataset import Dataset
@@ -26,7 +27,7 @@ def analyse(
     dataset: Dataset,
     *,
     steady_from: int | None = None,
-    equivalence: float = compare.EQUIVALENCE,
+    equivalence: float = EQUIVALENCE,
 ) -> Results:
     """Compute everything a report may say; nothing is stored.
 

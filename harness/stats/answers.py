@@ -1,0 +1,26 @@
+"""This file words an answer (faster, slower, same, cannot tell) from an interval of log ratios."""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+
+ALPHA = 0.05
+EQUIVALENCE = 0.03
+"""Ratios between 1/1.03 and 1.03 are the same for practical purposes."""
+
+
+def answer(low: float, high: float, p: float, alpha: float, equivalence: float) -> tuple[str, str]:
+    """Give the answer and its reason; "same" comes first, as it says that a difference is small."""
+    margin = log(1 + equivalence)
+    if -margin <= low and high <= margin:
+        return "same", f"the whole interval is within {equivalence:.0%} of 1"
+    if low > 0 and p <= alpha:
+        return "faster", "the interval is above 1"
+    if high < 0 and p <= alpha:
+        return "slower", "the interval is below 1"
+    return "cannot tell", "the interval includes 1"
+
+
+def ratio(logarithm: float) -> float:
+    """Give the ratio of a logarithm that may be too large for one."""
+    return exp(logarithm) if logarithm < 700 else inf

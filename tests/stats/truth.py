@@ -1,0 +1,149 @@
+"""This file simulates studies whose truth is known, and counts how often the method is wrong.
+
+``python -m tests.stats.truth --studies 10000`` prints the table that docs/statistics.md records;
+the tests run the same functions with a few hundred studies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.stats.answers import ALPHA
+from harness.stats.compare import compare
+
+Array = NDArray[np.float64]
+NOISE = 0.01
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A study: log ratios per cell, noise of one trial's logarithm, and what disturbs it."""
+
+    effects: tuple[float, ...]
+    blocks: int = 6
+    noise: float = NOISE
+    block_noise: float = 0.03
+    """What the cells of a block have in common; pairing removes it."""
+    tail: str = "normal"
+    """normal, bursts (one trial in ten 10 % slower), uneven (cells differ tenfold in noise)."""
+
+
+def draw(truth: Truth, chance: np.random.Generator) -> Array:
+    """Draw log(cell / reference), cells by blocks."""
+    cells = len(truth.effects) + 1
+    scale = np.full((cells, 1), truth.noise)
+    if truth.tail == "uneven":
+        scale = truth.noise * np.logspace(-0.5, 0.5, cells)[:, None]
+    logs = scale * chance.standard_normal((cells, truth.blocks))
+    if truth.tail == "bursts":
+        logs -= 0.1 * (chance.random((cells, truth.blocks)) < 0.1)
+    logs += truth.block_noise * chance.standard_normal(truth.blocks)
+    return logs[1:] - logs[0] + np.array(truth.effects)[:, None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What happened over many studies of one truth."""
+
+    studies: int
+    rejected: float
+    """Share of studies in which the exact test rejected any equal cell: family-wise error."""
+    false_news: float
+    """Share of studies that called any equal cell faster or slower, or any other the wrong way."""
+    power: float
+    """Share of truly different cells that were called so, the right way."""
+    same: float
+    """Share of truly equal cells called the same."""
+    covered: float
+    """Share of studies whose intervals all held the truth."""
+    width: float
+    """Median width of an interval."""
+
+
+def tally(truth: Truth, studies: int, seed: int = 1) -> Tally:
+    """Run many studies of one truth."""
+    chance = np.random.default_rng(seed)
+    rejected, false, covered, found, same = 0, 0, 0, 0, 0
+    widths: list[float] = []
+    different = [index for index, effect in enumerate(truth.effects) if effect]
+    equal = [index for index, effect in enumerate(truth.effects) if not effect]
+    for _ in range(studies):
+        data = draw(truth, chance)
+        answers = list(compare({str(i): list(row) for i, row in enumerate(data)}).values())
+        right = ["faster" if truth.effects[i] > 0 else "slower" for i in different]
+        found += sum(answers[i].answer == word for i, word in zip(different, right, strict=True))
+        same += sum(answers[i].answer == "same" for i in equal)
+        rejected += any((answers[i].p or 1) <= ALPHA for i in equal)
+        wrong = any(answers[i].answer in ("faster", "slower") for i in equal)
+        opposite = {"faster": "slower", "slower": "faster"}
+        wrong |= any(
+            answers[i].answer == opposite[word] for i, word in zip(different, right, strict=True)
+        )
+        false += wrong
+        ends = [(log(a.low or 1), log(a.high or 1)) for a in answers]
+        covered += all(
+            low <= effect <= high for (low, high), effect in zip(ends, truth.effects, strict=True)
+        )
+        widths += [high - low for low, high in ends]
+    return Tally(
+        studies,
+        rejected / studies,
+        false / studies,
+        found / max(1, studies * len(different)),
+        same / max(1, studies * len(equal)),
+        covered / studies,
+        float(np.median(widths)),
+    )
+
+
+def monte_carlo_error(share: float, studies: int) -> float:
+    """Give the standard error of a simulated share."""
+    return sqrt(share * (1 - share) / studies)
+
+
+TRUTHS = {
+    "19 equal cells, n 6": Truth((0.0,) * 19),
+    "19 equal cells, n 6, bursts": Truth((0.0,) * 19, tail="bursts"),
+    "19 equal cells, n 6, uneven noise": Truth((0.0,) * 19, tail="uneven"),
+    "19 equal cells, n 10": Truth((0.0,) * 19, blocks=10),
+    "3 equal cells, n 6": Truth((0.0,) * 3),
+    "1 equal cell, n 6": Truth((0.0,)),
+    "19 cells 5 % slower, n 6": Truth((log(0.95),) * 19),
+    "9 equal, 10 cells 5 % slower, n 6": Truth((0.0,) * 9 + (log(0.95),) * 10),
+    "9 equal, 10 cells half as fast, n 6": Truth((0.0,) * 9 + (log(0.5),) * 10),
+    "3 cells 5 % faster, n 6": Truth((log(1.05),) * 3),
+    "3 cells 2 % faster, n 6": Truth((log(1.02),) * 3),
+    "3 cells 2 % faster, n 10": Truth((log(1.02),) * 3, blocks=10),
+    "19 cells 2 % faster, n 10": Truth((log(1.02),) * 19, blocks=10),
+}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--only", default="")
+    wanted = parser.parse_args()
+    lines = [
+        "| truth (noise 1 % per trial) | family-wise error | false news | power | same | all covered | width |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    for name, truth in TRUTHS.items():
+        if wanted.only in name:
+            t = tally(truth, wanted.studies)
+            sys.stdout.write(
+                f"| {name} | {t.rejected:.3f} | {t.false_news:.3f} | {t.power:.3f} | {t.same:.3f} "
+                f"| {t.covered:.3f} | {t.width:.3f} |\n"
+            )
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
