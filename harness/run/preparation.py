@@ -7,7 +7,6 @@ two differ: somebody resumed with ``--mix`` after code, environment or platform 
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import time
 from collections.abc import Iterable, Mapping
@@ -15,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import harness
 from harness.errors import RunError, Unavailable
 from harness.run import environment
 from harness.run.environment import Interpreter
 from harness.run.payload import Closures, Payload, gather
+from harness.run.provenance import provenance
 from harness.run.trial import Prepared
 from harness.spec import plan as plans
 from harness.spec.cell import fingerprint
@@ -93,6 +94,7 @@ def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths
     write_whole(paths.study, study_text)
     ground.payload.copy(paths.payload)
     _record_environments(paths, ground)
+    write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
     write_json(paths.plan, plans.to_json(plan))
     return paths
 
@@ -149,7 +151,7 @@ def _record_environments(paths: RunPaths, ground: Ground) -> None:
         place = paths.environment(name)
         with explained(place):
             place.parent.mkdir(exist_ok=True)
-        write_whole(place, json.dumps(interpreter.record(), indent=1, sort_keys=True) + "\n")
+        write_json(place, interpreter.record())
 
 
 def prepared(plan: Plan, ground: Ground, known: Identity) -> dict[str, Prepared]:

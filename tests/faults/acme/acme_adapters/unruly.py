@@ -8,7 +8,8 @@ import pathlib
 import signal
 import sys
 import threading
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from harness.node.contracts import Unsupported
 
@@ -93,7 +94,7 @@ class Unruly:
     def flood(self) -> None:
         for stream in (sys.stdout, sys.stderr):
             for number in range(100_000):
-                stream.write("line {:06d} of very many such lines\n".format(number))
+                stream.write(f"line {number:06d} of very many such lines\n")
         sys.stderr.write("the very last words\n")
 
     def daemon(self) -> None:
