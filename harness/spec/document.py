@@ -128,11 +128,11 @@ def _broken(file: str, text: str, error: str) -> Fault:
     what = _PLACE.sub("", error)
     what = what[:1].lower() + what[1:]
     if match is None:
-        return Fault(file, None, "", f"not valid TOML: {what}")
+        return Fault(file, None, "", f"not valid TOML: {what}.")
     if match[1] is None:
         last = text.rstrip().count("\n") + 1
-        return Fault(file, last, "", f"not valid TOML: {what} (at the end of the file)")
-    return Fault(file, int(match[1]), "", f"not valid TOML: {what} (column {match[2]})")
+        return Fault(file, last, "", f"not valid TOML: {what} (at the end of the file).")
+    return Fault(file, int(match[1]), "", f"not valid TOML: {what} (column {match[2]}).")
 
 
 def _value(text: str) -> Any:
