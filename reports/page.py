@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.store.results import CellResult, Results
-from reports import differences, numbers, tables, words
+from reports import differences, numbers, sections, tables, words
 from reports.answer import Answer, answer
 from reports.charts import bars, dots
+from reports.evidence import Evidence
 from reports.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _row(ranking: Ranking, cell: CellResult, *, top: float, colour: int, previou
         n=cell.rate.n if cell.rate else 0,
         ratio=numbers.ratio(compared.ratio, between) if compared and not is_reference else "",
         ratio_interval=numbers.ratio_span(between, compared.ratio) if compared and between else "",
-        answer=compared.answer if compared else "",
+        answer="not ranked" if greyed else compared.answer if compared else "",
         why=compared.why if compared else "",
         busy=_busy(cell),
         mark=_GATE_MARKS.get(cell.gate.state, "?"),
@@ -291,14 +292,58 @@ def _templates() -> Environment:
     )
 
 
-def render(results: Results) -> str:
+@dataclass(frozen=True)
+class Figure:
+    """A drawing on the page, with its table."""
+
+    title: str
+    note: str
+    svg: str
+    name: str
+    grid: Grid | None
+    packed: str
+
+
+def _figures(drawings: Sequence[sections.Drawing]) -> list[Figure]:
+    return [Figure(d.title, d.note, d.svg, d.name, _grid(d.table), d.packed) for d in drawings]
+
+
+@dataclass(frozen=True)
+class _Inline:
+    """The styles and scripts of a page; only what it needs."""
+
+    styles: tuple[tuple[str, str], ...]
+    """Each with its id."""
+    scripts: tuple[str, ...]
+
+    @property
+    def policy(self) -> str:
+        """Allow exactly these, by their digests, and nothing from anywhere else."""
+        styles = " ".join(f"'{_digest(text)}'" for _, text in self.styles)
+        scripts = " ".join(f"'{_digest(text)}'" for text in self.scripts)
+        return (
+            f"default-src 'none'; style-src {styles}; script-src {scripts}; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        )
+
+
+def _inline(*, zoom: bool) -> _Inline:
+    styles = [("page-style", _asset("page.css")), ("chart-style", _asset("chart.css"))]
+    scripts = [_asset("page.js")]
+    if zoom:
+        styles.append(("zoom-style", _asset("uplot/uPlot.min.css")))
+        scripts += [_asset("uplot/uPlot.iife.min.js"), _asset("timelines.js")]
+    return _Inline(tuple(styles), tuple(scripts))
+
+
+def render(results: Results, evidence: Evidence | None = None) -> str:
     """Make the page."""
+    shown = evidence or Evidence()
     told: Answer = answer(results)
     colours = _colours(results)
-    style, script = _asset("page.css"), _asset("page.js")
-    chart_style = _asset("chart.css")
-    trial_total = len(tables.trials(results).rows)
+    trial_total = tables.counts(results)[1]
     trial_grid = _trial_grid(results)
+    timelines = _figures(sections.timeline_drawings(shown))
     return (
         _templates()
         .get_template("page.html")
@@ -309,6 +354,10 @@ def render(results: Results) -> str:
             cells=_grid(tables.cells(results), filters=("workload", "framework", "machine")),
             differences=_grid(differences.between_cells(results)),
             machines=_grid(differences.between_runs(results)) if len(results.runs) > 1 else None,
+            splits=_figures(sections.split_drawings(shown)),
+            scaling=_figures(sections.scaling_drawings(results)),
+            roofline=_figures(sections.roof_drawings(shown)),
+            timelines=timelines,
             strips=[(r, *_strips(r, colours)) for r in told.rankings],
             trials=trial_grid,
             trial_total=trial_total,
@@ -319,11 +368,8 @@ def render(results: Results) -> str:
             facts=_facts(results),
             method=words.METHOD,
             glossary=words.GLOSSARY,
-            style=style,
-            chart_style=chart_style,
-            script=script,
-            style_digests=[_digest(style), _digest(chart_style)],
-            script_digests=[_digest(script)],
+            findings=_grid(sections.findings(shown)),
+            inline=_inline(zoom=bool(timelines)),
             several_runs=len(results.runs) > 1,
             moment=numbers.moment(min((r.started_wall_ns for r in results.runs), default=None)),
         )

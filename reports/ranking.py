@@ -63,7 +63,7 @@ class Ranking:
     def name(self, cell: CellResult) -> str:
         """Name a cell by what sets it apart within this ranking."""
         parts = [cell.framework]
-        if "strategy" in self.varied:
+        if "strategy" in self.varied and cell.strategy != "none":
             parts.append(cell.strategy)
         parts += [
             factor_words(name, factor_value(cell, name))

@@ -59,7 +59,7 @@ def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path 
     written = _written(read_results(run_directories(runs)), form, name)
     data = written if isinstance(written, bytes) else written.encode()
     if output is None:
-        click.get_binary_stream("stdout").write(data)
+        sys.stdout.buffer.write(data)
         return
     from harness.store.files import explained
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 import statistics
 
@@ -16,6 +17,16 @@ from harness.store.results import (
     Results,
     RunInfo,
     TrialResult,
+)
+from reports.evidence import (
+    Ceiling,
+    Channel,
+    Evidence,
+    Finding,
+    Mark,
+    RoofPoint,
+    StepSplit,
+    Timeline,
 )
 
 START_NS = 1_763_700_000_000_000_000
@@ -276,4 +287,82 @@ def hostile() -> Results:
         cells=cells,
         holes=(Hole(HOSTILE, HOSTILE),),
         warnings=(HOSTILE,),
+    )
+
+
+def scaled() -> Results:
+    """One to eight devices under two strategies."""
+    cells = []
+    for strategy, loss in (("ddp", 0.04), ("horovod", 0.09)):
+        for devices in (1, 2, 4, 8):
+            rate = 400 * devices * (1 - loss) ** (devices.bit_length() - 1)
+            one = cell("resnet50", "torch", "bf16", rate, None, noise=0.01)
+            name = strategy if devices > 1 else "none"
+            if devices == 1 and strategy == "horovod":
+                continue
+            cells.append(
+                dataclasses.replace(
+                    one,
+                    key=f"{one.key}{strategy}{devices}",
+                    strategy=name,
+                    factors={**one.factors, "strategy": name, "nodes": devices},
+                )
+            )
+    return dataclasses.replace(
+        demo(), cells=tuple(cells), varied=("strategy", "nodes"), warnings=(), holes=()
+    )
+
+
+def timeline(devices: int = 8, seconds: float = 60.0, rate_hz: float = 10.0) -> Timeline:
+    """GPUs that start, train in waves, and are not read for a while."""
+    draw = random.Random(devices)
+    count = round(seconds * rate_hz)
+    channels = []
+    for index in range(devices):
+        times = [i / rate_hz for i in range(count)]
+        values = [
+            0.0
+            if t < 0.1 * seconds
+            else min(100.0, max(0.0, 90 + 8 * math.sin(t + index) + draw.gauss(0, 3)))
+            for t in times
+        ]
+        gap = ((0.4 * seconds, 0.5 * seconds),) if index == 2 else ()
+        channels.append(Channel(f"node{index // 4} gpu{index % 4}", times, values, gap))
+    return Timeline(
+        title="GPU utilisation",
+        unit="%",
+        low=0.0,
+        high=100.0,
+        channels=tuple(channels),
+        interval_s=1 / rate_hz,
+        marks=(
+            Mark("start-up", 0.0, 0.1 * seconds),
+            Mark("warm-up", 0.1 * seconds, 0.2 * seconds),
+            Mark("steady", 0.2 * seconds, seconds),
+            *(Mark("step", s, s, "step") for s in range(0, int(seconds), 5)),
+        ),
+        clock_bound_s=0.002,
+        source="Share of the last second in which any kernel ran.",
+    )
+
+
+def evidence() -> Evidence:
+    """Something for every door."""
+    return Evidence(
+        timelines=(timeline(),),
+        splits=(
+            StepSplit("torch ddp", (("input", 0.01), ("compute", 0.2), ("exchange", 0.06))),
+            StepSplit(
+                "tensorflow horovod", (("input", 0.02), ("compute", 0.22), ("exchange", 0.1))
+            ),
+        ),
+        ceilings=(
+            Ceiling("fp32 peak", 19.5e12, None, "declared"),
+            Ceiling("HBM", None, 1.4e12, "measured"),
+        ),
+        roof_points=(
+            RoofPoint("resnet50 torch", 40.0, 9e12),
+            RoofPoint("alexnet torch", 12.0, 5e12),
+        ),
+        findings=(Finding("Does NVLink help?", "not available", "no second link here"),),
     )

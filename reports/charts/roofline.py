@@ -1,0 +1,53 @@
+"""This file draws cells below the machine's ceilings: operations per second over intensity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports import numbers
+from reports.charts.svg import Scale, element, log_ticks, picture, text
+from reports.evidence import Ceiling, RoofPoint
+
+_WIDTH, _HEIGHT = 960.0, 420.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 24.0, 20.0, 44.0
+
+
+def roofline(ceilings: Sequence[Ceiling], points: Sequence[RoofPoint], *, name: str) -> str:
+    """Draw bandwidths as slopes, peaks as levels, each named measured or declared."""
+    peaks = [c for c in ceilings if c.flops]
+    slopes = [c for c in ceilings if c.bytes_per_s]
+    peak = max((c.flops for c in peaks if c.flops), default=max(p.flops for p in points))
+    steepest = max((c.bytes_per_s for c in slopes if c.bytes_per_s), default=peak)
+    intensities = [p.intensity for p in points] + [peak / steepest]
+    x = Scale(min(intensities) / 4, max(intensities) * 4, _LEFT, _WIDTH - _RIGHT, log=True)
+    y = Scale(min(p.flops for p in points) / 4, peak * 2, _HEIGHT - _BOTTOM, _TOP, log=True)
+    drawn = []
+    for value in log_ticks(y.low, y.high):
+        drawn.append(element("line", class_="grid", x1=x.start, x2=x.end, y1=y(value), y2=y(value)))
+        label = f"{numbers.number(value / 1e9)}"
+        drawn.append(text(x.start - 8, y(value) + 4, label, text_anchor="end", class_="soft"))
+    drawn += [
+        text(x(value), _HEIGHT - 22, f"{value:g}", text_anchor="middle", class_="soft")
+        for value in log_ticks(x.low, x.high)
+    ]
+    drawn.append(text(x.start, _HEIGHT - 4, "operations per byte", class_="soft"))
+    drawn.append(text(4, 12, "Gflop/s", class_="soft"))
+    for ceiling in peaks:
+        assert ceiling.flops is not None
+        level = y(ceiling.flops)
+        start = x(max(x.low, ceiling.flops / steepest))
+        drawn.append(element("line", class_="axis", x1=start, x2=x.end, y1=level, y2=level))
+        label = f"{ceiling.name} ({ceiling.how})"
+        drawn.append(text(x.end, level - 5, label, text_anchor="end"))
+    for ceiling in slopes:
+        assert ceiling.bytes_per_s is not None
+        left = max(x.low, y.low / ceiling.bytes_per_s)
+        right = min(x.high, peak / ceiling.bytes_per_s)
+        low, high = left * ceiling.bytes_per_s, right * ceiling.bytes_per_s
+        drawn.append(element("line", class_="axis", x1=x(left), x2=x(right), y1=y(low), y2=y(high)))
+        drawn.append(text(x(left) + 24, y(low) + 8, f"{ceiling.name} ({ceiling.how})"))
+    for index, point in enumerate(points):
+        across, up = x(point.intensity), y(point.flops)
+        drawn.append(element("circle", class_=f"s{index % 8 + 1}", cx=across, cy=up, r=5.0))
+        drawn.append(text(across + 9, up + 4, point.name))
+    return picture(_WIDTH, _HEIGHT, "".join(drawn), label="Roofline", name=name)

@@ -1,0 +1,139 @@
+"""This file makes the page's sections from evidence: drawings, each with its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from harness.store.results import Results
+from reports import numbers
+from reports.charts.heat import BINS, heat
+from reports.charts.lines import lines
+from reports.charts.roofline import roofline
+from reports.charts.stacks import stacks
+from reports.evidence import Evidence, Timeline
+from reports.packing import MOST_NUMBERS, binned, packed
+from reports.scaling import scaling, scaling_lines
+from reports.tables import Column, Table
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart under a heading, the table that says the same, and what to zoom into."""
+
+    title: str
+    note: str
+    svg: str
+    name: str
+    table: Table
+    packed: str = ""
+
+
+def scaling_drawings(results: Results) -> list[Drawing]:
+    """Draw each workload's scaling, where cells differ in the number of devices."""
+    series = scaling_lines(results)
+    whole = scaling(results)
+    drawn = []
+    for index, workload in enumerate(dict.fromkeys(line.workload for line in series)):
+        name = f"scaling-{index + 1}"
+        title = f"Speed-up of {workload} over devices"
+        rows = tuple(row for row in whole.rows if row[0] == workload)
+        drawn.append(
+            Drawing(
+                workload,
+                "Bands divide the ends of both intervals; the dashed line is ideal.",
+                lines([s for s in series if s.workload == workload], name=name, title=title),
+                name,
+                Table(name, title, whole.columns, rows),
+            )
+        )
+    return drawn
+
+
+def split_drawings(evidence: Evidence) -> list[Drawing]:
+    """Draw where a step's time goes."""
+    if not evidence.splits:
+        return []
+    columns = (
+        Column("cell", "cell", "name"),
+        Column("part", "part"),
+        Column("seconds", "time", "seconds"),
+    )
+    rows = tuple((s.name, part, seconds) for s in evidence.splits for part, seconds in s.parts_s)
+    title = "Where a step's time goes"
+    table = Table("step-time", title, columns, rows)
+    return [Drawing("", "", stacks(evidence.splits, name="step-time"), "step-time", table)]
+
+
+def roof_drawings(evidence: Evidence) -> list[Drawing]:
+    """Draw the roofline, if any cell can be placed below it."""
+    if not evidence.roof_points:
+        return []
+    columns = (
+        Column("name", "cell or ceiling", "name"),
+        Column("intensity", "operations per byte", "number"),
+        Column("flops", "operations per second", "number"),
+        Column("bytes_per_s", "bytes per second", "number"),
+        Column("how", "known from"),
+    )
+    points = tuple((p.name, p.intensity, p.flops, None, "this study") for p in evidence.roof_points)
+    roofs = tuple((c.name, None, c.flops, c.bytes_per_s, c.how) for c in evidence.ceilings)
+    table = Table("roofline", "Roofline", columns, (*points, *roofs))
+    svg = roofline(evidence.ceilings, evidence.roof_points, name="roofline")
+    return [Drawing("", "", svg, "roofline", table)]
+
+
+def findings(evidence: Evidence) -> Table:
+    """Lay a paper's statements beside what was measured."""
+    columns = (
+        Column("question", "question", "name"),
+        Column("paper", "the paper found"),
+        Column("measured", "you measured"),
+    )
+    rows = tuple((f.question, f.paper, f.measured) for f in evidence.findings)
+    return Table("findings", "What the paper found, what you measured", columns, rows)
+
+
+def timeline_drawings(evidence: Evidence) -> list[Drawing]:
+    """Draw each timeline as a heat map, with the numbers to zoom into, all within one budget."""
+    share = MOST_NUMBERS // max(1, len(evidence.timelines))
+    return [
+        _timeline(timeline, f"timeline-{index + 1}", share)
+        for index, timeline in enumerate(evidence.timelines)
+    ]
+
+
+def _timeline(timeline: Timeline, name: str, most_numbers: int) -> Drawing:
+    import numpy as np
+
+    grid = binned(timeline, BINS)
+    columns = (
+        Column("channel", "channel", "name"),
+        Column("mean", f"mean, {timeline.unit}", "number"),
+        Column("low", "least", "number"),
+        Column("high", "most", "number"),
+        Column("unread", "not read", "share"),
+    )
+    rows: list[tuple[Any, ...]] = []
+    for row, channel in enumerate(timeline.channels):
+        known = np.isfinite(grid.mean[row])
+        unread = 1 - float(known.mean())
+        if not known.any():
+            rows.append((channel.name, None, None, None, unread))
+            continue
+        least, most = float(grid.low[row][known].min()), float(grid.high[row][known].max())
+        rows.append((channel.name, float(grid.mean[row][known].mean()), least, most, unread))
+    said = [f"Pale is {timeline.low:g}, dark {timeline.high:g} {timeline.unit}."]
+    said.append(f"One column is {numbers.seconds(grid.width_s)}; hatched: nothing was read.")
+    if timeline.clock_bound_s is not None:
+        said.append(f"Clocks agree within {numbers.seconds(timeline.clock_bound_s)}.")
+    if timeline.source:
+        said.append(timeline.source)
+    return Drawing(
+        timeline.title,
+        " ".join(said),
+        heat(timeline, grid, name=name),
+        name,
+        Table(name, timeline.title, columns, tuple(rows)),
+        packed(timeline, most_numbers),
+    )
