@@ -33,17 +33,10 @@ def analyse(
 
     ``steady_from`` overrides, for every trial, which measured window is the first steady one.
     """
-    units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
-    trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
-    for record, streams in read_streams(dataset.trials):
-        place = (record.run, record.cell_key)
-        if place in units:
-            judged = judge_trial(record, streams, units[place], steady_from=steady_from)
-            trials[place].append(judged)
+    estimated = estimate_cells(dataset, steady_from=steady_from)
     cells: list[CellResult] = []
     for run in dataset.runs:
-        found = [_cell(run, cell, _counted(trials[run.info.name, cell.key])) for cell in run.cells]
-        cells += _compared(run, found, equivalence)
+        cells += _compared(run, estimated[run.info.name], equivalence)
     cells.sort(key=_rank)
     first = dataset.runs[0]
     results = Results(
@@ -56,6 +49,25 @@ def analyse(
         warnings=(),
     )
     return replace(results, warnings=criticise(results, dataset))
+
+
+def estimate_cells(
+    dataset: Dataset, *, steady_from: int | None = None
+) -> dict[str, list[CellResult]]:
+    """Judge every trial and estimate every cell, by run; nothing is compared yet."""
+    units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
+    trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
+    for record, streams in read_streams(dataset.trials):
+        place = (record.run, record.cell_key)
+        if place in units:
+            judged = judge_trial(record, streams, units[place], steady_from=steady_from)
+            trials[place].append(judged)
+    return {
+        run.info.name: [
+            _cell(run, cell, _counted(trials[run.info.name, cell.key])) for cell in run.cells
+        ]
+        for run in dataset.runs
+    }
 
 
 def _counted(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:

@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     wanted = parser.parse_args()
     lines = [
-        "| truth (noise 1 % per trial) | family-wise error | false news | power | same | all covered | width |",
+        "| noise 1 % a trial | family-wise error | false news | power | same | covered | width |",
         "|---|---|---|---|---|---|---|",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
