@@ -13,7 +13,7 @@ from pydantic import Field
 from harness import providers
 from harness.errors import UsageError, nearest
 from harness.spec.document import Document, read_document
-from harness.spec.factors import FACTORS, STRATEGIES, Factor, Value, shown
+from harness.spec.factors import FACTORS, Factor, Value, shown
 from harness.spec.models import Listed, Seconds, Table, check, unknown_key
 from harness.spec.requirements import Requirement, parse_needs
 
@@ -134,31 +134,16 @@ def read_framework(path: Path) -> FrameworkInfo:
     """Read one adapter's file, refusing all its faults together."""
     document = read_document(path)
     file = check(document, FrameworkFile, document.data)
-    info = None if file is None else _info(document, file, path)
-    document.refuse_faults()
-    assert info is not None, "a file without faults has its information"
-    return info
-
-
-def _info(document: Document, file: FrameworkFile, path: Path) -> FrameworkInfo:
-    if file.name != path.stem:
-        document.fault(("name",), f"'{file.name}' is not the file's name, '{path.stem}'")
-    for index, strategy in enumerate(file.strategies):
-        if strategy not in STRATEGIES:
-            hint = nearest(strategy, STRATEGIES)
-            document.fault(
-                ("strategies", index), f"no strategy is called '{strategy}'.{hint}", STRATEGIES
-            )
-    options = {
-        name: Factor(name, table.type, table.default, table.meaning, table.allowed)
-        for name, table in file.options.items()
+    _check_names(document, path)
+    factors = {
+        name: _values(document, name, raw) for name, raw in _table(document, "factors").items()
     }
-    for name, option in options.items():
-        _check_option(document, name, option)
-    factors = {name: _values(document, name, raw) for name, raw in file.factors.items()}
-    for name, value in file.defaults.items():
-        if _known(document, ("defaults", name), name):
-            _check_value(document, ("defaults", name), FACTORS[name], value)
+    options = {
+        name: _option(document, name, raw) for name, raw in _table(document, "options").items()
+    }
+    requires = [_requirement(document, index) for index in range(_length(document, "requires"))]
+    document.refuse_faults()
+    assert file is not None, "a file without faults has its value"
     return FrameworkInfo(
         name=file.name,
         title=file.title,
@@ -170,45 +155,16 @@ def _info(document: Document, file: FrameworkFile, path: Path) -> FrameworkInfo:
         start_up_s=file.start_up,
         factors=factors,
         defaults=dict(file.defaults),
-        options=options,
-        requires=tuple(
-            requirement
-            for index, table in enumerate(file.requires)
-            if (requirement := _requirement(document, ("requires", index), table)) is not None
-        ),
+        options={name: option for name, option in options.items() if option is not None},
+        requires=tuple(one for one in requires if one is not None),
         path=path,
     )
 
 
-def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None:
-    if not _known(document, ("factors", name), name) or raw == ANY:
-        return None
-    if not FACTORS[name].framework:
-        document.fault(
-            ("factors", name),
-            "is carried out by the harness, not by frameworks; leave it out"
-            if name not in ("device", "strategy")
-            else f"stands in '{'devices' if name == 'device' else 'strategies'}'",
-        )
-        return None
-    if not isinstance(raw, list) or not raw:
-        document.fault(("factors", name), f'{shown(raw)} must be a list of values, or "any"')
-        return None
-    for index, value in enumerate(raw):
-        _check_value(document, ("factors", name, index), FACTORS[name], value)
-    return tuple(raw)
-
-
-def _known(document: Document, place: tuple[str | int, ...], name: str) -> bool:
-    if name in FACTORS:
-        return True
-    document.fault(place, *unknown_key(name, tuple(FACTORS)))
-    return False
-
-
-def _check_value(
+def check_value(
     document: Document, place: tuple[str | int, ...], factor: Factor, value: Any
 ) -> None:
+    """Tell a document when a value cannot be one of a factor's, or of an option's."""
     wrong = factor.wrong(value)
     if wrong is not None:
         document.fault(place, wrong)
@@ -218,24 +174,88 @@ def _check_value(
         document.fault(place, f"{shown(value)} is no value of {factor.name}.{hint}", allowed)
 
 
-def _check_option(document: Document, name: str, option: Factor) -> None:
+def _table(document: Document, name: str) -> dict[str, Any]:
+    """Give a table even where the rest of the file is wrong, so that all faults come together."""
+    value = document.data.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _length(document: Document, name: str) -> int:
+    value = document.data.get(name)
+    return len(value) if isinstance(value, list) else 0
+
+
+def _check_names(document: Document, path: Path) -> None:
+    name = document.data.get("name")
+    if isinstance(name, str) and name != path.stem:
+        document.fault(("name",), f"'{name}' is not the file's name, '{path.stem}'")
+    for index in range(_length(document, "strategies")):
+        check_value(
+            document,
+            ("strategies", index),
+            FACTORS["strategy"],
+            document.data["strategies"][index],
+        )
+    for factor, value in _table(document, "defaults").items():
+        if _known(document, ("defaults", factor), factor):
+            check_value(document, ("defaults", factor), FACTORS[factor], value)
+
+
+def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None:
+    place = ("factors", name)
+    if not _known(document, place, name):
+        return None
+    if name in _ELSEWHERE:
+        document.fault(place, f"stands in '{_ELSEWHERE[name]}'")
+    elif not FACTORS[name].framework:
+        document.fault(place, "is carried out by the harness, not by frameworks; leave it out")
+    elif raw == ANY:
+        return None
+    elif not isinstance(raw, list) or not raw:
+        document.fault(place, 'must be a list of values, or "any"')
+    else:
+        for index, value in enumerate(raw):
+            check_value(document, (*place, index), FACTORS[name], value)
+        return tuple(raw)
+    return None
+
+
+_ELSEWHERE = {"device": "devices", "strategy": "strategies"}
+
+
+def _known(document: Document, place: tuple[str | int, ...], name: str) -> bool:
     if name in FACTORS:
-        document.fault(("options", name), "has the name of a factor that all frameworks share")
+        return True
+    document.fault(place, *unknown_key(name, tuple(FACTORS)))
+    return False
+
+
+def _option(document: Document, name: str, raw: Any) -> Factor | None:
+    place = ("options", name)
+    if name in FACTORS:
+        document.fault(place, "has the name of a factor that all frameworks share")
+    table = check(document, OptionTable, raw, place)
+    if table is None:
+        return None
+    option = Factor(name, table.type, table.default, table.meaning, table.allowed)
     if option.type == "choice" and not option.allowed:
-        document.fault(("options", name), "a choice needs 'allowed'")
+        document.fault(place, "a choice needs 'allowed'")
     if option.default is not None:
-        _check_value(document, ("options", name, "default"), option, option.default)
+        check_value(document, (*place, "default"), option, option.default)
+    return option
 
 
-def _requirement(
-    document: Document, place: tuple[str | int, ...], table: RequirementTable
-) -> Requirement | None:
+def _requirement(document: Document, index: int) -> Requirement | None:
+    place = ("requires", index)
+    table = check(document, RequirementTable, document.data["requires"][index], place)
+    if table is None:
+        return None
     when = []
     for name, raw in table.when.items():
         if _known(document, (*place, "when", name), name):
             values = raw if isinstance(raw, list) else [raw]
             for value in values:
-                _check_value(document, (*place, "when", name), FACTORS[name], value)
+                check_value(document, (*place, "when", name), FACTORS[name], value)
             when.append((name, tuple(values)))
     try:
         return Requirement(tuple(when), parse_needs(table.needs), table.why)

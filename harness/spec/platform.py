@@ -215,6 +215,9 @@ def _parent(
     if not isinstance(ref, str):
         return None
     others = {name: file for name, file in files.items() if file.resolve() != path.resolve()}
+    shipped = providers.files("platforms").get(ref)
+    if shipped is not None and shipped.path.resolve() != path.resolve():
+        others.setdefault(ref, shipped.path)
     if ref not in others:
         hint = nearest(ref, others)
         document.fault(("extends",), f"no platform is called '{ref}'.{hint}", sorted(others))

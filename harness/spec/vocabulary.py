@@ -9,7 +9,7 @@ from harness import providers
 from harness.errors import BakeoffError, FaultyFile, UsageError, nearest
 from harness.spec.document import Document, Place
 from harness.spec.factors import FACTORS, Factor, Value, shown
-from harness.spec.framework import FrameworkInfo, framework_info, framework_names
+from harness.spec.framework import FrameworkInfo, check_value, framework_info, framework_names
 from harness.spec.matrix import Selection, adapter_of, flattened
 from harness.spec.models import unknown_key
 
@@ -107,19 +107,11 @@ class Checker:
                 self._value(factor, one, (*place, index))
 
     def _value(self, factor: Factor, value: Any, place: Place) -> None:
-        wrong = factor.wrong(value)
-        if wrong is not None:
-            self.document.fault(place, wrong)
-        elif factor.name == "workload":
+        check_value(self.document, place, factor, value)
+        if isinstance(value, str) and factor.name == "workload":
             self._member("workload", value, value, self.workloads, place)
-        elif factor.name == "framework":
+        elif isinstance(value, str) and factor.name == "framework":
             self._framework(value, place)
-        elif factor.allowed and value not in factor.allowed:
-            allowed = tuple(map(str, factor.allowed))
-            hint = nearest(str(value), allowed)
-            self.document.fault(
-                place, f"{shown(value)} is no value of {factor.name}.{hint}", allowed
-            )
 
     def _framework(self, value: str, place: Place) -> None:
         name = adapter_of(value)

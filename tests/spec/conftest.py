@@ -10,8 +10,8 @@ import pytest
 from harness import providers
 from harness.errors import UsageError
 from harness.spec.framework import framework_info
-from harness.spec.platform import Platform
 from harness.spec.plan import Plan, make_plan
+from harness.spec.platform import Platform
 from harness.spec.study import load_study
 
 NAMES = ("caffe", "jax", "keras", "null", "singa", "tensorflow", "torch")

@@ -54,8 +54,10 @@ until = "60"
         ),
         (
             "precision = [\n  'fp32',  # the usual\n  'bf61',\n]",
-            "mine.toml:7: matrix.precision[1]: 'bf61' is no value of precision. "
-            "Did you mean 'bf16'?\n    Known: fp32, tf32, bf16, fp16.",
+            (
+                "mine.toml:7: matrix.precision[1]: 'bf61' is no value of precision. "
+                "Did you mean 'bf16'?\n    Known: fp32, tf32, bf16, fp16."
+            ),
         ),
         (
             "batch = [16, 16]",
@@ -75,8 +77,10 @@ until = "60"
         ),
         (
             "[[exclude]]\nframework = 'jax'",
-            "mine.toml:5: exclude[0]: needs a 'why': the reason stands beside the hole "
-            "in every report.",
+            (
+                "mine.toml:5: exclude[0]: needs a 'why': the reason stands beside the hole "
+                "in every report."
+            ),
         ),
         (
             "[[include]]\nworkload = 'alexnet'",
@@ -92,13 +96,17 @@ until = "60"
         ),
         (
             "[size.smoke.matrix]\nworkload = 'alexnt'",
-            "mine.toml:6: size.smoke.matrix.workload: no workload is called 'alexnt'. "
-            "Did you mean 'alexnet'?",
+            (
+                "mine.toml:6: size.smoke.matrix.workload: no workload is called 'alexnt'. "
+                "Did you mean 'alexnet'?"
+            ),
         ),
         (
             "[defaults.workload.tinycn]\nbatch = 4",
-            "mine.toml:5: defaults.workload.tinycn: no workload is called 'tinycn'. "
-            "Did you mean 'tinycnn'?",
+            (
+                "mine.toml:5: defaults.workload.tinycn: no workload is called 'tinycn'. "
+                "Did you mean 'tinycnn'?"
+            ),
         ),
         (
             "[measure.reference]\nframework = 'torch'\nbatch = [1, 2]",
@@ -139,11 +147,15 @@ memory = "16 GIB"
         "mine.toml: title: is missing.",
         "mine.toml:1: titel: unknown key. Did you mean 'title'?",
         "mine.toml:3: matrix.workload[0]: no workload is called 'alexnt'. Did you mean 'alexnet'?",
-        "mine.toml:4: matrix.framework[1]: no framework is called 'tensorflw@1.15'. "
-        "Did you mean 'tensorflow'?",
+        (
+            "mine.toml:4: matrix.framework[1]: no framework is called 'tensorflw@1.15'. "
+            "Did you mean 'tensorflow'?"
+        ),
         "mine.toml:5: matrix.batch: '0' must be an integer from 1 up.",
-        "mine.toml:6: matrix.layout: 'channels_last' is no value of layout. "
-        "Did you mean 'channels-last'?",
+        (
+            "mine.toml:6: matrix.layout: 'channels_last' is no value of layout. "
+            "Did you mean 'channels-last'?"
+        ),
         "mine.toml:7: matrix.compile: 'yes' must be true or false.",
         "mine.toml:8: matrix.torch.colour: torch has no option 'colour'.\n    Known: fused, mode.",
         "mine.toml:9: exclude[0]: names no factor, so it would leave out everything.",
