@@ -1,9 +1,10 @@
-"""This file accounts for the time tests take, by the stages of CI's budget."""
+"""This file accounts for the time tests take, by CI's stages, and compares with golden files."""
 
 from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,27 @@ import pytest
 BUDGET = Path(__file__).parent.parent / ".ci" / "budget.toml"
 STAGES = ("framework", "engine", "io", "browser")
 
+GOLDEN = Path(__file__).parent / "golden"
+
 _seconds: Counter[str] = Counter()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-golden", action="store_true", help="accept the text as it is now")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare generated text with the file that was last accepted."""
+
+    def compare(name: str, text: str) -> None:
+        file = GOLDEN / name
+        if request.config.getoption("--rewrite-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare
 
 
 @pytest.hookimpl(hookwrapper=True)
