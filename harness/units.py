@@ -53,3 +53,17 @@ def fraction(text: str) -> float:
     if unit != "%":
         raise ValueError(f"'{text}' needs a percent sign, for example \"2 %\"")
     return number / 100
+
+
+def duration(length_s: float) -> str:
+    """Print a duration as people say it: 40 s, 1 min 40 s, 3 h 10 min."""
+    if length_s < 1:
+        return f"{length_s * 1000:.0f} ms" if length_s else "0 s"
+    whole = round(length_s)
+    if whole < 60:
+        return f"{length_s:.3g} s" if length_s < 10 else f"{whole} s"
+    if whole < 3600:
+        minutes, rest = divmod(whole, 60)
+        return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{round(whole / 60)} min"
+    hours, minutes = divmod(round(whole / 60), 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

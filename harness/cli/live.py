@@ -1,0 +1,124 @@
+"""This file draws a session as it goes: one live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.run.progress import Ended, Observer, Progress
+from harness.units import duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+_PLAIN_EVERY_S = 10.0
+_WELL = "ok"
+
+
+def _position(progress: Progress) -> str:
+    return f"{progress.done}/{progress.total} trials"
+
+
+def _now(progress: Progress) -> str:
+    words = [progress.label]
+    if progress.rate is not None:
+        words.append(f"{progress.rate:.3g} {progress.unit}/s")
+    elif progress.phase is not None:
+        words.append(progress.phase)
+    return "  ".join(words)
+
+
+def _left(progress: Progress) -> str:
+    return "" if progress.left_s is None else f"{duration(progress.left_s)} left"
+
+
+def _failure(ended: Ended) -> str:
+    return (
+        f"{ended.label}: {ended.outcome} in {ended.trial} after {duration(ended.seconds)}\n"
+        f"  {ended.reason}\n  Log: {ended.directory}"
+    )
+
+
+class Lines:
+    """Write a line a trial, and what goes on now and then."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def progressed(self, progress: Progress) -> None:
+        """Say where the session stands if nothing was said for a while."""
+        if time.monotonic() - self._last >= _PLAIN_EVERY_S:
+            self._say(f"{_position(progress)}  {_now(progress)}  {_left(progress)}")
+
+    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+        """Say how each trial ended."""
+        took = duration(ended.seconds)
+        self._say(
+            f"{_position(progress)}  {ended.label}  {ended.trial}: {ended.outcome} in {took}  "
+            f"{_left(progress)}"
+        )
+        if ended.outcome != _WELL:
+            self._say(_failure(ended))
+
+    def noted(self, text: str) -> None:
+        """Say what a person should know."""
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        click.echo(text.rstrip(), err=True)
+        self._last = time.monotonic()
+
+
+class Live:
+    """Keep one bar up to date; what fails stays above it."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=None, now="", left="")
+
+    def progressed(self, progress: Progress) -> None:
+        """Redraw the line."""
+        block = f"block {progress.block}/{progress.blocks}" if progress.block else "filling caches"
+        self._bar.update(
+            self._task,
+            completed=progress.done,
+            total=progress.total,
+            description=f"{_position(progress)}  {block}",
+            now=_now(progress),
+            left=_left(progress),
+        )
+
+    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+        """Redraw the line; keep what went wrong."""
+        self.progressed(progress)
+        if ended.outcome != _WELL:
+            self.noted(_failure(ended))
+
+    def noted(self, text: str) -> None:
+        """Write above the line."""
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def watching() -> Iterator[Observer]:
+    """Give a session somebody to tell how it goes."""
+    if not sys.stderr.isatty():
+        yield Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}"),
+        TextColumn("{task.fields[now]}", markup=False),
+        TextColumn("{task.fields[left]}", markup=False),
+    )
+    with Bar(*columns, console=Console(stderr=True), refresh_per_second=4) as bar:
+        yield Live(bar)

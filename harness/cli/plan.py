@@ -1,0 +1,95 @@
+"""This file is the verb `plan`: what a study would run, what not and why, and how long it takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.selection import Selection, study_options
+from harness.units import duration
+
+if TYPE_CHECKING:
+    from harness.spec.estimate import Estimate
+    from harness.spec.plan import Plan
+
+_SHOWN_CELLS = 40
+_SHOWN_LABELS = 5
+
+
+@click.command("plan")
+@study_options
+@click.option("--json", "as_json", is_flag=True, help="Print the whole plan as JSON.")
+def command(*, as_json: bool, **typed: Any) -> None:
+    """Print what a study would run, and touch nothing.
+
+    STUDY is a .toml file, or the name of one under studies/.
+    """
+    from harness.spec.estimate import estimate
+    from harness.spec.plan import to_json
+
+    _, plan = Selection(**typed).plan()
+    guess = estimate(plan)
+    if as_json:
+        timing = {"total_s": guess.total_s, "node_hours": guess.node_hours}
+        click.echo(json.dumps({**to_json(plan), "estimate": timing}, indent=1))
+    else:
+        click.echo("\n".join(_lines(plan, guess)))
+
+
+def headline(plan: Plan, guess: Estimate) -> str:
+    """Say in one sentence what will run."""
+    cells, trials = len(plan.cells), len(plan.order)
+    return (
+        f"Study {plan.study.name} on {plan.platform.name}: {_many(cells, 'cell')}, "
+        f"{_many(plan.measure.trials, 'trial')} each, {trials} in all, "
+        f"about {duration(guess.total_s)}."
+    )
+
+
+def _lines(plan: Plan, guess: Estimate) -> list[str]:
+    measure = plan.measure
+    lines = [
+        plan.study.title,
+        headline(plan, guess),
+        (
+            f"Each trial: warm-up {_span(measure.warmup)}, measured {_span(measure.until)}, "
+            f"ended after {duration(measure.timeout_s)}. Blocks are shuffled with seed {measure.seed}."
+        ),
+        f"Cost: {guess.node_hours:.2f} node-hours.",
+        "",
+    ]
+    references = set(plan.reference.values())
+    shown = plan.cells[:_SHOWN_CELLS]
+    width = max(len(cell.label) for cell in shown)
+    for cell in shown:
+        mark = "  reference" if cell.key in references else ""
+        took = duration(guess.trial_s[cell.key])
+        lines.append(f"  {cell.key}  {cell.label:<{width}}  {took:>8} a trial{mark}".rstrip())
+    if len(plan.cells) > len(shown):
+        lines.append(f"  … and {len(plan.cells) - len(shown)} more (--json lists all)")
+    lines += _left_out(plan)
+    lines += [f"Note: {note}" for note in plan.notes]
+    return lines
+
+
+def _left_out(plan: Plan) -> list[str]:
+    if not plan.holes:
+        return []
+    from harness.spec.plan import grouped
+
+    lines = ["", f"Left out: {_many(len(plan.holes), 'cell')}"]
+    for why, labels in grouped(plan.holes).items():
+        names = "; ".join(labels[:_SHOWN_LABELS])
+        more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
+        lines.append(f"  {why}: {names}{more}")
+    return lines
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _span(span: Any) -> str:
+    return duration(span.seconds) if span.seconds is not None else _many(span.steps, "step")

@@ -1,0 +1,122 @@
+"""This file is the verb `run`: carry a study out and end with its answer and its page."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.selection import Selection, study_options
+from harness.errors import BakeoffError
+
+if TYPE_CHECKING:
+    from harness.run.progress import SessionResult
+    from harness.spec.plan import Plan
+
+INTERRUPTED = 130
+
+
+@click.command("run")
+@study_options
+@click.option("--name", help="What to call the run; by default the study and the date.")
+@click.option(
+    "--create-environments",
+    is_flag=True,
+    help="Build the framework environments that the study needs first.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+def command(*, name: str | None, create_environments: bool, as_json: bool, **typed: Any) -> int:
+    """Run a study and write its report.
+
+    STUDY is a .toml file, or the name of one under studies/. Results go to runs/. Ctrl-C is safe:
+    what finished is kept, and `bakeoff resume` goes on.
+    """
+    from harness.cli.live import watching
+    from harness.cli.plan import headline
+    from harness.run import session
+    from harness.spec.estimate import estimate
+
+    study, plan = Selection(**typed).plan()
+    if create_environments:
+        create_missing(plan)
+    click.echo(headline(plan, estimate(plan)), err=True)
+    for note in plan.notes:
+        click.echo(f"Note: {note}", err=True)
+    root = _place(name or f"{plan.study.name}-{date.today().isoformat()}", fixed=name is not None)
+    with watching() as observer:
+        result = session.start(plan, root=root, study_text=study.text, observer=observer)
+    return conclude(result, as_json=as_json)
+
+
+def create_missing(plan: Plan) -> None:
+    """Build the managed environments that a plan's cells start in."""
+    from harness.cli.listener import listening
+    from harness.errors import Unavailable
+    from harness.run import environment, venv
+    from harness.run.lock import Reference
+
+    with listening() as listener:
+        for name in sorted({cell.environment for cell in plan.cells}):
+            try:
+                environment.resolve(name, plan.platform)
+            except Unavailable:
+                venv.create(Reference.parse(name), listener)
+
+
+def conclude(result: SessionResult, *, as_json: bool) -> int:
+    """Say what a session achieved, write the page, and give the exit code."""
+    from harness.store.files import write_whole
+    from harness.store.layout import RunPaths
+    from reports.page import render
+    from reports.source import read_results
+    from reports.summary import summary
+    from reports.terminal import render as in_words
+
+    click.echo(_how_it_went(result), err=True)
+    if result.ok:
+        results = read_results([result.run])
+        page = RunPaths(result.run).report
+        write_whole(page, render(results))
+        if as_json:
+            told = {"run": str(result.run), "report": str(page), **summary(results)}
+            click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        else:
+            click.echo("\n" + in_words(results), nl=False)
+            click.echo(
+                f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
+            )
+    if result.interrupted:
+        return INTERRUPTED
+    return 0 if result.ok == result.total else 1
+
+
+def _how_it_went(result: SessionResult) -> str:
+    words = [f"{result.done} of {result.total} trials, {result.ok} ok"]
+    if result.failed:
+        words.append(f"{result.failed} failed")
+    if result.skipped:
+        words.append(f"{result.skipped} skipped, because their cell cannot succeed")
+    if result.interrupted:
+        return f"Stopped: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+    return f"Done: {', '.join(words)}."
+
+
+def _near(path: Path) -> Path:
+    """Name a path as somebody standing here would."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _place(name: str, *, fixed: bool) -> Path:
+    """Choose the run's folder; the second run of a day gets a number."""
+    if not name or "/" in name or name.startswith("."):
+        raise BakeoffError(f"A run cannot be called '{name}'.")
+    place = Path("runs") / name
+    number = 2
+    while not fixed and place.exists():
+        place = place.with_name(f"{name}-{number}")
+        number += 1
+    return place

@@ -1,0 +1,60 @@
+"""This file declares how a study is chosen and narrowed, the same for all verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from harness.spec.plan import Plan
+    from harness.spec.study import Study
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was typed."""
+
+    study: str
+    platform: str | None
+    size: str | None
+    only: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+    def plan(self) -> tuple[Study, Plan]:
+        """Read the study and the platform and make the plan."""
+        from harness.spec.plan import make_plan
+        from harness.spec.platform import load_platform
+        from harness.spec.study import load_study
+
+        study = load_study(self.study, size=self.size, only=self.only, overrides=self.overrides)
+        name = self.platform or study.platform or "local"
+        return study, make_plan(study, load_platform(name, beside=study.path.parent))
+
+
+def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the study argument and the options that narrow it."""
+    for option in (
+        click.option(
+            "--set",
+            "overrides",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Change a key of the study, for example measure.trials=3.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="FACTOR=VALUE",
+            help="Keep only these cells, for example framework=torch.",
+        ),
+        click.option("--size", metavar="NAME", help="One of the study's sizes, for example smoke."),
+        click.option(
+            "--platform", metavar="NAME|FILE", help="The machine; by default this one, as found."
+        ),
+        click.argument("study", metavar="STUDY"),
+    ):
+        function = option(function)
+    return function
