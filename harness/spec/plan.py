@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from harness.errors import UsageError
@@ -62,9 +63,14 @@ class Plan:
     notes: tuple[str, ...]
     """What a person should know before running this."""
 
+    @cached_property
+    def by_key(self) -> Mapping[str, Cell]:
+        """The cells by their keys."""
+        return {one.key: one for one in self.cells}
+
     def cell(self, key: str) -> Cell:
         """Give the cell of a key."""
-        return next(one for one in self.cells if one.key == key)
+        return self.by_key[key]
 
 
 def make_plan(study: Study, platform: Platform) -> Plan:

@@ -66,13 +66,13 @@ def test_a_plug_in_that_fails_to_import_still_lists_with_its_reason(install: Ins
     assert module is None
     assert entry.problem == "ModuleNotFoundError: No module named 'no_such_library'"
     assert listed["alexnet"][1] is not None
-    with pytest.raises(Unavailable, match="broken .from extra_dist. cannot be used: ModuleNotF"):
+    with pytest.raises(Unavailable, match=r"broken .from extra_dist. cannot be used: ModuleNotF"):
         providers.workload("broken")
 
 
 def test_a_workload_without_its_constant_says_so(install: Install) -> None:
     install("extra", empty__dot__py="")
-    with pytest.raises(Unavailable, match="extra.empty has no constant WORKLOAD"):
+    with pytest.raises(Unavailable, match=r"extra.empty has no constant WORKLOAD"):
         providers.workload("empty")
 
 
@@ -101,7 +101,7 @@ def test_files_of_adapters_and_platforms_are_found_like_modules(install: Install
 
 
 def test_a_misspelt_workload_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="no workload is called 'alexnt'. Did you mean 'alexnet'"):
+    with pytest.raises(UsageError, match=r"no workload is called 'alexnt'. Did you mean 'alexnet'"):
         providers.workload("alexnt")
 
 
@@ -109,7 +109,9 @@ def test_an_uninstalled_bakeoff_says_how_to_install_it(monkeypatch: pytest.Monke
     _forget()
     monkeypatch.setattr(sys, "path", [])
     try:
-        with pytest.raises(Unavailable, match="not installed in this interpreter(.|\n)*make setup"):
+        with pytest.raises(
+            Unavailable, match=r"not installed in this interpreter(.|\n)*make setup"
+        ):
             providers.modules("workloads")
     finally:
         _forget()

@@ -76,13 +76,13 @@ def test_a_fault_is_named_where_it_stands(added: str, message: str, write: Write
 
 def test_all_faults_come_together(write: Write) -> None:
     path = write(GOOD.replace('"cpu"', '"cup"') + "[factors]\nprecison = 'any'\nbatch = 'any'\n")
-    with pytest.raises(UsageError, match="3 faults"):
+    with pytest.raises(UsageError, match=r"3 faults"):
         read_framework(path)
 
 
 def test_the_file_has_the_name_of_the_framework(write: Write) -> None:
     path = write(GOOD, "other.toml")
-    with pytest.raises(UsageError, match="name: 'mine' is not the file's name, 'other'"):
+    with pytest.raises(UsageError, match=r"name: 'mine' is not the file's name, 'other'"):
         read_framework(path)
 
 
@@ -99,5 +99,5 @@ def test_every_shipped_adapter_says_what_it_can_do() -> None:
 
 
 def test_an_unknown_framework_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="no framework is called 'trch'. Did you mean 'torch'?"):
+    with pytest.raises(UsageError, match=r"no framework is called 'trch'. Did you mean 'torch'?"):
         framework_info("trch")

@@ -208,9 +208,9 @@ def test_narrowing_to_nothing_says_so(refusal: Callable[..., str]) -> None:
 
 
 def test_narrowing_keeps_what_is_named_and_makes_no_holes(planned: Planned) -> None:
-    text = (
-        HEAD
-        + "precision = ['fp32', 'bf16']\n[measure]\nreference = { framework = 'jax', precision = 'fp32' }\n"
+    text = HEAD + (
+        "precision = ['fp32', 'bf16']\n"
+        "[measure]\nreference = { framework = 'jax', precision = 'fp32' }\n"
     )
     plan = planned(text, only=("framework=torch", "precision=bf16"))
     assert [cell.label for cell in plan.cells] == ["alexnet · torch", "tinycnn · torch"]

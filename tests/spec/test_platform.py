@@ -147,11 +147,11 @@ def test_a_broken_profile_says_where_and_what(text: str, message: str, write: Wr
 def test_profiles_that_extend_each_other_are_refused(write: Write) -> None:
     write('title = "a"\nextends = "b"', "platforms/a.toml")
     write('title = "b"\nextends = "a"', "platforms/b.toml")
-    with pytest.raises(UsageError, match="'a' extends this profile in its turn"):
+    with pytest.raises(UsageError, match=r"'a' extends this profile in its turn"):
         load_platform("a")
 
 
 def test_an_unknown_platform_names_the_nearest(write: Write) -> None:
     write(PARENT, "platforms/minna.toml")
-    with pytest.raises(UsageError, match="no platform is called 'mina'. Did you mean 'minna'?"):
+    with pytest.raises(UsageError, match=r"no platform is called 'mina'. Did you mean 'minna'?"):
         load_platform("mina")

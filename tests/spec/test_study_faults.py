@@ -205,7 +205,7 @@ def test_a_misspelt_size_names_the_nearest(refusal: Refusal) -> None:
 
 
 def test_a_misspelt_study_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="no study is called 'quikstart'.*'quickstart'"):
+    with pytest.raises(UsageError, match=r"no study is called 'quikstart'.*'quickstart'"):
         load_study("quikstart")
 
 
