@@ -74,12 +74,12 @@ def resume(
             for key, block in plan.order
             if next_attempt(block, outcomes.get(key, {})) is not None
         }
-        if not waiting:
-            return _Session(paths, plan, {}, _launcher(plan), observer, rejects).result()
-        ground = survey(plan)
-        known = accept(paths, plan, ground, sorted(waiting), mix=mix)
         store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
-        cells = prepared(plan, ground, known)
+        cells: dict[str, Prepared] = {}
+        if waiting:
+            ground = survey(plan)
+            known = accept(paths, plan, ground, sorted(waiting), mix=mix)
+            cells = prepared(plan, ground, known)
         return _Session(paths, plan, cells, _launcher(plan), observer, rejects).carry_out()
 
 

@@ -109,3 +109,16 @@ def test_a_disk_that_fills_up_ends_the_session_and_counts_as_no_trial(study, sta
     host = start_host()
     assert host.end() != 0
     assert "failed" not in {one["outcome"] for one in study.outcomes().values()}
+
+
+def test_a_cell_that_cannot_succeed_is_not_tried_again_and_again(study, start_host):
+    study.write("unsupported", "behave", trials=3)
+    host = start_host()
+    host.wait_for("result", done=4, total=6)
+    assert sorted(one["outcome"] for one in study.outcomes().values()) == [
+        "ok",
+        "ok",
+        "ok",
+        "unsupported",
+    ]
+    assert [one["why"] for one in study.logged("skipped")] == ["unsupported"] * 2

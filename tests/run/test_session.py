@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RunError
+from harness.run.progress import Ended, Progress
+from harness.run.session import resume, start
+from harness.spec.plan import Plan, make_plan
+from harness.spec.platform import load_platform
+from harness.spec.study import load_study
+from harness.store.layout import RunPaths, TrialName
+
+STUDY = """title = "Null"
+[matrix]
+workload = ["nothing", "tinycnn"]
+framework = "null"
+[measure]
+trials = 2
+reruns = 1
+warmup = "3 steps"
+until = "20 ms"
+"""
+
+
+class Listener:
+    """Remembers what a session says."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[int, Ended]] = []
+        self.notes: list[str] = []
+        self.progress: list[Progress] = []
+
+    def progressed(self, progress: Progress) -> None:
+        self.progress.append(progress)
+
+    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+        self.ended.append((progress.done, ended))
+
+    def noted(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY)
+    return make_plan(load_study(study), load_platform())
+
+
+@pytest.fixture
+def listener() -> Listener:
+    return Listener()
+
+
+def begin(plan: Plan, root: Path, listener: Listener, **more):
+    return start(plan, root=root, study_text=STUDY, observer=listener, **more)
+
+
+def forget(paths: RunPaths, key: str, block: int) -> None:
+    """Make a trial look as if a crash had cut it off."""
+    paths.trial(key, TrialName(block)).outcome.unlink()
+
+
+def test_trials_run_in_the_plans_order_and_are_numbered(plan, tmp_path, listener):
+    result = begin(plan, tmp_path / "run", listener)
+    assert (result.done, result.total, result.ok, result.failed) == (4, 4, 4, 0)
+    assert [(one.cell_key, one.trial) for _, one in listener.ended] == [
+        (key, str(TrialName(block))) for key, block in plan.order
+    ]
+    assert [done for done, _ in listener.ended] == [1, 2, 3, 4]
+    outcomes = [
+        json.loads((one.directory / "outcome.json").read_text()) for _, one in listener.ended
+    ]
+    assert [one["position"] for one in outcomes] == [1, 2, 3, 4]
+    assert {one["origin"] for one in outcomes} == {"measured"}
+
+
+def test_a_run_keeps_what_it_was_made_from(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    paths = RunPaths(tmp_path / "run")
+    assert paths.study.read_text() == STUDY
+    assert json.loads(paths.plan.read_text())["order"] == [list(one) for one in plan.order]
+    assert json.loads(paths.environment("null").read_text())["fingerprint"]
+    assert json.loads(paths.provenance.read_text())["software"]["python"]
+    assert not paths.agent_errors.exists()
+
+
+def test_resuming_a_complete_run_starts_nothing(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    again = Listener()
+    result = resume(tmp_path / "run", observer=again)
+    assert (result.done, result.total, result.interrupted) == (4, 4, False)
+    assert again.ended == []
+
+
+def test_only_the_trial_that_was_cut_off_is_run_again(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    paths = RunPaths(tmp_path / "run")
+    key, block = plan.order[1]
+    forget(paths, key, block)
+    again = Listener()
+    assert resume(tmp_path / "run", observer=again).done == 4
+    assert [(one.cell_key, one.trial) for _, one in again.ended] == [(key, f"trial-{block}")]
+    assert len(list(paths.interrupted.iterdir())) == 1
+
+
+def test_changed_code_is_refused_unless_mixing_is_wanted_and_then_marked(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    paths = RunPaths(tmp_path / "run")
+    key, block = plan.order[-1]
+    forget(paths, key, block)
+    identity = json.loads(paths.run.read_text())
+    identity["first"][key] = identity["accepted"][key] = "of-other-code"
+    paths.run.write_text(json.dumps(identity))
+    with pytest.raises(RunError, match=f"{plan.cell(key).label}(.|\n)*--mix"):
+        resume(tmp_path / "run", observer=listener)
+    assert resume(tmp_path / "run", mix=True, observer=listener).done == 4
+    outcome = json.loads(paths.trial(key, TrialName(block)).outcome.read_text())
+    assert outcome["mixed"] is True
+    job = paths.trial(key, TrialName(block)).job.read_text()
+    assert (tmp_path / "run" / "payload.2" / "harness" / "node" / "loop.py").is_file()
+    assert json.loads(job)["trial"] == f"trial-{block}"
+
+
+def test_a_rejected_trial_is_run_again_within_the_budget(plan, tmp_path, listener):
+    first = plan.order[0][0]
+
+    def rejects(trial) -> str | None:
+        return "contended: a neighbour" if first in str(trial.root) else None
+
+    result = begin(plan, tmp_path / "run", listener, rejects=rejects)
+    assert result.done == 4
+    trials = sorted(one.trial for _, one in listener.ended if one.cell_key == first)
+    assert trials == ["trial-1", "trial-1.2", "trial-2", "trial-2.2"]
+    assert "contended: a neighbour" in listener.notes[0]
+
+
+def test_a_compiling_cell_first_runs_once_from_empty_caches(plan, tmp_path, listener):
+    cells = tuple(
+        replace(cell, factors={**cell.factors, "compile": cell.workload == "tinycnn"})
+        for cell in plan.cells
+    )
+    result = begin(replace(plan, cells=cells), tmp_path / "run", listener)
+    assert (result.done, result.total) == (4, 4)
+    assert [one.trial for _, one in listener.ended][:1] == ["cold"]
+    (cold,) = [one for _, one in listener.ended if one.trial == "cold"]
+    job = json.loads((cold.directory / "job.json").read_text())
+    assert (job["workload"], job["until"]) == ("tinycnn", {"steps": 1, "seconds": None})
+
+
+def test_nothing_is_made_when_an_interpreter_is_missing(plan, tmp_path, listener):
+    cells = tuple(replace(cell, environment="null@2.1") for cell in plan.cells)
+    with pytest.raises(Exception, match=r"null@2\.1"):
+        begin(replace(plan, cells=cells), tmp_path / "run", listener)
+    assert not (tmp_path / "run").exists()

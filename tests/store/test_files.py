@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RunError
+from harness.store.files import append_line, read_json, write_json, write_whole
+
+
+def test_a_file_is_replaced_whole_and_nothing_stays_beside_it(tmp_path):
+    file = tmp_path / "outcome.json"
+    write_json(file, {"outcome": "failed"})
+    write_json(file, {"outcome": "ok"})
+    assert read_json(file) == {"outcome": "ok"}
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "the disk is full"), (errno.EDQUOT, "quota"), (errno.EROFS, "read-only")],
+)
+def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(tmp_path, monkeypatch, number, words):
+    file = tmp_path / "outcome.json"
+    write_whole(file, "old")
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(RunError, match=words):
+        write_whole(file, "new")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_place_where_nobody_may_write_is_named():
+    with pytest.raises(RunError, match=r"/proc/1/outcome\.json: "):
+        write_whole(Path("/proc/1/outcome.json"), "text")
+
+
+def test_damaged_and_missing_files_are_named(tmp_path):
+    file = tmp_path / "plan.json"
+    with pytest.raises(RunError, match=r"plan\.json: there is no such file"):
+        read_json(file)
+    file.write_text('{"version": 1')
+    with pytest.raises(RunError, match=r"plan\.json: this file is damaged"):
+        read_json(file)
+
+
+def test_numbers_that_json_does_not_know_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "outcome.json", {"rate": float("nan")})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_are_added_one_by_one(tmp_path):
+    append_line(tmp_path / "log.jsonl", {"b": 1, "a": 2})
+    append_line(tmp_path / "log.jsonl", {"c": 3})
+    assert (tmp_path / "log.jsonl").read_text() == '{"a": 2, "b": 1}\n{"c": 3}\n'
