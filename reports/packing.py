@@ -101,8 +101,8 @@ def packed(timeline: Timeline, most_numbers: int) -> str:
     if not grid.raw:
         grid = binned(timeline, most_numbers // (3 * rows))
         kinds = [grid.mean, grid.low, grid.high]
-    span = [np.nanmin(kinds[-2] if len(kinds) > 1 else grid.mean), np.nanmax(kinds[-1])]
-    low, high = (float(v) if np.isfinite(v) else 0.0 for v in span)
+    read = np.concatenate([grid.low[np.isfinite(grid.low)], grid.high[np.isfinite(grid.high)]])
+    low, high = (float(read.min()), float(read.max())) if read.size else (0.0, 0.0)
     differences = np.concatenate([_codes(kind, low, high) for kind in kinds]).ravel()
     planes = differences.view(np.uint8).reshape(-1, 2).T.tobytes()
     told = {

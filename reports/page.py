@@ -207,9 +207,9 @@ _TEXTUAL = frozenset({"text", "name", "path", "flag"})
 
 
 def _sort_key(column: tables.Column, value: object) -> str:
-    if column.kind in _TEXTUAL or column.kind == "interval" or value is None:
+    if column.kind in _TEXTUAL or not isinstance(value, int | float):
         return ""
-    return f"{value:.6g}" if isinstance(value, int | float) else ""
+    return f"{value:.6g}"
 
 
 def _grid(table: tables.Table, *, filters: Sequence[str] = ()) -> Grid | None:
@@ -219,7 +219,7 @@ def _grid(table: tables.Table, *, filters: Sequence[str] = ()) -> Grid | None:
     table = tables.filled(table)
     rows = tuple(
         tuple(
-            (text, _sort_key(column, value))
+            (text, "" if (key := _sort_key(column, value)) == text else key)
             for text, column, value in zip(
                 tables.shown_row(table, row), table.columns, row, strict=True
             )

@@ -366,6 +366,8 @@ _SILENT = frozenset({"machine", "run", "attempt", "steps_per_window"})
 
 def filled(of: Table) -> Table:
     """Leave out the columns that tell nothing: all unknown, or the usual thing throughout."""
+    if not of.rows:
+        return of
     keep = []
     for index, column in enumerate(of.columns):
         values = {repr(row[index]) for row in of.rows}

@@ -31,6 +31,12 @@
   if (!themes.includes(theme)) theme = '';
   paint();
 
+  // A cell's number: the text itself unless it is rounded; unknown is undefined.
+  const number = (cell) => {
+    const found = Number(cell.dataset.v ?? (cell.textContent || NaN));
+    return Number.isNaN(found) ? undefined : found;
+  };
+
   // Sorting: unknown goes last in both directions.
   const sorter = (table) => every('thead th', table).forEach((head, at) => {
     const click = document.createElement('button');
@@ -43,7 +49,7 @@
       head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
       const body = table.tBodies[0];
       const numeric = head.classList.contains('n');
-      const key = (row) => numeric ? row.cells[at].dataset.v : row.cells[at].textContent;
+      const key = (row) => numeric ? number(row.cells[at]) : row.cells[at].textContent;
       const rows = Array.from(body.rows).map((row) => [key(row), row]);
       rows.sort(([a], [b]) => {
         if (numeric && (a === undefined || b === undefined)) return (a === undefined) - (b === undefined);

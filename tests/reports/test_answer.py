@@ -1,0 +1,113 @@
+"""The answer says what is clear first, then what is not, and never more than the data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from reports.answer import answer, sentence, top_two
+from reports.ranking import rankings
+from tests.reports import samples
+
+
+def only(results, workload="alexnet"):
+    return next(r for r in rankings(results) if r.workload == workload)
+
+
+def test_the_clear_comparison_comes_before_the_doubtful_one():
+    text = sentence(only(samples.demo()))
+    assert text == (
+        "torch fp32 is 1.25 × as fast as jax fp32 (interval 1.23–1.27). Whether torch bf16 is "
+        "faster or slower than torch fp32, these 6 blocks cannot tell; about 10 would."
+    )
+
+
+def test_equally_fast_is_said_when_the_reference_has_an_equal():
+    text = sentence(only(samples.demo(), "tinycnn"))
+    assert text.startswith("torch bf16 and torch fp32 are equally fast.")
+
+
+def test_a_faster_cell_is_named_with_its_ratio():
+    here = samples.demo()
+    cells = [
+        samples.cell("alexnet", "jax", "fp32", 40.0, samples.comparison("", 1.3, "faster")),
+        samples.cell("alexnet", "torch", "fp32", 31.0, samples.comparison("", 1.0, "reference")),
+    ]
+    told = sentence(only(dataclasses.replace(here, cells=tuple(cells))))
+    assert told == "jax is 1.30 × as fast as torch (interval 1.29–1.31)."
+
+
+def test_one_cell_alone_is_compared_with_nothing():
+    here = samples.demo()
+    alone = dataclasses.replace(here, cells=here.cells[:1], varied=())
+    assert sentence(only(alone)).endswith("there is nothing to compare it with.")
+
+
+def test_without_any_number_there_is_no_answer():
+    here = samples.failures()
+    none = dataclasses.replace(here, cells=here.cells[3:4])
+    assert answer(none).sentences[0][1] == (
+        "No trial gave a number that counts, so there is no answer yet."
+    )
+
+
+def test_nothing_measured_is_said_plainly():
+    empty = dataclasses.replace(samples.demo(), cells=())
+    assert answer(empty).sentences == (("", "Nothing was measured."),)
+
+
+def test_too_few_blocks_are_given_as_the_reason():
+    few = dataclasses.replace(
+        samples.comparison("", 1.02, "cannot tell"),
+        interval=None,
+        blocks=3,
+        why="fewer than 6 blocks",
+    )
+    cells = [
+        samples.cell("alexnet", "jax", "fp32", 32.0, few),
+        samples.cell("alexnet", "torch", "fp32", 31.0, samples.comparison("", 1.0, "reference")),
+    ]
+    told = sentence(only(dataclasses.replace(samples.demo(), cells=tuple(cells))))
+    assert "these 3 blocks cannot tell (fewer than 6 blocks)" in told
+
+
+def test_top_two_that_are_not_the_reference_are_apart_only_if_their_intervals_are():
+    make, compare = samples.cell, samples.comparison
+    cells = [
+        make("alexnet", "jax", "fp32", 60.0, compare("", 2.0, "faster"), noise=0.001),
+        make("alexnet", "tensorflow", "fp32", 59.0, compare("", 1.99, "faster"), noise=0.001),
+        make("alexnet", "torch", "fp32", 30.0, compare("", 1.0, "reference")),
+    ]
+    overlapping = dataclasses.replace(samples.demo(), cells=tuple(cells))
+    assert top_two(only(overlapping))[0] == "Cannot tell"
+    cells[0] = dataclasses.replace(cells[0], comparison=compare("", 2.2, "faster"))
+    apart = dataclasses.replace(samples.demo(), cells=tuple(cells))
+    assert top_two(only(apart))[0] == "Yes"
+
+
+def test_a_cell_that_computes_something_else_is_not_ranked_and_is_warned_of():
+    told = answer(samples.failures())
+    assert "torch bf16" not in [told.rankings[0].name(c) for c in told.rankings[0].cells]
+    assert any("computes something else (logits differ" in w for w in told.warnings)
+
+
+def test_a_cell_without_a_number_is_warned_of_with_its_reason():
+    told = answer(samples.failures())
+    assert any("no number (out of memory in your cgroup" in w for w in told.warnings)
+
+
+def test_several_machines_get_no_verdict_between_them():
+    told = sentence(only(samples.two_runs()))
+    assert told.startswith("On this machine, torch bf16 reaches 32.2 images/s (interval 31.2–32.5)")
+    assert "on minna, 2 × 28 cores" in told
+    assert "faster" not in told
+
+
+def test_unknown_energy_is_a_dash_not_a_zero():
+    card = answer(samples.demo()).cards[1]
+    assert (card.value, card.detail) == ("–", "energy was not measured here")
+
+
+def test_trust_counts_trials_and_re_runs():
+    card = answer(samples.demo()).cards[3]
+    assert card.value == "42 of 43 trials valid"
+    assert card.detail.startswith("1 re-run; gate: 6 equivalent")

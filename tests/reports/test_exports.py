@@ -1,0 +1,94 @@
+"""Tables leave as CSV, JSON, Markdown, LaTeX, Parquet and JUnit, with nothing lost or invented."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from xml.etree import ElementTree
+
+import duckdb
+import pytest
+
+from harness.errors import UsageError
+from reports import tables
+from reports.exports.junit import as_junit
+from reports.exports.latex import as_latex
+from reports.exports.parquet import as_parquet
+from reports.exports.text import as_csv, as_json, as_markdown
+from tests import needs
+from tests.reports import samples
+
+
+def test_csv_holds_raw_values_and_both_ends_of_intervals():
+    rows = list(csv.DictReader(io.StringIO(as_csv(tables.ranking(samples.demo())))))
+    first = samples.demo().cells[0].rate
+    assert float(rows[0]["rate"]) == first.value
+    assert float(rows[0]["rate_interval_low"]) == first.interval.low
+    assert rows[1]["ratio_interval_low"] == ""
+
+
+def test_json_gives_null_for_unknown():
+    rows = json.loads(as_json(tables.cells(samples.failures())))
+    assert next(r for r in rows if r["trials"] == 0)["rate"] is None
+
+
+def test_markdown_keeps_bars_and_tags_as_text():
+    table = tables.Table("t", "T", (tables.Column("a", "a"),), (("x|y <b>",),))
+    assert as_markdown(table).splitlines()[-1] == "| x\\|y &lt;b> |"
+
+
+@pytest.mark.parametrize("name", list(tables.TABLES))
+def test_every_table_survives_parquet(name, tmp_path):
+    table = tables.table(samples.demo(), name)
+    place = tmp_path / "t.parquet"
+    place.write_bytes(as_parquet(table))
+    heads, rows = tables.flat(table)
+    read = duckdb.connect().execute("SELECT * FROM read_parquet(?)", [str(place)])
+    assert [column[0] for column in read.description] == heads
+    assert len(read.fetchall()) == len(rows)
+
+
+def test_an_empty_table_is_a_parquet_file_too(tmp_path):
+    place = tmp_path / "t.parquet"
+    place.write_bytes(as_parquet(tables.holes(samples.two_runs())))
+    assert duckdb.connect().execute(
+        "SELECT count(*) FROM read_parquet(?)", [str(place)]
+    ).fetchall() == [(0,)]
+
+
+def test_junit_fails_what_has_no_believable_number_and_skips_holes():
+    root = ElementTree.fromstring(as_junit(samples.failures()))
+    failures = [f.get("message") for f in root.iter("failure")]
+    assert failures == [
+        "computes something else: logits differ by 3e-2",
+        "out of memory in your cgroup, limit 64 GiB, peak 63.9",
+    ]
+    assert [s.get("message") for s in root.iter("skipped")] == [samples.demo().holes[0].why]
+
+
+def test_hostile_text_leaves_junit_well_formed():
+    root = ElementTree.fromstring(as_junit(samples.hostile()))
+    assert "alert(1)" in root.get("name")
+
+
+@pytest.mark.parametrize("make", [samples.demo, samples.hostile, samples.scaled])
+def test_latex_compiles(make, tmp_path):
+    compiler = needs.program("pdflatex", package="texlive-latex-base")
+    body = "\n".join(as_latex(table(make())) for table in tables.TABLES.values())
+    text = f"\\documentclass{{article}}\n\\begin{{document}}\n\\tiny\n{body}\\end{{document}}\n"
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [compiler, "-interaction=batchmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, (tmp_path / "t.log").read_text(errors="replace")[-2000:]
+    assert (tmp_path / "t.pdf").stat().st_size > 1000
+
+
+def test_an_unknown_table_is_refused_with_the_nearest_name():
+    with pytest.raises(UsageError, match="Did you mean 'ranking'"):
+        tables.table(samples.demo(), "rankin")

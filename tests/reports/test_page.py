@@ -1,0 +1,149 @@
+"""The page is one file that holds everything, escapes everything and stays small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from harness.store.analyse import analyse
+from harness.store.dataset import Dataset
+from reports.page import render
+from tests import runs
+from tests.reports import samples
+
+
+class Outline(HTMLParser):
+    """What is in a page: elements with attributes, ids, text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def ids(self) -> list[str]:
+        return [a["id"] for _, a in self.elements if a.get("id")]
+
+
+ALL = [samples.demo, samples.two_runs, samples.failures, samples.hostile, samples.scaled]
+
+
+def test_the_page_of_a_recorded_run_is_as_approved(tmp_path, golden):
+    behave = runs.Behaviour
+    cells = [
+        runs.RecordedCell(gate="equivalent"),
+        runs.RecordedCell(framework="jax", behaviour=behave(step_s=0.025), gate="equivalent"),
+        runs.RecordedCell(
+            factors={"precision": "bf16"},
+            behaviour=behave(step_s=0.0195),
+            outcomes={3: "timed-out"},
+        ),
+    ]
+    directory = runs.write_run(tmp_path, cells)
+    page = render(analyse(Dataset([directory])))
+    page = re.sub(r"(<(style|script)[^>]*>).*?(</\2>)", r"\1…\3", page, flags=re.DOTALL)
+    page = re.sub(r"sha256-[\w+/=]+", "sha256-…", page).replace(str(tmp_path), "FOLDER")
+    golden("reports/page.html", page)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_nothing_on_a_page_points_to_a_network(make):
+    for tag, attributes in Outline(render(make(), samples.evidence())).elements:
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            target = attributes.get(name)
+            assert not target or target.startswith(("#", "data:")), (tag, target)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_the_policy_allows_exactly_the_scripts_and_styles_of_the_page(make):
+    page = render(make(), samples.evidence())
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    allowed = set(
+        re.findall(r"'(sha256-[^&]+)&#39;|(sha256-[\w+/=]+)", policy[1].replace("&#39;", "'"))
+    )
+    allowed = {a or b for a, b in allowed}
+    inline = re.findall(
+        r"<(style|script)(?![^>]*application/json)[^>]*>(.*?)</\1>", page, re.DOTALL
+    )
+    digests = {
+        "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for _, text in inline
+    }
+    assert digests == {a.rstrip("'") for a in allowed}
+    assert "default-src 'none'" in policy[1].replace("&#39;", "'")
+    assert "unsafe" not in policy[1]
+
+
+def test_hostile_names_stay_text():
+    page = render(samples.hostile(), samples.evidence())
+    assert "<script>alert" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") > 20
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_ids_are_unique_and_every_link_leads_somewhere(make):
+    outline = Outline(render(make(), samples.evidence()))
+    assert len(outline.ids()) == len(set(outline.ids()))
+    for _, attributes in outline.elements:
+        target = attributes.get("href") or ""
+        if target.startswith("#"):
+            assert target[1:] in outline.ids()
+
+
+def test_a_section_without_data_is_not_there():
+    ids = Outline(render(samples.two_runs())).ids()
+    assert not {"holes", "scaling", "timelines", "step-time", "roofline", "findings"} & set(ids)
+    assert {"cells", "differences", "trials", "provenance", "method", "glossary"} <= set(ids)
+
+
+def test_sections_stand_in_the_order_a_reader_needs_them():
+    ids = Outline(render(samples.scaled(), samples.evidence())).ids()
+    wanted = ["cells", "differences", "step-time", "scaling", "roofline", "timelines", "trials"]
+    wanted += ["gate", "provenance", "method", "glossary", "findings"]
+    assert [name for name in ids if name in wanted] == wanted
+
+
+def test_rejected_trials_are_crosses_with_their_reason():
+    page = render(samples.demo())
+    assert page.count('class="cross"') == 1
+    assert "block 4: contended, another process used 0.9 cores for 3 s" in page
+
+
+def test_a_cell_the_gate_rejected_is_greyed_and_not_ranked():
+    page = render(samples.failures())
+    row = page.split('<tr class="greyed">')[1].split("</tr>")[0]
+    assert "torch bf16" in row
+    assert "not ranked" in row
+
+
+def test_what_was_not_checked_carries_a_mark():
+    assert '<span class="hidden">(not checked)</span>' in render(samples.demo())
+
+
+def test_every_chart_has_its_table():
+    page = render(samples.scaled(), samples.evidence())
+    for name in re.findall(r'role="img"[^>]*data-name="([^"]+)"', page):
+        assert f'table class="grid" data-name="{name}' in page
+
+
+def test_a_page_of_fifty_cells_stays_below_300_kilobytes():
+    assert len(render(samples.big(50)).encode()) <= 300_000
+
+
+def test_a_page_of_a_thousand_cells_stays_below_3_megabytes():
+    assert len(render(samples.big(1000)).encode()) <= 3_000_000
+
+
+def test_what_is_vendored_is_what_was_published():
+    folder = Path(render.__code__.co_filename).parent / "assets" / "uplot"
+    for line in (folder / "SHA256SUMS.txt").read_text().splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest

@@ -1,0 +1,95 @@
+"""Timelines are packed within a budget, keep their gaps, and are never finer than the clocks."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.charts.heat import heat
+from reports.evidence import Channel, Evidence, Timeline
+from reports.packing import binned, packed
+from reports.page import render
+from tests.reports import samples
+
+
+def unpacked(text: str) -> tuple[dict[str, object], np.ndarray]:
+    """Read back what a page carries, as its script does."""
+    told = json.loads(text)
+    planes = np.frombuffer(gzip.decompress(base64.b64decode(told["data"])), np.uint8)
+    words = planes.reshape(2, -1).astype(np.uint16)
+    differences = (words[0] + (words[1] << 8)).reshape(-1, told["bins"])
+    codes = np.cumsum(differences, axis=1, dtype=np.uint16)
+    values = told["low"] + codes / 65534 * (told["high"] - told["low"])
+    return told, np.where(codes == 65535, np.nan, values)
+
+
+def line(values: list[float], **changes: object) -> Timeline:
+    channel = Channel("gpu0", [float(i) for i in range(len(values))], values)
+    made = Timeline("busy", "%", 0.0, 100.0, (channel,), 1.0)
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=50))
+def test_readings_that_fit_come_back_within_the_quantum(values):
+    told, rows = unpacked(packed(line(values), 10_000))
+    assert told["kinds"] == 1
+    quantum = (max(values) - min(values)) / 65534 + 1e-9
+    assert np.allclose(rows[0], values, atol=quantum)
+
+
+def test_beyond_the_budget_bins_keep_mean_least_and_most():
+    told, rows = unpacked(packed(line([0.0, 10.0] * 300), 300))
+    assert told["kinds"] == 3
+    mean, least, most = rows
+    assert np.allclose(mean, 5, atol=1.7)
+    assert set(least) == {0.0}
+    assert set(most) == {10.0}
+
+
+def test_a_gap_stays_a_gap():
+    timeline = line([5.0, math.nan, 7.0, 8.0])
+    gapped = dataclasses.replace(timeline.channels[0], gaps_s=((2.5, 3.5),))
+    _, rows = unpacked(packed(dataclasses.replace(timeline, channels=(gapped,)), 100))
+    assert [bool(np.isnan(v)) for v in rows[0]] == [False, True, False, True]
+
+
+def test_nothing_is_finer_than_the_clock_bound():
+    assert binned(line([1.0] * 100, clock_bound_s=5.0), 1000).width_s >= 5.0
+
+
+def test_a_timeline_nobody_read_is_empty_not_zero():
+    channels = (Channel("gpu0", [], []),)
+    page = render(samples.demo(), Evidence(timelines=(line([1.0], channels=channels),)))
+    assert "100 %" in page
+
+
+def test_marks_stand_above_the_heat_map():
+    timeline = samples.timeline()
+    drawn = heat(timeline, binned(timeline, 100), name="t")
+    assert ">warm-up</text>" in drawn
+    assert drawn.index("steady") > 0
+
+
+def test_hostile_channel_names_cannot_end_the_script_that_carries_them():
+    channel = Channel("</script><script>alert(1)", [0.0], [1.0])
+    page = render(samples.demo(), Evidence(timelines=(line([1.0], channels=(channel,)),)))
+    assert "</script><script>alert" not in page
+
+
+@pytest.mark.slow
+def test_64_gpus_for_an_hour_at_10_hz_stay_below_5_megabytes():
+    page = render(samples.demo(), Evidence(timelines=(samples.timeline(64, 3600.0, 10.0),)))
+    assert len(page.encode()) < 5_000_000
+
+
+def test_zooming_is_carried_only_by_pages_that_have_timelines():
+    assert "uPlot" not in render(samples.demo())
+    assert "uPlot" in render(samples.demo(), samples.evidence())

@@ -1,0 +1,75 @@
+"""The verbs show, report and export read real run directories."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.export import command as export
+from harness.cli.report import command as report
+from harness.cli.show import command as show
+from harness.errors import RunError
+from tests import runs
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    faster = runs.Behaviour(step_s=0.015)
+    cells = [runs.RecordedCell(), runs.RecordedCell(framework="jax", behaviour=faster)]
+    return runs.write_run(tmp_path / "runs", cells)
+
+
+def invoke(command, *arguments):
+    done = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_show_answers_in_a_sentence(recorded):
+    assert "Answer: jax is 1.3" in invoke(show, recorded).stdout
+
+
+def test_show_gives_the_same_as_json(recorded):
+    told = json.loads(invoke(show, recorded, "--json").stdout)
+    assert told["answers"][0]["answer"].startswith("jax is 1.3")
+    assert [row["cell"] for row in told["ranking"]] == ["jax", "torch"]
+
+
+def test_report_writes_into_the_run_directory(recorded):
+    place = invoke(report, recorded).stdout.strip()
+    assert place == str(recorded / "report.html")
+    assert (recorded / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_folder_of_runs_is_one_page_side_by_side(tmp_path, recorded):
+    other = runs.Recording(name="other", platform={"name": "minna", "title": "Minna"})
+    runs.write_run(tmp_path / "runs", [runs.RecordedCell()], other)
+    place = tmp_path / "both.html"
+    invoke(report, tmp_path / "runs", "--output", place)
+    assert "Minna" in place.read_text()
+    assert "A laptop" in place.read_text()
+
+
+def test_a_run_is_found_by_its_name_under_runs(recorded, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert "Answer:" in invoke(show, recorded.name).stdout
+
+
+def test_what_is_no_run_is_refused_in_words(tmp_path):
+    with pytest.raises(RunError, match="neither this folder nor any in it is a run"):
+        invoke(show, tmp_path)
+    with pytest.raises(RunError, match="there is no such run"):
+        invoke(show, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "markdown", "latex", "junit"])
+def test_export_writes_text_to_standard_output(recorded, form):
+    assert "torch" in invoke(export, recorded, "--to", form).stdout
+
+
+def test_export_writes_parquet_to_a_file(recorded, tmp_path):
+    place = tmp_path / "trials.parquet"
+    invoke(export, recorded, "--to", "parquet", "--table", "trials", "--output", place)
+    assert place.read_bytes()[:4] == b"PAR1"
