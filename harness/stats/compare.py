@@ -63,6 +63,8 @@ def compare(
     seed: int = 0,
 ) -> dict[str, Answer]:
     """Answer for every cell, from its log ratio in each block (None where a trial is missing)."""
+    if not logs:
+        return {}
     table = np.array(
         [[np.nan if value is None else value for value in row] for row in logs.values()],
         dtype=np.float64,
