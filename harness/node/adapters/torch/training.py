@@ -36,7 +36,9 @@ class Trainer:
         self.network.to(settings.device)
         if settings.precision == "float64":
             self.network.double()
-        if self.format is not None:
+        if self.format is not None and settings.is_gpu:
+            # cuDNN wants weights in the layout too. oneDNN packs them for itself and hands their
+            # gradients back channels-first, which torch would have to copy at every step.
             self.network.to(memory_format=self.format)
         self.network.train()
         self.model: Any = self.network
@@ -89,9 +91,11 @@ class Trainer:
         return loss.detach()
 
     def place(self, x: torch.Tensor) -> torch.Tensor:
-        """Bring a batch of inputs to the device and into the layout."""
+        """Bring a batch of activations to the device and into the layout; flat ones have none."""
         x = x.to(self.settings.device)
-        return x if self.format is None else x.contiguous(memory_format=self.format)
+        if self.format is None or x.dim() == 2:
+            return x
+        return x.contiguous(memory_format=self.format)
 
 
 def decay_groups(network: nn.Module, weight_decay: float) -> List[Dict[str, Any]]:

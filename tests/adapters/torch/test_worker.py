@@ -1,0 +1,189 @@
+"""This file runs the torch adapter through the worker: training, compiling, examining, probing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.node import shapes, tensors
+from harness.node.network import BatchNorm
+from tests.adapters.torch.interpreter import work
+from workloads.tinycnn import WORKLOAD
+
+pytestmark = pytest.mark.framework
+
+SMALL = (3, 8, 8)
+BATCH = 4
+UPDATES = 5
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    found = [event for event in events if event["event"] == kind]
+    assert found, events
+    return found[-1]
+
+
+def losses(events: list[dict[str, Any]]) -> list[float]:
+    return [event["values"]["loss"] for event in events if event["event"] == "values"]
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [{}, {"precision": "bf16"}, {"layout": "channels-first", "threads": 1}],
+    ids=["fp32", "bf16", "channels-first"],
+)
+def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, Any]) -> None:
+    events = work(tmp_path, factors={"batch": 8, **factors})
+    assert told(events, "finished")
+    assert told(events, "identity")["lowered"] == WORKLOAD.parameters
+    assert told(events, "units")["units"] == {"images": 8}
+    assert losses(events)[-1] < losses(events)[0] / 2
+    facts = told(events, "facts")["facts"]
+    expected = "channels-first" if factors.get("layout") else "channels-last"
+    assert facts["layout"] == expected
+    assert facts["compute_type"] == ("bfloat16" if "precision" in factors else "float32")
+
+
+@pytest.mark.slow
+def test_a_compiled_step_trains_in_one_graph_and_says_what_compiling_took(tmp_path: Path) -> None:
+    events = work(tmp_path, factors={"batch": 8, "compile": True})
+    assert losses(events)[-1] < losses(events)[0] / 2
+    facts = told(events, "facts")["facts"]
+    assert (facts["compiled_graphs"], facts["graph_breaks"]) == (1, 0)
+    assert facts["compile_s"] > 0
+
+
+def test_what_the_machine_cannot_do_is_an_honest_hole(tmp_path: Path) -> None:
+    failed = told(work(tmp_path, factors={"precision": "tf32"}), "failed")
+    assert (failed["kind"], failed["message"]) == (
+        "unsupported",
+        "TF32 exists on NVIDIA GPUs only",
+    )
+
+
+def test_a_probe_says_which_kernels_types_and_layouts_ran(tmp_path: Path) -> None:
+    events = work(tmp_path, purpose="probe", factors={"batch": 8, "precision": "bf16"})
+    facts = told(events, "facts")["facts"]
+    assert any(name == "aten::_fused_sgd_" for name, _, _ in facts["operators"])
+    assert facts["onednn_isa"]
+    convolutions = [row for row in facts["onednn_primitives"] if row[0] == "convolution"]
+    assert convolutions
+    assert all(":acdb" in tensors for _, _, _, tensors, _ in convolutions)
+    assert facts["computed_in"] in ("bfloat16", "float32")
+
+
+def write_given(folder: Path, request: dict[str, Any], made: Arrays) -> None:
+    writer = tensors.Writer(str(folder))
+    for name, array in made.items():
+        kind = "int64" if array.dtype == np.int64 else "float64"
+        writer.put(name, array.shape, np.ascontiguousarray(array), kind)
+    writer.close({"input": list(SMALL), **request})
+
+
+def read_made(folder: Path) -> Arrays:
+    made = tensors.read(str(folder)).tensors
+    return {
+        name: np.fromfile(tensor.path, "<f8").reshape(tensor.shape) for name, tensor in made.items()
+    }
+
+
+def initial_state() -> Arrays:
+    draw = np.random.default_rng(3)
+    state = {}
+    for site in shapes.sites(WORKLOAD.network, SMALL):
+        for name, shape in shapes.parameter_shapes(site):
+            state["initial/" + name] = draw.normal(0, 0.2, shape)
+        if isinstance(site.layer, BatchNorm):
+            for kind in ("mean", "variance"):
+                state[f"initial/{site.path}/{kind}"] = draw.uniform(0.5, 1.5, site.input[:1])
+    return state
+
+
+def batch() -> Arrays:
+    draw = np.random.default_rng(4)
+    return {"input": draw.normal(size=(BATCH, *SMALL)), "target": draw.integers(0, 10, BATCH)}
+
+
+def examine(folder: Path, request: dict[str, Any], made: Arrays, **factors: Any) -> Arrays:
+    write_given(folder / "given", request, made)
+    events = work(
+        folder,
+        purpose="examine",
+        factors={"batch": BATCH, **factors},
+        paths={"given": str(folder / "given"), "made": str(folder / "made")},
+    )
+    assert told(events, "finished")
+    return read_made(folder / "made")
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Arrays:
+    request = {"precision": "float64", "gradients": True, "updates": UPDATES, "record": True}
+    return examine(tmp_path_factory.mktemp("reference"), request, {**initial_state(), **batch()})
+
+
+def under(made: Arrays, prefix: str) -> Arrays:
+    return {n.removeprefix(prefix): a for n, a in made.items() if n.startswith(prefix)}
+
+
+def error(made: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
+    return float(np.max(np.abs(made - expected)) / max(float(np.max(np.abs(expected))), 1e-30))
+
+
+def test_the_examination_names_every_layer_parameter_and_statistic(reference: Arrays) -> None:
+    walked = shapes.sites(WORKLOAD.network, SMALL)
+    for site in walked:
+        assert reference[f"activation/{site.path}"].shape == (BATCH, *site.output)
+    names = {name for site in walked for name, _ in shapes.parameter_shapes(site)}
+    assert set(under(reference, "gradient/")) == names
+    statistics = {"/".join(n.split("/")[:-1]) for n in under(reference, "statistic/")}
+    assert statistics == {site.path for site in walked if isinstance(site.layer, BatchNorm)}
+    assert reference["loss"].shape == ()
+
+
+def test_the_loss_is_the_mean_cross_entropy_of_the_output(reference: Arrays) -> None:
+    output, target = reference["output"], batch()["target"]
+    shifted = output - output.max(axis=1, keepdims=True)
+    logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    assert reference["loss"] == pytest.approx(-logs[np.arange(BATCH), target].mean(), rel=1e-12)
+
+
+def test_the_first_update_is_the_optimiser_on_the_gradient(reference: Arrays) -> None:
+    state, after = under(initial_state(), "initial/"), under(reference, "free/1/")
+    for name, gradient in under(reference, "gradient/").items():
+        decay = 1e-4 if name.endswith("weight") else 0.0
+        expected = state[name] - 0.05 * (gradient + decay * state[name])
+        assert error(after[name], expected) < 1e-14, name
+
+
+def test_restarts_from_ones_own_weights_change_nothing(reference: Arrays, tmp_path: Path) -> None:
+    given = {**initial_state(), **batch()}
+    for update in range(2, UPDATES + 1):
+        before = under(reference, f"free/{update - 1}/")
+        given |= {f"restart/{update}/{name}": array for name, array in before.items()}
+    request = {"precision": "float64", "updates": UPDATES}
+    made = examine(tmp_path, request, given, layout="channels-first")
+    for series in ("free", "restarted"):
+        for update in range(1, UPDATES + 1):
+            for name, array in under(reference, f"free/{update}/").items():
+                assert error(made[f"{series}/{update}/{name}"], array) < 1e-8, name
+
+
+def test_the_timed_lowering_matches_layer_by_layer(reference: Arrays, tmp_path: Path) -> None:
+    layers = {f"layer/{n}": a for n, a in under(reference, "layer/").items()}
+    given = {**initial_state(), **batch(), **layers}
+    exact = examine(tmp_path / "float64", {"precision": "float64", "layers": True}, given)
+    timed = examine(tmp_path / "fp32", {"precision": "timed", "layers": True}, given)
+    assert set(exact) == set(timed)
+    for name, array in exact.items():
+        assert error(timed[name], array) < 1e-4, name
+        path, part = name.removeprefix("layer/").rsplit("/", 1)
+        if part == "output":
+            assert error(array, reference[f"activation/{path}"]) < 1e-12, name
+        if f"gradient/{path.removesuffix('/gradient')}/{part}" in reference:
+            whole = reference[f"gradient/{path.removesuffix('/gradient')}/{part}"]
+            assert error(array, whole) < 1e-10 or np.max(np.abs(array - whole)) < 1e-14, name
