@@ -82,7 +82,7 @@ def list_environments(as_json: bool) -> None:
             entry.name,
             entry.state,
             " ".join(filter(None, (entry.version, _build(entry.device)))) or DASH,
-            entry.python.split("-")[1] if entry.python else DASH,
+            entry.python_version or DASH,
             DASH if entry.size_bytes is None else size(entry.size_bytes),
             _where(entry),
         )
@@ -167,7 +167,7 @@ def _owned(inventory: Any, reference: Any) -> list[Path]:
 
 
 def _where(entry: Entry) -> str:
-    return "  ".join(map(str, filter(None, (entry.path, entry.detail))))
+    return "  ".join(map(str, filter(None, (entry.path or entry.python, entry.detail))))
 
 
 def _build(device: str | None) -> str | None:

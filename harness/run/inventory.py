@@ -29,7 +29,9 @@ class Entry:
     """Why it is in this state, or what to do about it; may be empty."""
     version: str | None = None
     device: str | None = None
-    python: str | None = None
+    python: Path | None = None
+    """The interpreter that workers start with."""
+    python_version: str | None = None
     size_bytes: int | None = None
     path: Path | None = None
     used_by: tuple[str, ...] = ()
@@ -62,11 +64,7 @@ def check(reference: Reference, environment: Environment) -> list[str]:
     base = interpreter.inspect(environment.executable)
     if base is None:
         return [*faults, "its Python does not run; build it again"]
-    faults += [
-        complaint
-        for complaint in installer(base, environment.executable).complaints()
-        if complaint not in environment.notes
-    ]
+    faults += [complaint for complaint in installer(base, environment.executable).complaints()]
     complaint = inspection.import_complaint(environment.executable, lock.imports)
     return faults if complaint is None else [*faults, f"it does not import: {complaint}"]
 
@@ -114,7 +112,8 @@ def _finished(
         detail="; ".join(filter(None, (_lacking(lock), *environment.notes))) if whole else _GONE,
         version=lock.version(environment.packages),
         device=environment.device,
-        python=environment.python,
+        python=environment.executable,
+        python_version=environment.python.split("-")[1],
         size_bytes=environment.size_bytes,
         path=environment.root,
         used_by=users,
@@ -134,7 +133,7 @@ def _as_is(lock: Lock) -> Entry:
         except Unavailable as error:
             reason = str(error).splitlines()[0]
     state: State = "unavailable" if reason else "ready"
-    return Entry(lock.name, lock.title, state, reason, path=path, used_by=(lock.name,))
+    return Entry(lock.name, lock.title, state, reason, python=path, used_by=(lock.name,))
 
 
 def _lacking(lock: Lock) -> str:
@@ -155,7 +154,8 @@ def _left_over(folder: Path) -> Entry:
         state="old",
         detail="no lock describes it any more; bakeoff env remove --old",
         device=environment.device,
-        python=environment.python,
+        python=environment.executable,
+        python_version=environment.python.split("-")[1],
         size_bytes=environment.size_bytes,
         path=folder,
     )

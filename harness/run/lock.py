@@ -116,6 +116,10 @@ class Lock:
                 versions.setdefault(normal(name.partition("[")[0]), version.partition("+")[0])
         return {normal(name): version for name, version in versions.items()}
 
+    def owner(self, reference: Reference) -> Reference:
+        """Name the environment as the lock does that it was built from."""
+        return replace(Reference.parse(self.folder or self.name), groups=reference.groups)
+
     def version(self, packages: Mapping[str, str]) -> str:
         """Pick the framework's own version out of what is installed; empty where there is none."""
         return next((packages[name] for name in self.shown if name in packages), "")

@@ -61,7 +61,7 @@ def create(
         _prepare(base, root, listener)
         notes = _fill(lock, reference, device, base, root, listener)
         environment = Environment(
-            reference=str(reference),
+            reference=str(lock.owner(reference)),
             device=device if lock.choices else "any",
             content=content,
             python=base.tag,
@@ -115,7 +115,8 @@ def _fill(
     pip = installer(base, root / "bin" / "python")
     listener.doing(f"{reference}: asking the package index")
     items = _choose(pip, lock, reference, device)
-    what = amount(items, pip.cache())
+    fetched = any(not item.url.startswith("file:") for item in items)
+    what = amount(items, pip.cache() if fetched else None)
     listener.say(f"{reference}: {_heading(items, lock, device)}, {what}")
     seen: list[str] = []
 
@@ -135,7 +136,7 @@ def _fill(
         faults.append(f"it does not import: {complaint}")
     if faults:
         raise Unavailable(f"{reference} was installed, but " + "; ".join(faults))
-    return notes + pip.complaints()
+    return notes
 
 
 def _choose(pip: Installer, lock: Lock, reference: Reference, device: str) -> list[Item]:
