@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic.json_schema import WithJsonSchema
@@ -29,7 +30,6 @@ class Table(BaseModel):
         strict=True,
         defer_build=True,
         use_attribute_docstrings=True,
-        serialize_by_alias=True,
     )
 
 
@@ -128,21 +128,21 @@ def known_keys(model: type[Table], loc: tuple[str | int, ...]) -> tuple[str, ...
     """Name the keys of the table that a fault stands in."""
     inside: Any = model
     for step in loc:
-        if isinstance(inside, type) and issubclass(inside, Table) and isinstance(step, str):
-            fields = {field.alias or name: field for name, field in inside.model_fields.items()}
-            inside = fields[step].annotation
-        inside = _table_in(inside)
-    if not (isinstance(inside, type) and issubclass(inside, Table)):
-        return ()
-    return tuple(field.alias or name for name, field in inside.model_fields.items())
+        if _is_table(inside):
+            inside = inside.model_fields[str(step)].annotation
+        else:
+            arguments = get_args(inside)  # of a tuple its items' type, of a dict its values'
+            inside = arguments[-1] if get_origin(inside) is dict else arguments[0]
+        inside = _plain(inside)
+    return tuple(inside.model_fields) if _is_table(inside) else ()
 
 
-def _table_in(annotation: Any) -> Any:
-    """Find the table that a list, a mapping or an optional field holds."""
-    if isinstance(annotation, type):
-        return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        found = _table_in(argument)
-        if isinstance(found, type) and issubclass(found, Table):
-            return found
+def _plain(annotation: Any) -> Any:
+    """Take away what makes a field optional, or annotates it."""
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        annotation = next(one for one in get_args(annotation) if one is not type(None))
     return annotation
+
+
+def _is_table(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Table)
