@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Statistic = Callable[[Array], Array]
 
 _DOUBLINGS = 60
-_HALVINGS = 32
+_HALVINGS = 24
 
 
 def simultaneous(

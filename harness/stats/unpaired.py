@@ -131,10 +131,11 @@ def _relabellings(before: int, after: int, seed: int) -> Array:
     blocks = before + after
     real = np.arange(blocks) >= before
     if comb(blocks, after) <= MOST_RELABELLINGS:
+        # with as many blocks in both, swapping the runs changes no |t|: half the choices suffice
         others = [
             chosen
             for chosen in combinations(range(blocks), after)
-            if chosen != tuple(range(before, blocks))
+            if chosen != tuple(range(before, blocks)) and not (before == after and chosen[0] == 0)
         ]
         labels = np.zeros((len(others) + 1, blocks))
         labels[0] = real
