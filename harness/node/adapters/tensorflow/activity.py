@@ -1,0 +1,83 @@
+"""This file is what the timed loop steps: a trainer and one batch that stays on the device."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+import numpy
+import tensorflow.compat.v2 as tf
+
+from harness.node.adapters.tensorflow import failures
+from harness.node.adapters.tensorflow.lowering import Lowering
+from harness.node.adapters.tensorflow.settings import has_gpu, jitted
+from harness.node.adapters.tensorflow.training import Trainer
+from harness.node.feed import Classes, Feed
+
+
+class TrainingActivity:
+    """Steps of training on the synthetic batch."""
+
+    def __init__(self, trainer: Trainer, feed: Feed, unit: str, compiled: bool) -> None:
+        self.units: Mapping[str, float] = {unit: feed.batch}
+        self._trainer = trainer
+        x, target = draw(feed, trainer.lowering)
+
+        def step() -> Any:
+            return trainer.step(x, target, is_dropping=True)
+
+        # The concrete function skips the argument handling of every call.
+        self.traced = jitted(step, compiled).get_concrete_function()
+        self._loss: Optional[Any] = None
+        self._wait = _waiter()
+
+    def step(self) -> None:
+        """Run one step; on a GPU, enqueue it."""
+        try:
+            self._loss = self.traced()
+        except tf.errors.OpError as error:
+            raise failures.read(error) from error
+
+    def sync(self) -> None:
+        """Wait for the device; on a CPU the step has returned when it was done."""
+        self._wait(self._loss)
+
+    def values(self) -> Mapping[str, float]:
+        """Give the loss."""
+        return {} if self._loss is None else {"loss": float(self._loss)}
+
+    def parameters(self) -> int:
+        """Count what the lowered network learns."""
+        return sum(int(numpy.prod(value.shape)) for value in self._trainer.learned.values())
+
+    def agree(self, value: float) -> float:
+        """Give back the value: this rank is alone."""
+        return value
+
+
+def _waiter() -> Any:
+    """Find what waits for a GPU; nothing is needed on a CPU, where calls return when done."""
+    if not has_gpu():
+        return lambda _: None
+    if hasattr(tf.test, "experimental"):
+        return lambda _: tf.test.experimental.sync_devices()
+    # TensorFlow 1.15: reading a result waits for all that was enqueued before.
+    return lambda result: None if result is None else result.numpy()
+
+
+def draw(feed: Feed, lowering: Lowering) -> Any:
+    """Draw one batch on the device, in the layout and type the network computes in."""
+    spatial = list(feed.input[1:])
+    worked = [1, *spatial] if len(spatial) == 1 else spatial
+    channels = feed.input[0]
+    shape = [*worked, channels] if lowering.style.channels_last else [channels, *worked]
+    if not spatial:
+        shape = [channels]
+    x = tf.random.stateless_normal([feed.batch, *shape], (feed.seed, 1), dtype=tf.float32)
+    assert feed.targets is not None
+    if isinstance(feed.targets, Classes):
+        target = tf.random.stateless_uniform(
+            [feed.batch], (feed.seed, 2), maxval=feed.targets.count, dtype=tf.int32
+        )
+    else:
+        target = tf.random.stateless_normal([feed.batch, feed.targets.length], (feed.seed, 2))
+    return tf.cast(x, lowering.style.dtype), target

@@ -1,0 +1,75 @@
+"""This file opens TensorFlow for a job: its versions, its activity, its facts and further doors."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+from harness.node.adapters.tensorflow import settings
+from harness.node.contracts import Unsupported
+from harness.node.feed import Feed
+from harness.node.job import Job
+from harness.node.place import Place
+
+
+def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
+    """Import TensorFlow and set it up as the job's factors say."""
+    if job.strategy != "none" or place.size > 1:
+        raise Unsupported("tensorflow adapter: no strategy '{}'".format(job.strategy))
+    settings.before_import(job.factors, job.purpose)
+    settings.after_import(job.factors, job.seed)
+    return TensorFlowAdapter(job)
+
+
+class TensorFlowAdapter:
+    """TensorFlow in this process."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._trainer: Any = None
+
+    def versions(self) -> Mapping[str, str]:
+        """Name TensorFlow and the libraries that decide its speed."""
+        return settings.versions()
+
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Lower the workload, trace its step and draw its batch."""
+        import tensorflow.compat.v2 as tf
+
+        from harness.node.adapters.tensorflow import failures
+        from harness.node.adapters.tensorflow.activity import TrainingActivity
+        from harness.node.adapters.tensorflow.lowering import Lowering
+        from harness.node.adapters.tensorflow.training import Trainer
+
+        try:
+            lowering = Lowering(workload.network, settings.style(self._job.factors))
+            initial = lowering.initial(self._job.seed)
+            self._trainer = Trainer(workload, lowering, initial, feed.global_batch)
+            compiled = bool(self._job.factors.get("compile"))
+            return TrainingActivity(self._trainer, feed, workload.unit, compiled)
+        except tf.errors.OpError as error:
+            raise failures.read(error) from error
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what this process used."""
+        facts: Dict[str, Any] = settings.facts(self._job.factors)
+        if self._trainer is not None and self._trainer.loss_scale is not None:
+            facts["loss_scale"] = float(self._trainer.loss_scale.value)
+        return facts
+
+    def examine(self, workload: Any, precision: str) -> Any:
+        """Lower a workload for the gate: every number in float64, or as it is timed."""
+        from harness.node.adapters.tensorflow.subject import TensorFlowSubject
+
+        return TensorFlowSubject(workload, self._job.factors, precision)
+
+    def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run a few steps under observation and say which kernels ran."""
+        from harness.node.adapters.tensorflow import probing
+
+        activity = self.activity(workload, feed, options)
+        observed = probing.observe(activity, self._job.directory)
+        return {**self.facts(), **observed}
+
+    def close(self) -> None:
+        """Drop the network; its memory goes with it."""
+        self._trainer = None

@@ -1,0 +1,87 @@
+"""This file is one training step: forward, loss, backward, update, and the variables it moves."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+import tensorflow.compat.v2 as tf
+
+from harness.node.adapters.tensorflow.layers import Pass
+from harness.node.adapters.tensorflow.lowering import Lowering, loss
+from harness.node.adapters.tensorflow.optimiser import Update
+from harness.node.workload import Training
+
+GROWTH_STEPS = 2000
+
+
+class Trainer:
+    """A network with its variables and optimiser, kept in float32 (float64 for the gate)."""
+
+    def __init__(
+        self, workload: Training, lowering: Lowering, initial: Mapping[str, Any], global_batch: int
+    ) -> None:
+        self.workload = workload
+        self.lowering = lowering
+        names = lowering.arrangement.parameters
+        self.values: Dict[str, Any] = {
+            name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
+        }
+        self.learned = {name: self.values[name] for name in names}
+        self.update = Update(workload.optimiser, self.learned, lowering.decayed(), global_batch)
+        is_scaled = lowering.style.dtype == tf.float16
+        self.loss_scale = LossScale() if is_scaled else None
+
+    def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
+        """Run forward and backward; give the pass, output, loss and gradients by name."""
+        now = Pass(self.lowering.style, dict(self.values), is_dropping)
+        scale = self.loss_scale
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(list(self.learned.values()))
+            output = self.lowering.forward(now, x)
+            mean = loss(self.workload.loss, output, target)
+            goal = mean if scale is None else mean * scale.value
+        found = tape.gradient(goal, list(self.learned.values()))
+        named = dict(zip(self.learned, found))
+        return now, output, mean, named if scale is None else scale.undo(named)
+
+    def step(self, x: Any, target: Any, is_dropping: bool) -> Any:
+        """Train one step and give the loss; belongs inside a traced function."""
+        now, _, mean, gradients = self.gradients(x, target, is_dropping)
+        for name, value in now.moved.items():
+            self.values[name].assign(value)
+        if self.loss_scale is None:
+            self.update.apply(gradients)
+        else:
+            self.loss_scale.guard(gradients, self.update)
+        return mean
+
+
+class LossScale:
+    """Dynamic loss scaling for float16 as torch's GradScaler does it."""
+
+    def __init__(self) -> None:
+        self.value = tf.Variable(2.0**16, trainable=False)
+        self._good = tf.Variable(0, trainable=False)
+
+    def undo(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
+        """Divide the scale out again."""
+        inverse = 1.0 / self.value
+        return {name: gradient * inverse for name, gradient in gradients.items()}
+
+    def guard(self, gradients: Mapping[str, Any], update: Update) -> None:
+        """Update where every gradient is finite, else halve the scale."""
+        finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(g)) for g in gradients.values()])
+
+        def go() -> Any:
+            update.apply(gradients)
+            grows = self._good + 1 >= GROWTH_STEPS
+            self.value.assign(tf.where(grows, 2.0 * self.value, self.value))
+            self._good.assign(tf.where(grows, 0, self._good + 1))
+            return tf.constant(True)
+
+        def skip() -> Any:
+            self.value.assign(0.5 * self.value)
+            self._good.assign(0)
+            return tf.constant(False)
+
+        tf.cond(finite, go, skip)
