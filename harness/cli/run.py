@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.selection import Selection, study_options
-from harness.errors import BakeoffError
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.run.progress import SessionResult
@@ -113,7 +113,7 @@ def _near(path: Path) -> Path:
 def _place(name: str, *, fixed: bool) -> Path:
     """Choose the run's folder; the second run of a day gets a number."""
     if not name or "/" in name or name.startswith("."):
-        raise BakeoffError(f"A run cannot be called '{name}'.")
+        raise UsageError(f"A run cannot be called '{name}'.")
     place = Path("runs") / name
     number = 2
     while not fixed and place.exists():

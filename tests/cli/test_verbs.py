@@ -1,0 +1,135 @@
+"""This file holds the command line to what a person at a terminal relies on."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from harness.cli.main import VERBS
+from tests.cli.command import bakeoff
+
+FLOOR = """
+title = "The harness's own floor"
+[matrix]
+workload = "nothing"
+framework = "null"
+threads = [1, 2]
+[measure]
+trials = 2
+warmup = "3 steps"
+until = "50 steps"
+reference = { framework = "null", threads = 1 }
+"""
+
+MISTAKES = """title = "Three mistakes"
+[matrix]
+workload = "tinycnn"
+framework = ["torch", "pytroch"]
+[measure]
+trials = 6
+trails = 6
+until = "60"
+"""
+
+
+@pytest.fixture
+def floor(tmp_path: Path) -> Path:
+    path = tmp_path / "floor.toml"
+    path.write_text(FLOOR, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb: str) -> None:
+    command = importlib.import_module(f"harness.cli.{verb}").command
+    assert isinstance(command, click.Command)
+    assert command.help
+
+
+def test_a_misspelt_verb_names_the_nearest(tmp_path: Path) -> None:
+    asked = bakeoff("rnu", cwd=tmp_path)
+    assert asked.returncode == 2
+    assert "Did you mean 'run'?" in asked.stderr
+
+
+def test_three_mistakes_give_three_messages_and_no_run(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(MISTAKES, encoding="utf-8")
+    asked = bakeoff("run", "mine.toml", cwd=tmp_path)
+    assert asked.returncode == 2
+    assert "mine.toml:4: matrix.framework[1]: no framework is called 'pytroch'" in asked.stderr
+    assert "Did you mean 'torch'?" in asked.stderr
+    assert "mine.toml:7: measure.trails: unknown key. Did you mean 'trials'?" in asked.stderr
+    assert "mine.toml:8: measure.until: '60' needs a unit" in asked.stderr
+    assert "3 faults, nothing was run." in asked.stderr
+    assert "Traceback" not in asked.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_plan_touches_nothing(floor: Path) -> None:
+    before = sorted(floor.parent.iterdir())
+    asked = bakeoff("plan", "floor.toml", cwd=floor.parent)
+    assert asked.returncode == 0
+    assert "2 cells, 2 trials each, 4 in all" in asked.stdout
+    assert "reference" in asked.stdout
+    assert sorted(floor.parent.iterdir()) == before
+
+
+def test_a_plan_as_json_holds_cells_order_and_cost(floor: Path) -> None:
+    plan = json.loads(bakeoff("plan", "floor.toml", "--json", cwd=floor.parent).stdout)
+    assert len(plan["cells"]) == 2
+    assert len(plan["order"]) == 4
+    assert plan["estimate"]["node_hours"] > 0
+
+
+def test_nothing_selected_is_not_fine(floor: Path) -> None:
+    asked = bakeoff("plan", "floor.toml", "--only", "framework=torch", cwd=floor.parent)
+    assert asked.returncode == 2
+    assert "no cell of this study matches --only framework=torch" in asked.stderr
+
+
+def test_a_run_ends_with_an_answer_and_a_page(floor: Path) -> None:
+    ran = bakeoff("run", "floor.toml", "--name", "one", cwd=floor.parent)
+    assert ran.returncode == 0, ran.stderr
+    assert "4 of 4 trials, 4 ok" in ran.stderr
+    assert "cannot tell" in ran.stdout
+    page = floor.parent / "runs" / "one" / "report.html"
+    assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
+
+    again = bakeoff("resume", "one", cwd=floor.parent)
+    assert again.returncode == 0
+    assert "4 of 4 trials" in again.stderr
+
+    asked = bakeoff("sql", "one", "select count(*) as n from trials", "--json", cwd=floor.parent)
+    assert json.loads(asked.stdout) == [{"n": 4}]
+
+    listed = json.loads(bakeoff("list", "runs", "--json", cwd=floor.parent).stdout)
+    assert [(row["name"], row["trials"]) for row in listed] == [("one", "4/4")]
+
+    second = bakeoff("run", "floor.toml", "--name", "one", cwd=floor.parent)
+    assert second.returncode == 1
+    assert "bakeoff resume" in second.stderr
+
+
+def test_the_published_counts_are_listed_without_any_framework(tmp_path: Path) -> None:
+    rows = json.loads(bakeoff("list", "workloads", "--json", cwd=tmp_path).stdout)
+    counts = {row["name"]: (row.get("parameters"), row.get("macs")) for row in rows}
+    assert counts["resnet50"] == (25_557_032, 4_089_184_256)
+    assert counts["resnet50-v1"] == (25_557_032, 3_857_973_248)
+    assert all("problem" not in row for row in rows)
+
+
+def test_an_unknown_run_says_where_it_looked(tmp_path: Path) -> None:
+    asked = bakeoff("show", "nowhere", cwd=tmp_path)
+    assert asked.returncode == 1
+    assert "there is no such run" in asked.stderr
+    assert "Traceback" not in asked.stderr
+
+
+def test_a_run_s_name_is_a_name(floor: Path) -> None:
+    asked = bakeoff("run", "floor.toml", "--name", "../out", cwd=floor.parent)
+    assert asked.returncode == 2
+    assert not (floor.parent.parent / "out").exists()
