@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
@@ -91,7 +91,8 @@ class TrialEnd:
 
 def trial_line(command: TrialCommand) -> bytes:
     """Write the command that starts a trial."""
-    return line("trial", **asdict(command))
+    ranks = [vars(rank) for rank in command.ranks]
+    return line("trial", **{**vars(command), "ranks": ranks})
 
 
 def line(what: str, **fields: Any) -> bytes:

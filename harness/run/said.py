@@ -33,6 +33,8 @@ def said(trial: TrialPaths, rank: int) -> Said:
             found["phase"] = event["name"]
         elif kind == "window" and "phase" not in found:
             found["phase"] = event["phase"]
+        if "phase" in found and ("finished" in found or "failed_kind" in found):
+            break
     return Said(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **found)
 
 
