@@ -30,7 +30,7 @@ _IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 _IN_QUERY = re.compile(
     r"(?<=[?&;])((?:[\w-]*(?:token|secret|password|key|sig|signature|auth))=)[^&\s]+", re.IGNORECASE
 )
-_ASSIGNED = re.compile(r"((?:token|secret|passw\w*|api_?key)\s*[=:]\s*)\S+", re.IGNORECASE)
+_ASSIGNED = re.compile(r"((?:token|secret|passw\w*|api_?key)\s*[=:]\s*)[^\s&;,]+", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 _LONGEST = 2000
 
