@@ -64,7 +64,7 @@ def check(reference: Reference, environment: Environment) -> list[str]:
     base = interpreter.inspect(environment.executable)
     if base is None:
         return [*faults, "its Python does not run; build it again"]
-    faults += [complaint for complaint in installer(base, environment.executable).complaints()]
+    faults += installer(base, environment.executable).complaints()
     complaint = inspection.import_complaint(environment.executable, lock.imports)
     return faults if complaint is None else [*faults, f"it does not import: {complaint}"]
 
