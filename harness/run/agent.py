@@ -40,7 +40,7 @@ class AgentProcess:
         """Run one trial to its end; None means that the agent itself was lost."""
         if self._process is None:
             self._start(core)
-        obeyed = interrupts.count
+        obeyed = 0  # an interrupt just before this trial began is meant for it too
         self._send(trial_line(command))
         heard = time.monotonic()
         while True:

@@ -126,7 +126,7 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
         payload=bench.payload,
         token=token,
         port=free_port(),
-        cpus=tuple(sorted(os.sched_getaffinity(0))),
+        cpus=tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus]),
     )
 
 
