@@ -22,6 +22,7 @@ demo: setup
 	@$(BIN)/bakeoff run quickstart --create-environments
 
 test: setup check
+	@$(BIN)/python -m tests.environments
 	@$(BIN)/python -m pytest
 
 test-fast: setup

@@ -1,0 +1,68 @@
+"""This file holds the documentation to the product: what exists is described, in its own words."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import VERBS
+from harness.node import events
+from harness.spec.factors import FACTORS
+from harness.spec.measure import MeasureTable
+from harness.spec.study import StudyFile, load_study
+from harness.store import layout
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def read(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_described(verb: str) -> None:
+    assert f"`bakeoff {verb}" in read("commands.md")
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_every_factor_is_described_with_its_meaning(factor: str) -> None:
+    row = next(line for line in read("studies.md").splitlines() if line.startswith(f"| `{factor}`"))
+    assert FACTORS[factor].meaning in row
+
+
+@pytest.mark.parametrize("key", [*StudyFile.model_fields, *MeasureTable.model_fields])
+def test_every_key_of_a_study_is_described(key: str) -> None:
+    assert f"| `{key}` |" in read("studies.md")
+
+
+def test_every_event_is_described_as_the_format_states_it() -> None:
+    stated = ast.get_docstring(ast.parse(Path(events.__file__).read_text(encoding="utf-8")))
+    assert stated is not None
+    table = textwrap.dedent("\n".join(x for x in stated.splitlines() if x.startswith("    ")))
+    assert table in read("run-directory.md")
+
+
+def test_the_map_of_a_run_directory_is_the_layout_s_own() -> None:
+    stated = ast.get_docstring(ast.parse(Path(layout.__file__).read_text(encoding="utf-8")))
+    assert stated is not None
+    assert textwrap.dedent(stated.split("\n\n", 1)[1]) in read("run-directory.md")
+
+
+@pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=str)
+def test_a_study_shown_in_the_docs_can_be_read(page: Path, tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for number, block in enumerate(block for block in blocks if "[matrix]" in block):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(block, encoding="utf-8")
+        load_study(path)
+
+
+@pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=str)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
