@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.store.results import Results
-from reports import tables
+from reports import layouts, tables
 from reports.answer import answer
 
 
@@ -28,5 +28,5 @@ def summary(results: Results) -> dict[str, Any]:
         ],
         "cards": [asdict(card) for card in told.cards],
         "warnings": list(told.warnings),
-        "ranking": records(tables.ranking(results)),
+        "ranking": records(layouts.ranking(results)),
     }

@@ -23,7 +23,7 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
         if name is not None:
             raise UsageError("junit has one shape: leave --table out")
         return as_junit(results)
-    from reports.tables import table
+    from reports.layouts import table
 
     chosen = table(results, name or "ranking")
     if form == "parquet":

@@ -1,0 +1,78 @@
+"""This file prepares tables for the page: texts, what to sort by, which columns filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.store.results import Results
+from reports import layouts, tables
+
+_MOST_LISTED_TRIALS = 1500
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as the page shows it: texts, what to sort by, and which columns filter."""
+
+    name: str
+    title: str
+    heads: tuple[tables.Column, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[tuple[str, str], ...], ...]
+    filters: tuple[int, ...]
+
+
+_TEXTUAL = frozenset({"text", "name", "path", "flag"})
+
+
+def _sort_key(column: tables.Column, value: object) -> str:
+    if column.kind in _TEXTUAL or not isinstance(value, int | float):
+        return ""
+    return f"{value:.6g}"
+
+
+def grid(table: tables.Table, *, filters: Sequence[str] = ()) -> Grid | None:
+    """Prepare a table; None if it has no rows, so that its section is not there."""
+    if not table.rows:
+        return None
+    table = tables.filled(table)
+    rows = tuple(
+        tuple(
+            (text, "" if (key := _sort_key(column, value)) == text else key)
+            for text, column, value in zip(
+                tables.shown_row(table, row), table.columns, row, strict=True
+            )
+        )
+        for row in table.rows
+    )
+    distinct = [len({row[i][0] for row in rows}) for i in range(len(table.columns))]
+    return Grid(
+        name=table.name,
+        title=table.title,
+        heads=table.columns,
+        numeric=tuple(column.kind not in _TEXTUAL for column in table.columns),
+        rows=rows,
+        filters=tuple(
+            i
+            for i, column in enumerate(table.columns)
+            if (column.key in filters or column.key.startswith("factor_")) and distinct[i] > 1
+        ),
+    )
+
+
+def gate_grid(results: Results) -> Grid | None:
+    """Prepare the gate's section, unless nothing at all was checked."""
+    if all(cell.gate.state == "not checked" for cell in results.cells):
+        return None
+    return grid(layouts.gate(results))
+
+
+def trial_grid(results: Results) -> Grid | None:
+    """Prepare the list of trials; of very many, those that do not count."""
+    table = layouts.trials(results)
+    if len(table.rows) > _MOST_LISTED_TRIALS:
+        at = [c.key for c in table.columns].index("counted")
+        rows = tuple(row for row in table.rows if not row[at])
+        table = tables.Table(table.name, table.title, table.columns, rows)
+    return grid(table, filters=("workload", "cell", "outcome", "verdict"))

@@ -1,0 +1,218 @@
+"""The page works in a real browser: silent, self-contained, clickable, readable by everybody."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from reports.evidence import Evidence
+from reports.page import render
+from tests import needs
+from tests.browser.pictures import compare
+from tests.reports import samples
+
+pytestmark = pytest.mark.browser
+
+PAGES = {
+    "demo": lambda: render(samples.demo()),
+    "two-runs": lambda: render(samples.two_runs()),
+    "failures": lambda: render(samples.failures()),
+    "everything": lambda: render(samples.scaled(), samples.evidence()),
+    "hostile": lambda: render(samples.hostile()),
+}
+APPROVED = Path(__file__).parent / "approved"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_silent_and_asks_no_network(visit, name):
+    opened = visit(PAGES[name]())
+    opened.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    opened.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    opened.page.wait_for_load_state("networkidle")
+    assert opened.errors == []
+    assert [url for url in opened.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_page_is_wider_than_its_window(visit, name, width):
+    opened = visit(PAGES[name](), width=width)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_page_reads_without_javascript(visit):
+    opened = visit(PAGES["everything"](), scripts=False)
+    assert opened.page.locator(".ranking .rate").first.is_visible()
+    assert opened.page.locator("#scaling svg[role=img]").is_visible()
+    assert not opened.page.locator("#theme").is_visible()
+    assert not opened.page.get_by_role("button").first.is_visible()
+
+
+def test_filters_leave_the_rows_that_match(visit):
+    page = visit(PAGES["demo"]()).page
+    page.locator("#cells .filters label", has_text="framework").locator("select").select_option(
+        "jax"
+    )
+    visible = page.locator("#cells tbody tr:visible")
+    assert visible.count() == 3
+    assert page.locator("#cells output").inner_text() == "3 of 7 rows"
+
+
+def test_columns_sort_both_ways_with_the_unknown_last(visit):
+    page = visit(PAGES["failures"]()).page
+    head = page.locator("#cells th[data-key=rate]")
+
+    def rates() -> list[str]:
+        at = head.evaluate("(h) => h.cellIndex")
+        return page.locator("#cells tbody tr").evaluate_all(
+            f"(r) => r.map((x) => x.cells[{at}].textContent)"
+        )
+
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    up = rates()
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert rates()[:-1] == list(reversed(up[:-1]))
+    assert up[-1] == rates()[-1] == "–"
+
+
+def test_sorting_works_from_the_keyboard(visit):
+    page = visit(PAGES["demo"]()).page
+    page.locator("#cells th[data-key=framework] button").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#cells tbody tr").first.locator("td").nth(1).inner_text() == "jax"
+
+
+def test_the_theme_goes_round_and_is_kept(visit):
+    opened = visit(PAGES["demo"]())
+    page = opened.page
+    seen = []
+    for _ in range(2):
+        page.locator("#theme").click()
+        seen.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert seen == ["rgb(255, 255, 255)", "rgb(21, 23, 26)"]
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def downloaded(page, button) -> tuple[str, str]:
+    with page.expect_download() as waiting:
+        button.click()
+    download = waiting.value
+    return download.suggested_filename, Path(download.path()).read_text(encoding="utf-8")
+
+
+def test_every_table_downloads_as_csv_that_opens(visit):
+    page = visit(PAGES["demo"]()).page
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    buttons = page.locator("[data-csv]")
+    for index in range(buttons.count()):
+        name, text = downloaded(page, buttons.nth(index))
+        rows = list(csv.reader(io.StringIO(text)))
+        assert name.endswith(".csv")
+        assert len(rows) > 1
+        assert len({len(row) for row in rows}) == 1, name
+
+
+def test_the_csv_of_a_filtered_table_holds_what_is_shown(visit):
+    page = visit(PAGES["demo"]()).page
+    page.locator("#cells .filters select").nth(1).select_option("jax")
+    _, text = downloaded(page, page.locator("#cells [data-csv]"))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["framework"] for row in rows} == {"jax"}
+
+
+def test_every_chart_downloads_as_svg_that_opens_alone(visit, browser, tmp_path):
+    page = visit(PAGES["everything"]()).page
+    buttons = page.locator("[data-svg], [data-bars]")
+    assert buttons.count() >= 6
+    for index in range(buttons.count()):
+        name, text = downloaded(page, buttons.nth(index))
+        ElementTree.fromstring(text)
+        place = tmp_path / name
+        place.write_text(text, encoding="utf-8")
+        alone = browser.new_page()
+        alone.goto(place.as_uri())
+        assert alone.evaluate("document.querySelectorAll('text').length") > 2
+        painted = "getComputedStyle(document.querySelector('text:not([class])')).fill"
+        assert alone.evaluate(painted) == "rgb(27, 29, 31)"
+        alone.close()
+
+
+def test_timelines_are_drawn_when_scrolled_into_view_and_zoom_on_a_click(visit):
+    page = visit(PAGES["everything"]()).page
+    place = page.locator("[data-packed]")
+    assert place.get_attribute("data-drawn") is None
+    page.locator("#timelines").scroll_into_view_if_needed()
+    place.locator("canvas").wait_for()
+    assert place.get_attribute("data-drawn") == "node0 gpu0"
+    box = page.locator("image.heat").bounding_box()
+    page.mouse.click(box["x"] + 300, box["y"] + box["height"] * 0.99)
+    assert place.get_attribute("data-drawn") == "node1 gpu3"
+
+
+def test_an_hour_of_many_devices_opens(visit):
+    timeline = samples.timeline(16, 600.0, 10.0)
+    opened = visit(render(samples.demo(), Evidence(timelines=(timeline,))))
+    opened.page.locator("#timelines").scroll_into_view_if_needed()
+    opened.page.locator("[data-packed] canvas").wait_for()
+    assert opened.errors == []
+
+
+def test_hostile_names_run_nothing(visit):
+    opened = visit(PAGES["hostile"]())
+    opened.page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    assert opened.page.title().startswith("<script>alert(1)</script>")
+    assert "<script>alert(1)</script>" in opened.page.locator("h1").inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["demo", "two-runs", "failures", "everything"])
+def test_accessibility_has_no_serious_fault(visit, axe, name, theme):
+    page = visit(PAGES[name](), theme=theme).page
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    serious = [
+        (v["id"], [(n["html"][:160], n["failureSummary"]) for n in v["nodes"][:3]])
+        for v in found["violations"]
+        if v["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "theme"),
+    [
+        ("demo", 1280, "light"),
+        ("demo", 768, "light"),
+        ("demo", 390, "light"),
+        ("demo", 1280, "dark"),
+        ("two-runs", 1280, "light"),
+        ("failures", 390, "light"),
+        ("everything", 1280, "light"),
+    ],
+)
+def test_a_page_looks_as_approved(visit, browser, request, name, width, theme):
+    page = visit(PAGES[name](), width=width, theme=theme).page
+    taken = page.screenshot(full_page=True, type="jpeg", quality=20)
+    place = APPROVED / f"{name}-{width}-{theme}.jpg"
+    compare(browser, taken, place, rewrite=request.config.getoption("--rewrite-golden"))
+
+
+def test_the_printed_page_looks_as_approved(visit, browser, request, tmp_path):
+    page = visit(PAGES["demo"]()).page
+    printed = tmp_path / "report.pdf"
+    page.pdf(path=printed, prefer_css_page_size=True)
+    drawn = needs.program("pdftoppm", package="poppler-utils")
+    command = [drawn, "-r", "60", "-jpeg", "-f", "1", "-l", "1", "-singlefile", printed]
+    subprocess.run([*map(str, command), str(tmp_path / "first")], check=True)
+    taken = (tmp_path / "first.jpg").read_bytes()
+    place = APPROVED / "demo-print-1.jpg"
+    compare(browser, taken, place, rewrite=request.config.getoption("--rewrite-golden"))
