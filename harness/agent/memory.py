@@ -40,7 +40,8 @@ def limit(memory_bytes: int | None, token: str) -> Limit:
     if memory_bytes is None:
         return Unlimited(group)
     if group is not None:
-        name = "bakeoff-" + re.sub(r"[^A-Za-z0-9.-]", "-", token)
+        # With this process in its name, a group that a killed agent left behind is in nobody's way.
+        name = f"bakeoff-{os.getpid()}-" + re.sub(r"[^A-Za-z0-9.-]", "-", token)
         with suppress(OSError):  # no right to make one: the next best follows
             return Group(group, name, memory_bytes)
     return DataLimit(memory_bytes, group)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import providers
 from harness.run.payload import Closures, Payload, gather
 
 
@@ -59,6 +60,41 @@ def test_the_payload_holds_the_worker_side_and_nothing_of_the_host(tmp_path):
     assert top == {"harness", "workloads"}
     assert inside == {"__init__.py", "node"}
     assert not list(tmp_path.rglob("__pycache__"))
+
+
+@pytest.fixture
+def third_party(tmp_path, monkeypatch):
+    """A distribution whose adapters lie deep inside a package of its own."""
+    distribution = tmp_path / "site" / "acme-1.0.dist-info"
+    adapters = tmp_path / "site" / "acme" / "plugins" / "adapters"
+    for folder in (distribution, adapters):
+        folder.mkdir(parents=True)
+    declared = "[bakeoff.adapters]\nacme = acme.plugins.adapters\n"
+    (distribution / "entry_points.txt").write_text(declared)
+    for package in (adapters, adapters.parent, adapters.parent.parent):
+        (package / "__init__.py").write_text("import sys  # of the host\n")
+    (adapters / "swift.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    found = (providers.providers, providers._entry_points)
+    for cached in found:
+        cached.cache_clear()
+    yield
+    for cached in found:
+        cached.cache_clear()
+
+
+def test_a_third_partys_adapters_travel_without_the_rest_of_its_package(third_party, tmp_path):
+    gather().copy(tmp_path / "payload")
+    acme = tmp_path / "payload" / "acme"
+    files = {str(path.relative_to(acme)) for path in acme.rglob("*.py")}
+    assert files == {
+        "__init__.py",
+        "plugins/__init__.py",
+        "plugins/adapters/__init__.py",
+        "plugins/adapters/swift.py",
+    }
+    assert (acme / "__init__.py").read_text() == ""
+    assert (acme / "plugins" / "adapters" / "__init__.py").read_text() != ""
 
 
 def test_one_framework_is_not_in_the_closure_of_another():

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.run.ranks import environment, free_port
+
+
+def test_compile_caches_are_private_to_a_runs_cell():
+    made = environment({"HOME": "/home/ada", "TRITON_CACHE_DIR": "/shared"}, Path("/run/caches/9f"))
+    assert made["HOME"] == "/home/ada"
+    caches = {value for name, value in made.items() if name != "HOME"}
+    assert "/run/caches/9f/triton" in caches
+    assert all(value.startswith("/run/caches/9f/") for value in caches)
+
+
+def test_a_free_port_can_be_bound():
+    assert 1024 < free_port() < 65536
