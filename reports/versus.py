@@ -145,8 +145,8 @@ def _logs(cell: CellResult, metric: Metric) -> dict[int, float]:
 
 # values that differ between any two runs and explain nothing
 _PASSING = re.compile(
-    r"(^|[._])(wall_ns|started\w*|command|pid|since|load\w*|uptime\w*|available\w*|free\w*|used\w*"
-    r"|version|directory|token|temperature\w*|mhz)($|[._])"
+    r"(^|[._])(wall_ns|started\w*|command|pid|since|load|uptime\w*|available\w*|free\w*|used\w*"
+    r"|directory|temperature\w*|mhz|throttled\w*|steal_share|cpu_pressure|processes)($|[._])"
 )
 _TELLING = re.compile(
     r"^host\.environment\.(OMP|KMP|MKL|GOMP|OPENBLAS|CUDA|NVIDIA|NCCL|UCX|OMPI|I_MPI|XLA|JAX|TF|TORCH"

@@ -1,0 +1,120 @@
+"""This file reads published figures, and figures of one's own, from ``references/*.toml``.
+
+A file has ``version``, perhaps one ``source`` for all, and ``[[figure]]`` tables with the fields of
+``Figure``; devices, nodes, batches and values may be lists of one length, one figure each.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.errors import Fault, FaultyFile
+
+VERSION = 1  # 1: first
+FOLDER = Path("references")
+"""A project's own figures, beside its studies; ``bakeoff reference add`` writes here."""
+KINDS = ("measured", "derived")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One published figure; None is what its source does not state."""
+
+    machine: str
+    model: str
+    """The network's family: resnet50 for every variant of it."""
+    value: float
+    unit: str
+    source: str
+    metric: str = "rate"
+    """rate (work per second) or epoch (seconds); other kinds are kept but match no cell."""
+    kind: str = "measured"
+    """measured, or derived from what was published (†)."""
+    processor: str | None = None
+    """Words that must all occur in the name of the machine's GPU or CPU."""
+    device: str = "gpu"
+    devices: int = 1
+    nodes: int | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    workload: str | None = None
+    """Our name of the exact variant, where the source leaves no doubt."""
+    variant: str | None = None
+    """The source's name of a variant that is none of ours."""
+    batch: int | None = None
+    """Per device."""
+    global_batch: int | None = None
+    precision: str | None = None
+    layout: str | None = None
+    loader: str | None = None
+    note: str = ""
+
+
+_LISTED = ("devices", "nodes", "batch", "global_batch", "value")
+
+
+def published() -> tuple[Figure, ...]:
+    """Read the figures that ship with Bakeoff."""
+    folder = resources.files("reports") / "references"
+    files = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".toml")),
+        key=lambda entry: entry.name,
+    )
+    return tuple(figure for file in files for figure in parse(file.read_text("utf-8"), file.name))
+
+
+def own(folder: Path = FOLDER) -> tuple[Figure, ...]:
+    """Read the figures kept beside a project's studies."""
+    files = sorted(folder.glob("*.toml"))
+    return tuple(figure for file in files for figure in parse(file.read_text("utf-8"), str(file)))
+
+
+def parse(text: str, name: str) -> tuple[Figure, ...]:
+    """Read figures from TOML; report all faults of the file together."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise FaultyFile([Fault(name, None, "", str(fault))]) from None
+    found, faults = [], []
+    if raw.get("version") != VERSION:
+        faults.append(Fault(name, None, "version", f"expected {VERSION}"))
+    for index, entry in enumerate(raw.get("figure", [])):
+        where = f"figure[{index}]"
+        told = {"source": raw.get("source"), **entry}
+        problems = list(_problems(told))
+        faults += [Fault(name, None, f"{where}.{key}", why) for key, why in problems]
+        if not problems:
+            found += [Figure(**one) for one in _expanded(told)]
+    if faults:
+        raise FaultyFile(faults)
+    return tuple(found)
+
+
+def _problems(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    known = {field.name for field in fields(Figure)}
+    for key in entry.keys() - known:
+        yield key, f"unknown key; known: {', '.join(sorted(known))}"
+    for key in ("machine", "model", "value", "unit", "source"):
+        if not entry.get(key):
+            yield key, "is missing"
+    if entry.get("kind", "measured") not in KINDS:
+        yield "kind", f"is one of {', '.join(KINDS)}"
+    lengths = {len(entry[key]) for key in _LISTED if isinstance(entry.get(key), list)}
+    if len(lengths) > 1 or (lengths and not isinstance(entry.get("value"), list)):
+        yield "value", "lists of one figure must be equally long, and value one of them"
+
+
+def _expanded(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Turn parallel lists (devices, value …) into one entry each."""
+    if not isinstance(entry["value"], list):
+        yield dict(entry)
+        return
+    for index in range(len(entry["value"])):
+        yield {
+            key: value[index] if isinstance(value, list) else value for key, value in entry.items()
+        }

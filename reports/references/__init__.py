@@ -1,0 +1,1 @@
+"""Published figures, one file per source or kind of source."""
