@@ -34,8 +34,8 @@ THRESHOLDS = {
         Threshold("noisy", "spread", 0.10, "robust deviation of a window's time over the median"),
         Threshold("noisy", "hiccups", 0.05, "share of the time lost in windows over 1.5 medians"),
         Threshold("noisy", "windows", FEWEST_WINDOWS, "fewer windows cannot be judged"),
-        Threshold("unsteady", "drift", 0.05, "change from the first to the last steady window"),
-        Threshold("unsteady", "wander", 0.02, "spread of the means of eighths of the trial"),
+        Threshold("unsteady", "drift", 0.03, "change from the first to the last steady window"),
+        Threshold("unsteady", "wander", 0.015, "spread of the means of eighths of the trial"),
         Threshold("unsteady", "rhythm", 0.02, "swing of a regular rhythm in the times"),
         Threshold("unsteady", "modes", 0.03, "distance of two clusters of window times"),
     )

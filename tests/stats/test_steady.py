@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from harness.stats.steady import FEWEST_WINDOWS, begin, describe
 from harness.stats.verdict import THRESHOLDS, judge, worst
 from tests.runs import Behaviour, step_times
+from tests.stats.truth import verdicts
 
 QUIET = Behaviour(windows=200, trial_noise=0)
 
@@ -134,6 +135,21 @@ def test_slow_windows_make_a_trial_noisy() -> None:
 
 def test_a_wide_spread_makes_a_trial_noisy() -> None:
     assert verdict(replace(QUIET, window_noise=0.2))[0] == "noisy"
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict", "least"),
+    [
+        ("quiet", "valid", 0.97),
+        ("heavy tails", "valid", 0.97),
+        ("drift of 10 %", "unsteady", 0.9),
+        ("wandering by 5 %", "unsteady", 0.9),
+        ("two clocks 8 % apart", "unsteady", 0.9),
+        ("rhythm of 8 %", "unsteady", 0.9),
+    ],
+)
+def test_verdicts_keep_their_rates(kind: str, verdict: str, least: float) -> None:
+    assert verdicts(kind, 300)[verdict] >= least
 
 
 def test_every_threshold_says_what_it_limits() -> None:

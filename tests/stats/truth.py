@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from harness.stats.answers import ALPHA
 from harness.stats.compare import compare
+from harness.stats.steady import begin, describe
+from harness.stats.verdict import SEVERITY, judge, worst
 
 Array = NDArray[np.float64]
 NOISE = 0.01
@@ -117,11 +119,64 @@ TRUTHS = {
     "19 cells 5 % slower, n 6": Truth((log(0.95),) * 19),
     "9 equal, 10 cells 5 % slower, n 6": Truth((0.0,) * 9 + (log(0.95),) * 10),
     "9 equal, 10 cells half as fast, n 6": Truth((0.0,) * 9 + (log(0.5),) * 10),
+    "19 cells 5 % slower, n 6, noise of a ratio 1 %": Truth(
+        (log(0.95),) * 19, noise=NOISE / 2**0.5
+    ),
     "3 cells 5 % faster, n 6": Truth((log(1.05),) * 3),
     "3 cells 2 % faster, n 6": Truth((log(1.02),) * 3),
     "3 cells 2 % faster, n 10": Truth((log(1.02),) * 3, blocks=10),
     "19 cells 2 % faster, n 10": Truth((log(1.02),) * 19, blocks=10),
 }
+
+
+def windows(kind: str, chance: np.random.Generator, count: int = 300) -> Array:
+    """Draw the step times of one trial that is disturbed in a known way."""
+    noise = 0.01 * chance.standard_normal(count)
+    if kind == "drift of 10 %":
+        noise += np.linspace(0, 0.1, count)
+    elif kind == "drift of 2 %":
+        noise += np.linspace(0, 0.02, count)
+    elif kind == "wandering by 5 %":
+        level = np.zeros(count)
+        for index in range(1, count):
+            level[index] = 0.98 * level[index - 1] + 0.01 * chance.standard_normal()
+        noise += level
+    elif kind == "two clocks 8 % apart":
+        noise += 0.08 * (chance.random(count) < 0.4)
+    elif kind == "rhythm of 8 %":
+        noise += 0.08 * (np.arange(count) % 20 < 10)
+    elif kind == "bursts":
+        noise += 0.2 * (chance.random(count) < 0.02)
+    elif kind == "heavy tails":
+        noise = 0.01 * chance.standard_t(3, count)
+    elif kind == "warm-up of 30 windows":
+        noise[:30] += 0.3
+    return 0.02 * np.exp(noise)
+
+
+KINDS = (
+    "quiet",
+    "bursts",
+    "heavy tails",
+    "warm-up of 30 windows",
+    "drift of 2 %",
+    "drift of 10 %",
+    "wandering by 5 %",
+    "two clocks 8 % apart",
+    "rhythm of 8 %",
+)
+
+
+def verdicts(kind: str, trials: int, seed: int = 1) -> dict[str, float]:
+    """Count which verdicts many trials of a kind get."""
+    chance = np.random.default_rng(seed)
+    found = dict.fromkeys(SEVERITY, 0.0)
+    for _ in range(trials):
+        times = windows(kind, chance)
+        steady = begin(times)
+        findings = judge(steady, describe(times[steady.start :]))
+        found[worst(findings)] += 1 / trials
+    return found
 
 
 def main() -> None:
@@ -143,6 +198,10 @@ def main() -> None:
                 f"| {t.covered:.3f} | {t.width:.3f} |\n"
             )
             sys.stdout.flush()
+    sys.stdout.write("\n| windows of a trial | valid | noisy | unsteady |\n|---|---|---|---|\n")
+    for kind in KINDS:
+        shares = " | ".join(f"{share:.3f}" for share in verdicts(kind, wanted.studies).values())
+        sys.stdout.write(f"| {kind} | {shares} |\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,115 @@
+"""This file is the arithmetic of the equivalence gate: how far apart, and how far they may be.
+
+Semantics are compared in float64, one number per tensor: the largest difference over the largest
+reference value. Element by element would be wrong: what cancels to almost nothing has no digits
+left. Gradients that are zero in exact arithmetic (a bias before a batch norm) are pure rounding; so
+where reference and difference both stay below a floor, 1e-9 of the norm of all gradients together,
+there is no error.
+
+The timed lowering is compared layer by layer, on inputs that its precision holds exactly. What is
+left is rounding: of each output once, and of sums of n products whose errors grow like sqrt(n).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-8
+FLOOR = 1e-9
+
+_FEW_ROUNDINGS = 4.0
+"""An output is rounded after a product, again after a bias, a scale and a shift."""
+_SUMMATION = 16.0
+"""Blocked sums and Winograd's transforms lose a few bits more than a plain sum."""
+_DEPTH = 8.0
+"""Batch norms of few samples amplify what came before them."""
+_DEVIATIONS = 6.0
+"""A dropout this many standard deviations off its rate is not chance."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What one precision loses: on storing a number, and on adding one to a sum."""
+
+    stored: float
+    summed: float
+
+
+ROUNDINGS = {
+    "fp32": Rounding(2.0**-24, 2.0**-24),
+    "tf32": Rounding(2.0**-11, 2.0**-24),
+    "bf16": Rounding(2.0**-8, 2.0**-24),
+    "fp16": Rounding(2.0**-11, 2.0**-24),
+}
+
+
+def floor(gradients: Iterable[Array]) -> float:
+    """Give the size below which a gradient is nothing but rounding."""
+    return FLOOR * math.sqrt(math.fsum(float(np.vdot(one, one)) for one in gradients))
+
+
+def error(made: Array, reference: Array, floor: float = 0.0) -> float:
+    """Give max|difference| / max|reference|; infinite where shapes or numbers are impossible."""
+    if made.shape != reference.shape:
+        return math.inf
+    if not made.size:
+        return 0.0
+    difference = float(np.max(np.abs(made - reference)))
+    largest = float(np.max(np.abs(reference)))
+    if math.isnan(difference):
+        return math.inf
+    if difference <= floor and largest <= floor:
+        return 0.0
+    if largest == 0:
+        return 0.0 if difference == 0 else math.inf
+    return difference / largest
+
+
+def layer_tolerance(precision: str, terms: int) -> float:
+    """Say how far one layer's tensor may be off that sums ``terms`` products an item."""
+    rounding = ROUNDINGS[precision]
+    return _FEW_ROUNDINGS * rounding.stored + _SUMMATION * rounding.summed * math.sqrt(terms)
+
+
+def network_tolerance(precision: str, depth: int, terms: int) -> float:
+    """Say how far the output may be off after ``depth`` layers of up to ``terms`` products."""
+    return _DEPTH * math.sqrt(depth) * layer_tolerance(precision, terms)
+
+
+def biased_variance(
+    variance: Array, before: Array, *, momentum: float, updates: int, count: int
+) -> Array:
+    """Give the running variance that a framework without Bessel's correction reaches.
+
+    ``variance`` is the corrected one after that many updates from ``before``; ``count`` is how many
+    values each batch variance was taken of.
+    """
+    kept = (1 - momentum) ** updates * before
+    result: Array = kept + (variance - kept) * ((count - 1) / count)
+    return result
+
+
+def dropout_fault(given: Array, made: Array, rate: float, tolerance: float) -> str | None:
+    """Say what is wrong with a dropout that dropped: its scale or its rate."""
+    if made.shape != given.shape:
+        return f"shape {made.shape}, not {given.shape}"
+    dropped = made == 0
+    scaled = np.where(dropped, 0.0, given / (1 - rate))
+    off = error(made, scaled)
+    if off > tolerance:
+        return f"what stays is {off:.1e} off x / (1 - {rate:g})"
+    telling = given != 0
+    count = int(np.count_nonzero(telling))
+    share = float(np.count_nonzero(dropped & telling)) / max(1, count)
+    spread = math.sqrt(rate * (1 - rate) / max(1, count))
+    if abs(share - rate) > _DEVIATIONS * spread:
+        return f"drops {share:.4f} of {count} values, not {rate:g}"
+    return None
