@@ -130,8 +130,10 @@ def under(made: Arrays, prefix: str) -> Arrays:
     return {n.removeprefix(prefix): a for n, a in made.items() if n.startswith(prefix)}
 
 
-def error(made: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
-    return float(np.max(np.abs(made - expected)) / max(float(np.max(np.abs(expected))), 1e-30))
+def error(
+    made: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], floor: float = 1e-30
+) -> float:
+    return float(np.max(np.abs(made - expected)) / max(float(np.max(np.abs(expected))), floor))
 
 
 def test_the_examination_names_every_layer_parameter_and_statistic(reference: Arrays) -> None:
@@ -178,12 +180,15 @@ def test_the_timed_lowering_matches_layer_by_layer(reference: Arrays, tmp_path: 
     given = {**initial_state(), **batch(), **layers}
     exact = examine(tmp_path / "float64", {"precision": "float64", "layers": True}, given)
     timed = examine(tmp_path / "fp32", {"precision": "timed", "layers": True}, given)
+    # A bias before a batch norm has no gradient but rounding, so each is seen beside the largest.
+    gradients = under(reference, "gradient/")
+    floor = 1e-2 * max(float(np.max(np.abs(array))) for array in gradients.values())
     assert set(exact) == set(timed)
     for name, array in exact.items():
-        assert error(timed[name], array) < 1e-4, name
-        path, part = name.removeprefix("layer/").rsplit("/", 1)
+        assert error(timed[name], array, floor) < 1e-4, name
+        path, _, part = name.removeprefix("layer/").rpartition("/")
         if part == "output":
             assert error(array, reference[f"activation/{path}"]) < 1e-12, name
-        if f"gradient/{path.removesuffix('/gradient')}/{part}" in reference:
-            whole = reference[f"gradient/{path.removesuffix('/gradient')}/{part}"]
-            assert error(array, whole) < 1e-10 or np.max(np.abs(array - whole)) < 1e-14, name
+        elif part != "input-gradient":
+            whole = gradients[path.removesuffix("gradient") + part]
+            assert error(array, whole, floor) < 1e-12, name

@@ -23,7 +23,7 @@ SMALL = {
     "resnet50": (3, 32, 32),
     "resnet50_v1": (3, 32, 32),
     "cosmoflow": (4, 32, 32, 32),
-    "cosmoflow_lee": (12, 32, 32, 32),
+    "cosmoflow_lee": (12, 64, 64, 64),
     "neuron_inverter": (4, 1600),
     "tinycnn": (3, 32, 32),
 }
