@@ -42,11 +42,13 @@ def _blocks(count: int) -> str:
 
 def _cannot_tell(opening: str, comparison: Comparison) -> str:
     more = comparison.more_blocks
-    ending = f"; about {comparison.blocks + more} would" if more else ""
-    reason = ""
-    if comparison.interval is None and comparison.why:
-        reason = f" ({comparison.why.rstrip('.')})"
-    return f"{opening}, {_blocks(comparison.blocks)} cannot tell{reason}{ending}."
+    ending = f"; about {comparison.blocks + more} would do" if more else ""
+    if comparison.interval is None:
+        count = comparison.blocks
+        few = "1 block is" if count == 1 else f"{count or 'no'} blocks are"
+        return f"{opening}, {few} too few to tell{ending}."
+    ending = ending.removesuffix(" do")
+    return f"{opening}, {_blocks(comparison.blocks)} cannot tell{ending}."
 
 
 def _times(name: str, comparison: Comparison, other: str, *, turned: bool) -> str:
@@ -220,7 +222,11 @@ def trial_list(results: Results) -> list[TrialResult]:
 def _trust(results: Results) -> Card:
     trials = trial_list(results)
     counted = sum(t.counted for t in trials)
-    says = []
+    verdicts: dict[str, int] = {}
+    for trial in trials:
+        if trial.counted and trial.verdict not in (None, "valid"):
+            verdicts[str(trial.verdict)] = verdicts.get(str(trial.verdict), 0) + 1
+    says = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())]
     again = sum(t.attempt > 1 for t in trials)
     if again:
         says.append(f"{again} re-run")
@@ -239,8 +245,9 @@ def _trust(results: Results) -> Card:
         if isinstance(cost, int | float):
             says.append(f"observer cost {numbers.share(cost)} of a core")
             break
+    word = "count" if verdicts else "valid"
     return Card(
-        "How far to trust this", f"{counted} of {len(trials)} trials valid", "; ".join(says)
+        "How far to trust this", f"{counted} of {len(trials)} trials {word}", "; ".join(says)
     )
 
 

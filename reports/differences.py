@@ -33,7 +33,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 def between_cells(results: Results) -> Table:
     """List the varied factors with the values they take; versions where frameworks differ."""
-    columns = (Column("what", "what", "name"), Column("values", "values"))
+    columns = (Column("what", "what", "name"), Column("values", "values", "long"))
     rows: list[tuple[Any, ...]] = []
     for name in dict.fromkeys(("workload", "framework", "strategy", *results.varied)):
         seen = dict.fromkeys(str(factor_value(cell, name)) for cell in results.cells)
@@ -61,7 +61,7 @@ def between_runs(results: Results) -> Table:
     """List side by side what is not the same on every machine."""
     columns = (
         Column("what", "what", "name"),
-        *(Column(f"run{i}", machine_name(run)) for i, run in enumerate(results.runs)),
+        *(Column(f"run{i}", machine_name(run), "long") for i, run in enumerate(results.runs)),
     )
     told = [
         flatten(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.store.results import Results
 from reports import layouts, tables
@@ -23,7 +23,7 @@ class Grid:
     filters: tuple[int, ...]
 
 
-_TEXTUAL = frozenset({"text", "name", "path", "flag"})
+_TEXTUAL = frozenset({"text", "name", "long", "path", "flag"})
 
 
 def _sort_key(column: tables.Column, value: object) -> str:
@@ -46,11 +46,15 @@ def grid(table: tables.Table, *, filters: Sequence[str] = ()) -> Grid | None:
         )
         for row in table.rows
     )
+    heads = list(table.columns)
+    for i, column in enumerate(heads):
+        if column.kind == "path":
+            heads[i], rows = _without_common_folder(column, i, rows)
     distinct = [len({row[i][0] for row in rows}) for i in range(len(table.columns))]
     return Grid(
         name=table.name,
         title=table.title,
-        heads=table.columns,
+        heads=tuple(heads),
         numeric=tuple(column.kind not in _TEXTUAL for column in table.columns),
         rows=rows,
         filters=tuple(
@@ -59,6 +63,23 @@ def grid(table: tables.Table, *, filters: Sequence[str] = ()) -> Grid | None:
             if (column.key in filters or column.key.startswith("factor_")) and distinct[i] > 1
         ),
     )
+
+
+Rows = tuple[tuple[tuple[str, str], ...], ...]
+
+
+def _without_common_folder(
+    column: tables.Column, at: int, rows: Rows
+) -> tuple[tables.Column, Rows]:
+    """Say the folder that all paths share once, in the heading."""
+    folder = rows[0][at][0].split("/")[0] + "/"
+    if not all(row[at][0].startswith(folder) for row in rows):
+        return column, rows
+    named = replace(column, title=f"{column.title}, in {folder}")
+    short = tuple(
+        (*row[:at], (row[at][0].removeprefix(folder), ""), *row[at + 1 :]) for row in rows
+    )
+    return named, short
 
 
 def gate_grid(results: Results) -> Grid | None:

@@ -188,7 +188,7 @@ def trials(results: Results) -> Table:
         Column("outcome", "outcome"),
         Column("verdict", "verdict"),
         Column("counted", "counted", "flag"),
-        Column("why", "why"),
+        Column("why", "why", "long"),
         Column("origin", "origin"),
         Column("directory", "raw data", "path"),
     )
@@ -228,7 +228,7 @@ def why(trial: TrialResult) -> str:
 
 def holes(results: Results) -> Table:
     """Lay out the cells that were asked for and left out."""
-    columns = (Column("cell", "cell", "name"), Column("why", "why"))
+    columns = (Column("cell", "cell", "name"), Column("why", "why", "long"))
     return Table(
         "holes", "Left out, and why", columns, tuple((h.label, h.why) for h in results.holes)
     )
@@ -241,7 +241,7 @@ def gate(results: Results) -> Table:
         Column("cell", "cell", "name"),
         Column("machine", "machine", "name"),
         Column("gate", "equivalence"),
-        Column("detail", "detail"),
+        Column("detail", "detail", "long"),
     )
     rows = [
         (r.workload, r.name(cell), r.machine(cell), cell.gate.state, cell.gate.detail)
@@ -258,7 +258,7 @@ def runs(results: Results) -> Table:
         Column("machine", "machine", "name"),
         Column("started", "started"),
         Column("seed", "seed"),
-        Column("directory", "directory", "path"),
+        Column("directory", "directory"),
     )
     rows = [
         (

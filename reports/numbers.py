@@ -13,32 +13,31 @@ _MOST_DIGITS = 5
 
 
 def decimals(value: float, width: float | None = None) -> int:
-    """Choose decimals: three significant digits, more where the interval is narrower than that."""
+    """Choose decimals: three significant digits, more where the interval is narrower than that.
+
+    Negative decimals round to tens, hundreds and so on.
+    """
     if value == 0 or not math.isfinite(value):
         return 1
     magnitude = math.floor(math.log10(abs(value)))
     wanted = _DIGITS - 1 - magnitude
     if width is not None and width > 0:
         wanted = max(wanted, -math.floor(math.log10(width)))
-    return max(0, min(wanted, _MOST_DIGITS - 1 - magnitude))
+    return min(wanted, _MOST_DIGITS - 1 - magnitude)
 
 
 def fixed(value: float | None, places: int) -> str:
     """Print with so many decimals, thousands apart, a true minus sign."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
-    return f"{value:,.{places}f}".replace("-", "−")
+    return f"{round(value, places):,.{max(0, places)}f}".replace("-", "−")
 
 
 def number(value: float | None) -> str:
     """Print three significant digits."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
-    places = decimals(value)
-    if places == 0 and abs(value) >= 10**_DIGITS:
-        step = 10 ** (math.floor(math.log10(abs(value))) - _DIGITS + 1)
-        value = round(value / step) * step
-    return fixed(value, places)
+    return fixed(value, decimals(value))
 
 
 def _places(value: float, interval: Interval | None) -> int:

@@ -87,8 +87,8 @@ def findings(evidence: Evidence) -> Table:
     """Lay a paper's statements beside what was measured."""
     columns = (
         Column("question", "question", "name"),
-        Column("paper", "the paper found"),
-        Column("measured", "you measured"),
+        Column("paper", "the paper found", "long"),
+        Column("measured", "you measured", "long"),
     )
     rows = tuple((f.question, f.paper, f.measured) for f in evidence.findings)
     return Table("findings", "What the paper found, what you measured", columns, rows)

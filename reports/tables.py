@@ -16,7 +16,7 @@ class Column:
     key: str
     title: str
     kind: str = "text"
-    """text, name, number, count, ratio, seconds, bytes, share, interval, flag or path."""
+    """text, name, long, number, count, ratio, seconds, bytes, share, interval, flag or path."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ def flat(table: Table) -> tuple[list[str], list[list[Any]]]:
 
 
 _SILENT = frozenset({"machine", "run", "attempt", "steps_per_window"})
+_USUAL = {"outcome": "ok", "counted": True, "origin": "measured"}
 
 
 def filled(of: Table) -> Table:
@@ -97,6 +98,8 @@ def filled(of: Table) -> Table:
         if values <= {"None", "''"}:
             continue
         if column.key in _SILENT and len(values) == 1:
+            continue
+        if column.key in _USUAL and values == {repr(_USUAL[column.key])}:
             continue
         keep.append(index)
     return Table(

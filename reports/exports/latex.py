@@ -29,7 +29,7 @@ _ESCAPES = {
     "[": "{[}",  # after \\ a bracket would be an optional argument
     "]": "{]}",
 }
-_LEFT = ("text", "name", "path", "flag")
+_LEFT = ("text", "name", "long", "path", "flag")
 _RULES = "".join(
     f"\\providecommand{{\\{rule}}}{{\\hline}}\n" for rule in ("toprule", "midrule", "bottomrule")
 )

@@ -35,6 +35,6 @@ def as_markdown(table: Table) -> str:
     """Write what a person would read, numbers to the right."""
     table = filled(table)
     heads = [_cell(column.title) for column in table.columns]
-    rules = ["---" if c.kind in ("text", "name", "path") else "---:" for c in table.columns]
+    rules = ["---" if c.kind in ("text", "name", "long", "path") else "---:" for c in table.columns]
     lines = [heads, rules, *([_cell(text) for text in shown_row(table, r)] for r in table.rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
