@@ -11,6 +11,13 @@ from reports.ranking import factor_value, machine_name
 from reports.tables import Column, Table
 
 _LONGEST = 300
+# What changes how fast frameworks run; the rest of an environment is nobody's business on a page
+# that travels, and stays in the run's provenance.json.
+_TELLING = tuple(
+    """BAKEOFF_ BLIS_ CUDA_ CUDNN_ DNNL_ GLIBC_TUNABLES GOMP_ HIP_ HOROVOD_ I_MPI_ JAX_ KERAS_ KMP_
+    LD_LIBRARY_PATH LD_PRELOAD MALLOC_ MKL_ NCCL_ NUMEXPR_ NVIDIA_ OMP_ OMPI_ ONEDNN_ OPENBLAS_
+    PYTHONHASHSEED PYTORCH_ ROCR_ SLURM_ TF_ TORCH UCX_ XLA_""".split()
+)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -27,8 +34,25 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
             else:
                 found[name] = ", ".join(str(item) for item in value) or numbers.UNKNOWN
         else:
-            found[name] = numbers.UNKNOWN if value is None else str(value)
+            found[name] = _word(value)
     return {k: v if len(v) <= _LONGEST else v[:_LONGEST] + " …" for k, v in found.items()}
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return numbers.UNKNOWN if value is None else str(value)
+
+
+def host_facts(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep of the environment only the variables that change how fast frameworks run."""
+    told = dict(provenance)
+    environment = told.pop("environment", None)
+    if isinstance(environment, Mapping):
+        telling = {k: v for k, v in environment.items() if k.startswith(_TELLING)}
+        if telling:
+            told["environment"] = telling
+    return told
 
 
 def between_cells(results: Results) -> Table:
@@ -67,7 +91,7 @@ def between_runs(results: Results) -> Table:
         flatten(
             {
                 "platform": run.platform,
-                "host": run.provenance,
+                "host": host_facts(run.provenance),
                 "measure": run.measure,
                 "environment": run.environments,
             }

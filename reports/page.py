@@ -41,7 +41,7 @@ def _facts(results: Results) -> list[tuple[str, list[tuple[str, list[tuple[str, 
                 (title, list(differences.flatten(facts).items()))
                 for title, facts in (
                     ("Machine", run.platform),
-                    ("Host", run.provenance),
+                    ("Host", differences.host_facts(run.provenance)),
                     ("Protocol", run.measure),
                     ("Environments", run.environments),
                 )

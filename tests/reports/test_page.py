@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import re
 from html.parser import HTMLParser
@@ -147,3 +148,13 @@ def test_what_is_vendored_is_what_was_published():
     for line in (folder / "SHA256SUMS.txt").read_text().splitlines():
         digest, name = line.split()
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_only_variables_that_change_speed_leave_the_machine():
+    here = samples.demo()
+    environment = {"OMP_NUM_THREADS": "2", "HOME": "/home/mallory", "DB_HOST": "db.internal"}
+    run = dataclasses.replace(here.runs[0], provenance={"environment": environment})
+    page = render(dataclasses.replace(here, runs=(run,)))
+    assert "OMP_NUM_THREADS" in page
+    assert "mallory" not in page
+    assert "db.internal" not in page
