@@ -13,10 +13,7 @@ from reports.tables import Column, Table
 _LONGEST = 300
 # What changes how fast frameworks run; the rest of an environment is nobody's business on a page
 # that travels, and stays in the run's provenance.json.
-_TELLING = tuple(
-    """BAKEOFF_ BLIS_ CUDA_ CUDNN_ DNNL_ GLIBC_TUNABLES GOMP_ HIP_ HOROVOD_ I_MPI_ JAX_ KERAS_ KMP_
-    LD_LIBRARY_PATH LD_PRELOAD MALLOC_ MKL_ NCCL_ NUMEXPR_ NVIDIA_ OMP_ OMPI_ ONEDNN_ OPENBLAS_
-    PYTHONHASHSEED PYTORCH_ ROCR_ SLURM_ TF_ TORCH UCX_ XLA_""".split()
+_TELLING = ("BAKEOFF_", "BLIS_", "CUDA_", "CUDNN_", "DNNL_", "GLIBC_TUNABLES", "GOMP_", "HIP_", "HOROVOD_", "I_MPI_", "JAX_", "KERAS_", "KMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "MKL_", "NCCL_", "NUMEXPR_", "NVIDIA_", "OMP_", "OMPI_", "ONEDNN_", "OPENBLAS_", "PYTHONHASHSEED", "PYTORCH_", "ROCR_", "SLURM_", "TF_", "TORCH", "UCX_", "XLA_",)
 )
 
 
@@ -34,14 +31,18 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
             else:
                 found[name] = ", ".join(str(item) for item in value) or numbers.UNKNOWN
         else:
-            found[name] = _word(value)
+            found[name] = _word(name, value)
     return {k: v if len(v) <= _LONGEST else v[:_LONGEST] + " …" for k, v in found.items()}
 
 
-def _word(value: object) -> str:
+def _word(name: str, value: object) -> str:
+    if value is None:
+        return numbers.UNKNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return numbers.UNKNOWN if value is None else str(value)
+    if isinstance(value, int) and name.endswith(("bytes", ".size")):
+        return numbers.size(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def host_facts(provenance: Mapping[str, Any]) -> dict[str, Any]:
