@@ -19,14 +19,7 @@ from harness.run.agent import AgentProcess
 from harness.run.interrupts import Interrupts
 from harness.run.ledger import Outcomes, TimeLeft, given_up, next_attempt
 from harness.run.outcome import OK
-from harness.run.preparation import (
-    accept,
-    identity,
-    lay_out,
-    prepared,
-    read_plan,
-    survey,
-)
+from harness.run.preparation import accept, identity, lay_out, prepared, read_plan, survey
 from harness.run.progress import Ended, Observer, Progress, SessionResult
 from harness.run.said import glance
 from harness.run.trial import COLD, Bench, Launcher, Prepared, run_trial
@@ -167,7 +160,7 @@ class _Session:
             ok=ok,
             failed=len(done) - ok,
             skipped=skipped,
-            interrupted=self._interrupts.count > 0,
+            interrupted=self._interrupts.count > 0 and len(done) + skipped < len(self._plan.order),
         )
 
     def _final(self, at: tuple[str, int]) -> dict[str, Any] | None:

@@ -29,6 +29,7 @@ def test_a_rank_that_hangs_is_timed_out_and_ended(carried_out, study):
     assert study.processes() == []
 
 
+@pytest.mark.slow
 def test_a_rank_that_ignores_a_polite_request_is_killed_after_the_grace(carried_out, study):
     outcome = carried_out("deaf", measure='timeout = "2 s"')
     assert outcome["outcome"] == "timed-out"
