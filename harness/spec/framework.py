@@ -44,6 +44,15 @@ class RequirementTable(Table):
     """The reason, as the plan prints it."""
 
 
+class DifferenceTable(Table):
+    """What a framework computes otherwise than the vocabulary says, and does so knowingly."""
+
+    tensors: str
+    """A pattern of names, as an examination gives them, for example "*/variance"."""
+    why: str = Field(min_length=1)
+    """The difference, as reports print it."""
+
+
 class FrameworkFile(Table):
     """An adapter's ``<name>.toml``."""
 
@@ -71,6 +80,16 @@ class FrameworkFile(Table):
     """Options that only this adapter has."""
     requires: Listed[RequirementTable] = ()
     """What platforms must offer."""
+    differs: Listed[DifferenceTable] = ()
+    """Named differences: the gate ranks such cells with a mark."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Tensors that a framework computes otherwise, knowingly, and how."""
+
+    tensors: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,7 @@ class FrameworkInfo:
     defaults: Mapping[str, Value]
     options: Mapping[str, Factor]
     requires: tuple[Requirement, ...]
+    differs: tuple[Difference, ...]
     path: Path
 
     def default(self, factor: str) -> Value:
@@ -157,7 +177,9 @@ def read_framework(path: Path) -> FrameworkInfo:
         defaults=dict(file.defaults),
         options={name: option for name, option in options.items() if option is not None},
         requires=tuple(one for one in requires if one is not None),
+        differs=tuple(Difference(one.tensors, one.why) for one in file.differs),
         path=path,
+        differences=file.differences,
     )
 
 
