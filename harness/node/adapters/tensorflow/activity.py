@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
 
 from harness.node.adapters.tensorflow import failures
-from harness.node.adapters.tensorflow.lowering import Lowering
+from harness.node.adapters.tensorflow.arrangement import Arrangement
 from harness.node.adapters.tensorflow.settings import has_gpu, jitted
-from harness.node.adapters.tensorflow.training import Trainer
 from harness.node.feed import Classes, Feed
 
 
 class TrainingActivity:
     """Steps of training on the synthetic batch."""
 
-    def __init__(self, trainer: Trainer, feed: Feed, unit: str, compiled: bool) -> None:
-        self.units: Mapping[str, float] = {unit: feed.batch}
+    def __init__(
+        self, trainer: Any, batch: Tuple[Any, Any], units: Mapping[str, float], compiled: bool
+    ) -> None:
+        self.units = units
         self._trainer = trainer
-        x, target = draw(feed, trainer.lowering)
+        x, target = batch
 
         def step() -> Any:
             return trainer.step(x, target, is_dropping=True)
@@ -64,20 +65,14 @@ def _waiter() -> Any:
     return lambda result: None if result is None else result.numpy()
 
 
-def draw(feed: Feed, lowering: Lowering) -> Any:
+def draw(feed: Feed, arrangement: Arrangement, dtype: Any) -> Any:
     """Draw one batch on the device, in the layout and type the network computes in."""
-    spatial = list(feed.input[1:])
-    worked = [1, *spatial] if len(spatial) == 1 else spatial
-    channels = feed.input[0]
-    shape = [*worked, channels] if lowering.style.channels_last else [channels, *worked]
-    if not spatial:
-        shape = [channels]
-    x = tf.random.stateless_normal([feed.batch, *shape], (feed.seed, 1), dtype=tf.float32)
-    assert feed.targets is not None
+    shape = [feed.batch, *arrangement.sample()]
+    x = tf.cast(tf.random.stateless_normal(shape, (feed.seed, 1)), dtype)
     if isinstance(feed.targets, Classes):
-        target = tf.random.stateless_uniform(
-            [feed.batch], (feed.seed, 2), maxval=feed.targets.count, dtype=tf.int32
-        )
-    else:
-        target = tf.random.stateless_normal([feed.batch, feed.targets.length], (feed.seed, 2))
-    return tf.cast(x, lowering.style.dtype), target
+        count = feed.targets.count
+        seed = (feed.seed, 2)
+        kind = tf.int32
+        return x, tf.random.stateless_uniform([feed.batch], seed, 0, count, dtype=kind)
+    assert feed.targets is not None
+    return x, tf.random.stateless_normal([feed.batch, feed.targets.length], (feed.seed, 2))

@@ -36,7 +36,7 @@ class TensorFlowAdapter:
         import tensorflow.compat.v2 as tf
 
         from harness.node.adapters.tensorflow import failures
-        from harness.node.adapters.tensorflow.activity import TrainingActivity
+        from harness.node.adapters.tensorflow.activity import TrainingActivity, draw
         from harness.node.adapters.tensorflow.lowering import Lowering
         from harness.node.adapters.tensorflow.training import Trainer
 
@@ -45,7 +45,9 @@ class TensorFlowAdapter:
             initial = lowering.initial(self._job.seed)
             self._trainer = Trainer(workload, lowering, initial, feed.global_batch)
             compiled = bool(self._job.factors.get("compile"))
-            return TrainingActivity(self._trainer, feed, workload.unit, compiled)
+            batch = draw(feed, lowering.arrangement, lowering.style.dtype)
+            units = {workload.unit: feed.batch}
+            return TrainingActivity(self._trainer, batch, units, compiled)
         except tf.errors.OpError as error:
             raise failures.read(error) from error
 
@@ -58,9 +60,13 @@ class TensorFlowAdapter:
 
     def examine(self, workload: Any, precision: str) -> Any:
         """Lower a workload for the gate: every number in float64, or as it is timed."""
+        from harness.node.adapters.tensorflow.lowering import Lowering
         from harness.node.adapters.tensorflow.subject import TensorFlowSubject
+        from harness.node.adapters.tensorflow.training import LoweredSubject
 
-        return TensorFlowSubject(workload, self._job.factors, precision)
+        lowering = Lowering(workload.network, settings.style(self._job.factors, precision))
+        compiled = bool(self._job.factors.get("compile")) and precision != "float64"
+        return TensorFlowSubject(LoweredSubject(workload, lowering), compiled)
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""

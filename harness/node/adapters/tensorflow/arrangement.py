@@ -12,7 +12,7 @@ known: in and out of an examination the canonical order returns.
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -35,8 +35,11 @@ class Spot(NamedTuple):
 class Arrangement:
     """The layout of one network's activations and parameters."""
 
-    def __init__(self, network: Network, channels_last: bool) -> None:
+    def __init__(self, network: Network, channels_last: bool, lifts: bool = True) -> None:
         self.channels_last = channels_last
+        self._lifts = lifts
+        """Whether one spatial dimension is worked as two."""
+        self.input = network.input
         self.spots: Dict[str, Spot] = {}
         by_path = {site.path: site for site in sites(network)}
         self.flat_end = self._walk(network.layers, "", None, by_path)
@@ -45,11 +48,15 @@ class Arrangement:
         for spot in self.spots.values():
             self._name(spot)
 
+    def sample(self) -> List[int]:
+        """Give the shape of one input sample in this layout."""
+        return list(self.activation_in(numpy.broadcast_to(0.0, (1, *self.input)), None).shape[1:])
+
     def activation_in(self, array: Any, flat: Optional[Shape]) -> Any:
         """Bring a canonical activation into this layout."""
         if array.ndim == 2:
             return self._flat_in(array, 1, flat)
-        if array.ndim == 3:
+        if array.ndim == 3 and self._lifts:
             array = array[:, :, None]
         return numpy.ascontiguousarray(
             numpy.moveaxis(array, 1, -1) if self.channels_last else array
@@ -66,7 +73,7 @@ class Arrangement:
         """Bring a canonical parameter or statistic into this layout."""
         spot = self.spots[name.rpartition("/")[0]]
         if isinstance(spot.layer, Conv) and array.ndim > 1:
-            array = array[:, :, None] if array.ndim == 3 else array
+            array = array[:, :, None] if array.ndim == 3 and self._lifts else array
             return numpy.moveaxis(array, (0, 1), (-1, -2))
         if isinstance(spot.layer, Dense) and array.ndim > 1:
             return self._flat_in(array, 1, spot.flat_in).T
@@ -79,7 +86,7 @@ class Arrangement:
         spot = self.spots[name.rpartition("/")[0]]
         if isinstance(spot.layer, Conv) and array.ndim > 1:
             array = numpy.moveaxis(array, (-1, -2), (0, 1))
-            return array[:, :, 0] if len(spot.input) == 2 else array
+            return array[:, :, 0] if array.ndim == 4 and len(spot.input) == 2 else array
         if isinstance(spot.layer, Dense) and array.ndim > 1:
             return self._flat_out(array.T, 1, spot.flat_in)
         if isinstance(spot.layer, BatchNorm):

@@ -34,7 +34,7 @@ NEVER_LARGEST = float("-inf")
 class Style:
     """How a network is written: the type it computes in, where channels stand, what is native."""
 
-    def __init__(self, dtype: Any, channels_last: bool, has_groups: bool) -> None:
+    def __init__(self, dtype: Any, channels_last: bool, has_groups: Callable[[], bool]) -> None:
         self.dtype = dtype
         self.channels_last = channels_last
         self.has_groups = has_groups
@@ -95,7 +95,7 @@ def _conv(spot: Spot, now: Pass, x: Any) -> Any:
     def one(part: Any, kernel: Any) -> Any:
         return convolve(part, kernel, strides, form.word, data_format=style.format(rank))
 
-    if layer.groups == 1 or (style.has_groups and rank == 2):
+    if layer.groups == 1 or (rank == 2 and style.has_groups()):
         y = one(x, weight)
     else:
         parts = zip(tf.split(x, layer.groups, style.channels), tf.split(weight, layer.groups, -1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache, partial
 from typing import Any, Dict, Mapping
 
 from harness.node.contracts import Unsupported
@@ -77,11 +78,11 @@ def style(factors: Mapping[str, Any], precision: str = "timed") -> Any:
     from harness.node.adapters.tensorflow.layers import Style
 
     if precision == "float64":
-        return Style(tf.float64, channels_last=True, has_groups=False)
+        return Style(tf.float64, channels_last=True, has_groups=lambda: False)
     known = {"bf16": tf.bfloat16, "fp16": tf.float16}
     dtype = known.get(str(factors.get("precision")), tf.float32)
     channels_last = factors.get("layout") != "channels-first"
-    return Style(dtype, channels_last, has_groups=_has_grouped_convolutions(dtype))
+    return Style(dtype, channels_last, has_groups=partial(_has_grouped_convolutions, dtype))
 
 
 def jitted(function: Any, compiled: bool) -> Any:
@@ -95,6 +96,7 @@ def jitted(function: Any, compiled: bool) -> Any:
     return tf.function(function, autograph=False, jit_compile=True)
 
 
+@lru_cache(maxsize=None)
 def _has_grouped_convolutions(dtype: Any) -> bool:
     """Try a grouped convolution and its gradients; without oneDNN or cuDNN they do not exist.
 
@@ -113,7 +115,8 @@ def _has_grouped_convolutions(dtype: Any) -> bool:
         return tape.gradient(y, [x, kernel])
 
     try:
-        jitted(attempt, compiled=False)()
+        with tf.init_scope():  # asked while a step is traced, answered at once
+            jitted(attempt, compiled=False)()
     except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError):
         return False
     return True

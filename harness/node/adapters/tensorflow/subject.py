@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Tuple
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
 
 from harness.node.adapters.tensorflow import settings
-from harness.node.adapters.tensorflow.layers import Pass
-from harness.node.adapters.tensorflow.lowering import Lowering
-from harness.node.adapters.tensorflow.training import Trainer
+from harness.node.adapters.tensorflow.arrangement import Arrangement
 from harness.node.contracts import Unsupported
 from harness.node.examine import Made
-from harness.node.network import Dropout
 from harness.node.tensors import Tensor
-from harness.node.workload import Training
 
 
 class TensorFlowSubject:
-    """One network: in float64, or as the factors of the job say it is timed."""
+    """One network: in float64, or as the factors of the job say it is timed.
 
-    def __init__(self, workload: Training, factors: Mapping[str, Any], precision: str) -> None:
-        self._compiled = bool(factors.get("compile")) and precision != "float64"
-        self._style = settings.style(factors, precision)
-        self._lowering = Lowering(workload.network, self._style)
-        self._arrangement = self._lowering.arrangement
-        self._workload = workload
+    ``lowered`` gives its ``arrangement``, ``dtype``, ``stored`` type, a ``trainer`` and each layer
+    ``alone``; Keras has its own.
+    """
+
+    def __init__(self, lowered: Any, compiled: bool) -> None:
+        self._lowered = lowered
+        self._compiled = compiled
+        self._arrangement: Arrangement = lowered.arrangement
         self._state: Mapping[str, Any] = {}
         self._trainer: Any = None
         self._update: Any = None
@@ -45,23 +43,16 @@ class TensorFlowSubject:
     def reset(self) -> None:
         """Forget the optimiser's state."""
         if self._trainer is not None:
-            self._trainer.update.reset()
+            self._trainer.reset()
 
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run forward and backward, and move the running statistics."""
-        trainer = self._start(given)
-
-        def run() -> Any:
-            now, output, loss, gradients = trainer.gradients(*batch, is_dropping=False)
-            return now.moved, now.activations, output, loss, gradients
-
-        batch = self._batch(given, target)
-        moved, activations, output, loss, gradients = settings.jitted(run, self._compiled)()
-        for name, value in moved.items():
-            trainer.values[name].assign(value)
+        trainer, batch = self._start(given), self._batch(given, target)
+        run = settings.jitted(lambda: trainer.examine(*batch), self._compiled)
+        output, loss, gradients, activations = run()
         last = list(self._arrangement.spots.values())[-1]
         yield made("output", self._activation(output, last.output, last.flat_out))
-        yield made("loss", numpy.reshape(to_float64(loss), ()))
+        yield made("loss", to_float64(loss))
         for name, value in gradients.items():
             yield made("gradient/" + name, self._parameter(name, value))
         for path, value in activations.items():
@@ -85,23 +76,17 @@ class TensorFlowSubject:
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
         """Run one layer alone, as it is timed."""
-        spot = self._arrangement.spots[path]
-        style = self._style
-        x = tf.cast(self._arrangement.activation_in(array_of(given), spot.flat_in), style.dtype)
+        spot, dtype = self._arrangement.spots[path], self._lowered.dtype
+        x = tf.cast(self._arrangement.activation_in(array_of(given), spot.flat_in), dtype)
         incoming = self._arrangement.activation_in(array_of(gradient), spot.flat_out)
-        values = {
-            name: tf.cast(value, self._lowering.stored)
-            for name, value in self._state.items()
-            if name.rpartition("/")[0] == path
-        }
-        learned = [name for name in values if name in self._arrangement.parameters]
+        own = {n: v for n, v in self._cast_state().items() if n.rpartition("/")[0] == path}
+        call, learned = self._lowered.alone(path, own)
 
         def run() -> Tuple[Any, Any]:
-            now = Pass(style, values, is_dropping=isinstance(spot.layer, Dropout))
+            sources = [x, *learned.values()]
             with tf.GradientTape() as tape:
-                tape.watch([x, *(values[name] for name in learned)])
-                y = self._lowering.layer(path, now, x)
-            sources = [x, *(values[name] for name in learned)]
+                tape.watch(sources)
+                y = call(x)
             return y, tape.gradient(y, sources, output_gradients=tf.cast(incoming, y.dtype))
 
         y, found = settings.jitted(run, self._compiled)()
@@ -117,21 +102,21 @@ class TensorFlowSubject:
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""
-        return {"compiler": "xla" if self._compiled else None, "dtype": self._style.dtype.name}
+        return {"compiler": "xla" if self._compiled else None, "dtype": self._lowered.dtype.name}
 
     def _start(self, given: Tensor) -> Any:
         """Make variables and optimiser once the global batch is known."""
         if self._trainer is None:
-            initial = {
-                name: tf.cast(self._state[name], self._lowering.stored)
-                for name in (*self._arrangement.parameters, *self._arrangement.statistics)
-            }
-            self._trainer = Trainer(self._workload, self._lowering, initial, given.shape[0])
+            self._trainer = self._lowered.trainer(self._cast_state(), given.shape[0])
         return self._trainer
+
+    def _cast_state(self) -> Dict[str, Any]:
+        stored = self._lowered.stored
+        return {name: tf.cast(value, stored) for name, value in self._state.items()}
 
     def _batch(self, given: Tensor, target: Tensor) -> Tuple[Any, Any]:
         array = self._arrangement.activation_in(array_of(given), None)
-        return tf.cast(array, self._style.dtype), tf.constant(array_of(target))
+        return tf.cast(array, self._lowered.dtype), tf.constant(array_of(target))
 
     def _activation(self, value: Any, canonical: Tuple[int, ...], flat: Any) -> Any:
         return self._arrangement.activation_out(to_float64(value), canonical, flat)

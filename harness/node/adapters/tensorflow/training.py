@@ -6,9 +6,10 @@ from typing import Any, Dict, Mapping
 
 import tensorflow.compat.v2 as tf
 
-from harness.node.adapters.tensorflow.layers import Pass
+from harness.node.adapters.tensorflow.layers import Pass, run
 from harness.node.adapters.tensorflow.lowering import Lowering, loss
 from harness.node.adapters.tensorflow.optimiser import Update
+from harness.node.network import Dropout
 from harness.node.workload import Training
 
 GROWTH_STEPS = 2000
@@ -27,7 +28,7 @@ class Trainer:
             name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
         }
         self.learned = {name: self.values[name] for name in names}
-        self.update = Update(workload.optimiser, self.learned, lowering.decayed(), global_batch)
+        self._update = Update(workload.optimiser, self.learned, lowering.decayed(), global_batch)
         is_scaled = lowering.style.dtype == tf.float16
         self.loss_scale = LossScale() if is_scaled else None
 
@@ -50,10 +51,47 @@ class Trainer:
         for name, value in now.moved.items():
             self.values[name].assign(value)
         if self.loss_scale is None:
-            self.update.apply(gradients)
+            self._update.apply(gradients)
         else:
-            self.loss_scale.guard(gradients, self.update)
+            self.loss_scale.guard(gradients, self._update)
         return mean
+
+    def reset(self) -> None:
+        """Forget the optimiser's state."""
+        self._update.reset()
+
+    def examine(self, x: Any, target: Any) -> Any:
+        """Run forward and backward without an update; give output, loss, gradients, activations."""
+        now, output, mean, gradients = self.gradients(x, target, is_dropping=False)
+        for name, value in now.moved.items():
+            self.values[name].assign(value)
+        return output, mean, gradients, now.activations
+
+
+class LoweredSubject:
+    """What an examination needs of this lowering."""
+
+    def __init__(self, workload: Training, lowering: Lowering) -> None:
+        self._workload = workload
+        self._lowering = lowering
+        self.arrangement = lowering.arrangement
+        self.dtype = lowering.style.dtype
+        self.stored = lowering.stored
+
+    def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
+        """Start an optimiser and variables."""
+        return Trainer(self._workload, self._lowering, initial, global_batch)
+
+    def alone(self, path: str, state: Mapping[str, Any]) -> Any:
+        """Give one layer as a function of its input, and its parameters by name."""
+        spot = self.arrangement.spots[path]
+        values = dict(state)
+
+        def run_layer(x: Any) -> Any:
+            now = Pass(self._lowering.style, values, is_dropping=isinstance(spot.layer, Dropout))
+            return run(spot, now, x)
+
+        return run_layer, {n: v for n, v in values.items() if n in self.arrangement.parameters}
 
 
 class LossScale:
