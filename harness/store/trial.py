@@ -45,7 +45,6 @@ def judge_trial(
     begin = steady.begin(times, steady_from)
     shape = steady.describe(times[begin.start :])
     findings = verdict.judge(begin, shape)
-    widths = {int(width) for stream in streams for width in stream.steps[begin.start :]}
     return TrialResult(
         **told,
         verdict=verdict.worst(findings),
@@ -54,7 +53,7 @@ def judge_trial(
         p50_s=shape.p50_s,
         p95_s=shape.p95_s,
         p99_s=shape.p99_s,
-        steps_per_window=max(widths),
+        steps_per_window=max(int(stream.steps.max()) for stream in streams),
         steady_from=begin.start,
         steady_why=begin.why,
         windows=len(times),
@@ -87,12 +86,12 @@ def step_times(streams: Sequence[Stream]) -> NDArray[np.float64]:
 
 
 def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
-    """Add up what the ranks did per second of their steady windows."""
+    """Add up what the ranks did per second of their steady windows; unknown if one did nothing."""
     total = 0.0
     for stream in streams:
         work = stream.units.get(unit)
         elapsed = int(stream.elapsed_ns[start:].sum())
-        if work is None or elapsed <= 0:
+        if work is None or work <= 0 or elapsed <= 0:
             return None
         total += work * int(stream.steps[start:].sum()) / (elapsed / 1e9)
     return total

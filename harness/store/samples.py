@@ -1,0 +1,207 @@
+"""This file is the samples format: what a collector reads on one node, appended as it happens.
+
+``docs/samples-format.md`` explains it. A file is MAGIC, then frames; a frame is the length of its
+body (u32), its kind (u8), its body, and the CRC-32 of kind and body (u32), all little-endian. A
+reader stops at the first frame that is short or damaged: what a killed collector had written before
+is whole.
+
+    H  header    JSON: version, node, boot, clock, pid …                          always first
+    G  group     JSON: id, source, period_ns, first_due_ns, channels
+    S  sample    u16 group, u32 tick, i64 t_before, i64 t_after, then an i64 for each channel
+    A  anchor    i64 monotonic before, i64 wall, i64 monotonic after
+    N  note      JSON: what, and what there is to know about it
+
+Times are nanoseconds of the node's monotonic clock, which the workers' events use too. A tick was
+due at ``first_due_ns + tick * period_ns``; ticks that are not there were missed. A channel's value
+is ``raw * scale`` in its unit; the lowest raw numbers are gaps, and say why.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+VERSION = 1  # 1: first
+MAGIC = b"BAKEOFF-SAMPLES\n"
+
+NOT_READ = -(1 << 63)
+UNSUPPORTED = NOT_READ + 1
+DENIED = NOT_READ + 2
+LOST = NOT_READ + 3
+ENDED = NOT_READ + 4
+OUT_OF_RANGE = NOT_READ + 5
+GAPS = {
+    NOT_READ: "not read",
+    UNSUPPORTED: "unsupported",
+    DENIED: "denied",
+    LOST: "lost",
+    ENDED: "ended",
+    OUT_OF_RANGE: "out of range",
+}
+HIGHEST_GAP = max(GAPS)
+
+_HEAD = struct.Struct("<IB")
+_CHECK = struct.Struct("<I")
+_TICK = struct.Struct("<HIqq")
+_ANCHOR = struct.Struct("<qqq")
+_HEADER, _GROUP, _SAMPLE, _ANCHORED, _NOTE = b"HGSAN"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One quantity of one thing."""
+
+    name: str
+    """What is read, for example "cpu.user"."""
+    unit: str
+    """Of ``raw * scale``: s, bytes, W, 1 …"""
+    kind: str
+    """counter: its growth counts. gauge: its value does. flags: its bits do."""
+    scope: str
+    """Whose: node, core:0, rank:1, gpu:GPU-…, disk:vda, observer …"""
+    scale: float = 1.0
+    wraps: int | None = None
+    """A counter that starts again from 0 after this many."""
+    meaning: str = ""
+    """What a reader might mistake."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A source's channels, read together at one rate."""
+
+    id: int
+    source: str
+    period_ns: int
+    first_due_ns: int
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One reading of one group."""
+
+    group: int
+    tick: int
+    t_before: int
+    t_after: int
+    raw: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The wall clock between two readings of the monotonic one."""
+
+    before: int
+    wall: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself."""
+
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that happened."""
+
+    facts: Mapping[str, Any]
+
+
+Frame = Header | Declared | Sample | Anchor | Note
+
+
+def _frame(kind: int, body: bytes) -> bytes:
+    kinded = bytes((kind,)) + body
+    return _HEAD.pack(len(body), kind) + body + _CHECK.pack(zlib.crc32(kinded))
+
+
+def _json(kind: int, value: Any) -> bytes:
+    return _frame(kind, json.dumps(value, separators=(",", ":")).encode())
+
+
+def header(**facts: Any) -> bytes:
+    """Begin a file."""
+    return MAGIC + _json(_HEADER, {"version": VERSION, **facts})
+
+
+def declare(group: Declared) -> bytes:
+    """Say what a group's samples hold."""
+    channels = [
+        {name: value for name, value in asdict(one).items() if value not in ("", None)}
+        for one in group.channels
+    ]
+    return _json(_GROUP, {**vars(group), "channels": channels})
+
+
+def sample(group: int, tick: int, t_before: int, t_after: int, raw: Sequence[int]) -> bytes:
+    """Write one reading; a number too large for the format becomes a gap."""
+    try:
+        values = struct.pack(f"<{len(raw)}q", *raw)
+    except struct.error:
+        limit = 1 << 63
+        fitting = [n if -limit <= n < limit else OUT_OF_RANGE for n in raw]
+        values = struct.pack(f"<{len(raw)}q", *fitting)
+    return _frame(_SAMPLE, _TICK.pack(group, tick, t_before, t_after) + values)
+
+
+def anchor(before: int, wall: int, after: int) -> bytes:
+    """Tie the monotonic clock to the wall."""
+    return _frame(_ANCHORED, _ANCHOR.pack(before, wall, after))
+
+
+def note(what: str, **facts: Any) -> bytes:
+    """Write down something that happened."""
+    return _json(_NOTE, {"what": what, **facts})
+
+
+def frames(data: bytes) -> Iterator[tuple[Frame, int]]:
+    """Give each whole frame and where it ends, up to the first that is torn or damaged.
+
+    Raises ValueError if this is no samples file, or one that a newer version wrote.
+    """
+    if not data.startswith(MAGIC):
+        raise ValueError("not a samples file")
+    at = len(MAGIC)
+    while at + _HEAD.size + _CHECK.size <= len(data):
+        length, kind = _HEAD.unpack_from(data, at)
+        begin = at + _HEAD.size
+        end = begin + length + _CHECK.size
+        if end > len(data):
+            return
+        (told,) = _CHECK.unpack_from(data, end - _CHECK.size)
+        if zlib.crc32(data[begin - 1 : begin + length]) != told:
+            return
+        frame = _read(kind, data[begin : begin + length])
+        if frame is not None:
+            yield frame, end
+        at = end
+
+
+def _read(kind: int, body: bytes) -> Frame | None:
+    """Read one frame's body; None for a kind that a later version may have added."""
+    if kind == _SAMPLE:
+        group, tick, before, after = _TICK.unpack_from(body)
+        raw = struct.unpack_from(f"<{(len(body) - _TICK.size) // 8}q", body, _TICK.size)
+        return Sample(group, tick, before, after, raw)
+    if kind == _ANCHORED:
+        return Anchor(*_ANCHOR.unpack(body))
+    if kind == _GROUP:
+        facts = json.loads(body)
+        channels = tuple(Channel(**one) for one in facts.pop("channels"))
+        return Declared(channels=channels, **facts)
+    if kind == _HEADER:
+        facts = json.loads(body)
+        if facts["version"] > VERSION:
+            raise ValueError(
+                f"version {facts['version']}; this bakeoff reads up to {VERSION}. Update bakeoff."
+            )
+        return Header(facts)
+    return Note(json.loads(body)) if kind == _NOTE else None
