@@ -79,7 +79,7 @@ def main() -> None:
     """Print both figures beside what they are allowed to be."""
     host_cpu_s(2, "1 ms")  # the first session imports modules
     cost, share = per_trial_ms(), share_while_running()
-    print(  # noqa: T201  a benchmark prints
+    print(
         f"host side of a trivial trial   {cost:.1f} CPU-ms   {cost / PER_TRIAL_MS:.2f} × allowed\n"
         f"host side while a trial runs   {share:.2%} of a core   "
         f"{share / WHILE_RUNNING:.2f} × allowed"

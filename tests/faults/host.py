@@ -26,7 +26,7 @@ class Teller:
         self.say("noted", text=text)
 
     def say(self, what: str, **fields: object) -> None:
-        print(json.dumps({"what": what, **fields}), flush=True)  # noqa: T201
+        print(json.dumps({"what": what, **fields}), flush=True)
 
 
 def main(folder: Path) -> None:
