@@ -13,7 +13,39 @@ from reports.tables import Column, Table
 _LONGEST = 300
 # What changes how fast frameworks run; the rest of an environment is nobody's business on a page
 # that travels, and stays in the run's provenance.json.
-_TELLING = ("BAKEOFF_", "BLIS_", "CUDA_", "CUDNN_", "DNNL_", "GLIBC_TUNABLES", "GOMP_", "HIP_", "HOROVOD_", "I_MPI_", "JAX_", "KERAS_", "KMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "MKL_", "NCCL_", "NUMEXPR_", "NVIDIA_", "OMP_", "OMPI_", "ONEDNN_", "OPENBLAS_", "PYTHONHASHSEED", "PYTORCH_", "ROCR_", "SLURM_", "TF_", "TORCH", "UCX_", "XLA_",)
+_TELLING = (
+    "BAKEOFF_",
+    "BLIS_",
+    "CUDA_",
+    "CUDNN_",
+    "DNNL_",
+    "GLIBC_TUNABLES",
+    "GOMP_",
+    "HIP_",
+    "HOROVOD_",
+    "I_MPI_",
+    "JAX_",
+    "KERAS_",
+    "KMP_",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "MALLOC_",
+    "MKL_",
+    "NCCL_",
+    "NUMEXPR_",
+    "NVIDIA_",
+    "OMP_",
+    "OMPI_",
+    "ONEDNN_",
+    "OPENBLAS_",
+    "PYTHONHASHSEED",
+    "PYTORCH_",
+    "ROCR_",
+    "SLURM_",
+    "TF_",
+    "TORCH",
+    "UCX_",
+    "XLA_",
 )
 
 
