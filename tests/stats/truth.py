@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 from harness.stats.answers import ALPHA
 from harness.stats.compare import compare
+from harness.stats.estimate import median_interval
+from harness.stats.repeat import decide, schedule
 from harness.stats.steady import begin, describe
+from harness.stats.unpaired import changes
 from harness.stats.verdict import SEVERITY, judge, worst
 
 Array = NDArray[np.float64]
@@ -129,6 +132,56 @@ TRUTHS = {
 }
 
 
+def tally_runs(effect: float, studies: int, seed: int = 1, cells: int = 19) -> Tally:
+    """Compare two runs of six blocks whose cells all differ by ``effect``."""
+    chance = np.random.default_rng(seed)
+    rejected, false, found, same, covered = 0, 0, 0, 0, 0
+    widths: list[float] = []
+    for _ in range(studies):
+        tables = []
+        for shift in (0.0, effect):
+            common = NOISE * chance.standard_normal(6)
+            data = shift + NOISE * chance.standard_normal((cells, 6)) + common
+            tables.append({str(index): list(row) for index, row in enumerate(data)})
+        told = list(changes(*tables).values())
+        news = [one.answer in ("faster", "slower") for one in told]
+        rejected += not effect and any((one.p or 1) <= ALPHA for one in told)
+        false += not effect and any(news)
+        found += sum(news) if effect else 0
+        same += 0 if effect else sum(one.answer == "same" for one in told)
+        ends = [(log(one.low or 1), log(one.high or 1)) for one in told]
+        covered += all(low <= effect <= high for low, high in ends)
+        widths += [high - low for low, high in ends]
+    each = studies * cells
+    return Tally(
+        studies,
+        rejected / studies,
+        false / studies,
+        found / each,
+        same / each,
+        covered / studies,
+        float(np.median(widths)),
+    )
+
+
+def tally_adaptive(width: float, studies: int, seed: int = 1) -> tuple[float, float]:
+    """Repeat until narrow as declared; give how often the interval holds the truth, and blocks."""
+    chance = np.random.default_rng(seed)
+    declared = schedule(6, 30)
+    held, blocks = 0, 0
+    for _ in range(studies):
+        rates: list[float] = []
+        while True:
+            rates.append(float(np.exp(NOISE * chance.standard_normal())))
+            if decide({"cell": rates}, width=width, declared=declared).stop:
+                break
+        told = median_interval(rates, declared.level)
+        assert told is not None
+        held += told.low <= 1 <= told.high
+        blocks += len(rates)
+    return held / studies, blocks / studies
+
+
 def windows(kind: str, chance: np.random.Generator, count: int = 300) -> Array:
     """Draw the step times of one trial that is disturbed in a known way."""
     noise = 0.01 * chance.standard_normal(count)
@@ -192,16 +245,23 @@ def main() -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     for name, truth in TRUTHS.items():
         if wanted.only in name:
-            t = tally(truth, wanted.studies)
-            sys.stdout.write(
-                f"| {name} | {t.rejected:.3f} | {t.false_news:.3f} | {t.power:.3f} | {t.same:.3f} "
-                f"| {t.covered:.3f} | {t.width:.3f} |\n"
-            )
-            sys.stdout.flush()
+            _row(name, tally(truth, wanted.studies))
+    for effect, name in ((0.0, "two equal runs, 19 cells"), (log(0.95), "two runs, 5 % slower")):
+        if wanted.only in name:
+            _row(name, tally_runs(effect, wanted.studies))
+    for width in (0.01, 0.02, 0.05):
+        held, blocks = tally_adaptive(width, wanted.studies)
+        sys.stdout.write(f"until {width:.0%}: {held:.3f} held the truth, {blocks:.1f} blocks\n")
     sys.stdout.write("\n| windows of a trial | valid | noisy | unsteady |\n|---|---|---|---|\n")
     for kind in KINDS:
         shares = " | ".join(f"{share:.3f}" for share in verdicts(kind, wanted.studies).values())
         sys.stdout.write(f"| {kind} | {shares} |\n")
+
+
+def _row(name: str, told: Tally) -> None:
+    figures = (told.rejected, told.false_news, told.power, told.same, told.covered, told.width)
+    sys.stdout.write(f"| {name} | {' | '.join(f'{figure:.3f}' for figure in figures)} |\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
