@@ -76,7 +76,8 @@ def begin(times: Array, override: int | None = None) -> Steady:
         return Steady(start, f"set by hand to window {start}", True)
     if count < FEWEST_WINDOWS:
         return Steady(0, f"only {count} windows: too few to look for a warm-up", True)
-    logs, deviation = _clipped(times)
+    logs, _, limit = _clipped(times, np.sort(times))
+    deviation = limit / CLIP
     latest = count // 2
     # the variance of x[cut:] over its length, for every cut at once
     left = np.arange(count, count - latest - 1, -1, dtype=np.float64)
@@ -118,7 +119,7 @@ def describe(times: Array) -> Shape:
     spread = (q75 - q25) / 1.349 / q50
     if count < FEWEST_WINDOWS:
         return Shape(count, q50, spread, q50, q95, q99, hiccups, 0.0, 0.0, 0.0, 0.0, None, 0.0, 0.0)
-    logs, _ = _clipped(times)
+    logs, middle, limit = _clipped(times, ordered)
     drift, clear, residuals, variance = _line(logs)
     if variance <= 1e-18:
         return Shape(
@@ -143,21 +144,24 @@ def describe(times: Array) -> Shape:
         wander=wander,
         period=period,
         rhythm=rhythm,
-        modes=_modes(np.sort(logs)),
+        modes=_modes(_bounded(ordered, middle, limit)),
     )
 
 
-def _clipped(times: Array) -> tuple[Array, float]:
-    """Give logarithms around their median, clipped, and their robust deviation."""
-    logs = np.log(times)
-    ordered = np.sort(logs)
+def _clipped(times: Array, ordered: Array) -> tuple[Array, float, float]:
+    """Give logarithms around their median, clipped; and the median's logarithm and the limit."""
     count = len(ordered)
-    middle = float(ordered[count // 2])
-    deviation = float(ordered[count * 3 // 4] - ordered[count // 4]) / 1.349
+    middle = log(ordered[count // 2])
+    deviation = log(ordered[count * 3 // 4] / ordered[count // 4]) / 1.349
     # a clock that ticks coarsely makes quartiles equal; a tenth of a per cent is then the grain
-    deviation = max(deviation, 1e-3)
-    bounded: Array = np.minimum(np.maximum(logs - middle, -CLIP * deviation), CLIP * deviation)
-    return bounded, deviation
+    limit = CLIP * max(deviation, 1e-3)
+    return _bounded(times, middle, limit), middle, limit
+
+
+def _bounded(times: Array, middle: float, limit: float) -> Array:
+    logs: Array = np.log(times)
+    logs -= middle
+    return np.minimum(np.maximum(logs, -limit), limit)
 
 
 def _line(logs: Array) -> tuple[float, float, Array, float]:
