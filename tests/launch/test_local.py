@@ -7,7 +7,7 @@ import pytest
 
 from harness.launch.bind import MORE_RANKS_THAN_CORES, SHARED_WITH_OBSERVER, bind
 from harness.launch.launch import Worker
-from harness.launch.local import launch
+from harness.launch.launchers.local import launch
 from harness.node.job import Job, Span
 from harness.spec.platform import Observer, Platform
 
