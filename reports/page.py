@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.store.results import Results
-from reports import differences, layouts, numbers, sections, words
-from reports.answer import Answer, answer
+from reports import cell_table, differences, layouts, numbers, sections, words
+from reports.answer import Answer, answer, trial_list
 from reports.drawn import chart, colours_of, strips
 from reports.evidence import Evidence
 from reports.grid import Grid, gate_grid, grid, trial_grid
@@ -115,7 +115,7 @@ def render(results: Results, evidence: Evidence | None = None) -> str:
     shown = evidence or Evidence()
     told: Answer = answer(results)
     colours = colours_of(results)
-    trial_total = layouts.counts(results)[1]
+    trial_total = len(trial_list(results))
     listed = trial_grid(results)
     timelines = _figures(sections.timeline_drawings(shown))
     return (
@@ -125,7 +125,7 @@ def render(results: Results, evidence: Evidence | None = None) -> str:
             results=results,
             answer=told,
             charts=[chart(r, colours) for r in told.rankings if r.cells or r.set_aside],
-            cells=grid(layouts.cells(results), filters=("workload", "framework", "machine")),
+            cells=grid(cell_table.cells(results), filters=("workload", "framework", "machine")),
             differences=grid(differences.between_cells(results)),
             machines=grid(differences.between_runs(results)) if len(results.runs) > 1 else None,
             splits=_figures(sections.split_drawings(shown)),

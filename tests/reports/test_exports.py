@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from harness.errors import UsageError
-from reports import layouts, tables
+from reports import cell_table, layouts, tables
 from reports.exports.junit import as_junit
 from reports.exports.latex import as_latex
 from reports.exports.parquet import as_parquet
@@ -30,7 +30,7 @@ def test_csv_holds_raw_values_and_both_ends_of_intervals():
 
 
 def test_json_gives_null_for_unknown():
-    rows = json.loads(as_json(layouts.cells(samples.failures())))
+    rows = json.loads(as_json(cell_table.cells(samples.failures())))
     assert next(r for r in rows if r["trials"] == 0)["rate"] is None
 
 

@@ -158,3 +158,13 @@ def test_only_variables_that_change_speed_leave_the_machine():
     assert "OMP_NUM_THREADS" in page
     assert "mallory" not in page
     assert "db.internal" not in page
+
+
+def test_a_cell_stands_beside_the_nearest_published_figure():
+    here = samples.demo()
+    platform = {"name": "dgx", "accelerators": [{"name": "NVIDIA Tesla V100-SXM2-16GB"}]}
+    cell = samples.cell("resnet50", "torch", "fp16", 800.0, None, batch=64)
+    cell = dataclasses.replace(cell, factors={**cell.factors, "device": "gpu"})
+    run = dataclasses.replace(here.runs[0], platform=platform, provenance={})
+    page = render(dataclasses.replace(here, runs=(run,), cells=(cell,)))
+    assert "of the nearest published figure" in page
