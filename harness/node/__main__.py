@@ -46,6 +46,7 @@ class Worker:
         if self.job.purpose not in doors:
             raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
         self._phase("open")
+        self._assert_allocator()
         workload = importlib.import_module(self.job.workload_module).WORKLOAD
         adapter = importlib.import_module(self.job.adapter_module).open(self.job, self.where)
         versions = {"python": platform.python_version()}
@@ -99,6 +100,14 @@ class Worker:
                 raise WrongIdentity(
                     "{}: {} {}, not {}".format(workload.name, found, what, expected)
                 )
+
+    def _assert_allocator(self) -> None:
+        wanted = self.job.factors.get("allocator")
+        if wanted and not resources.has_mapped(os.path.basename(wanted)):
+            raise Unsupported(
+                "the allocator '{}' is not loaded: install its library on this node, "
+                "or give the library's path".format(wanted)
+            )
 
     def _say_facts(self, facts: Any) -> None:
         self.events.say("facts", facts=dict(resources.used(), **facts))

@@ -25,3 +25,9 @@ def _peak_rss_bytes() -> Optional[int]:
     except FileNotFoundError:  # no Linux
         pass
     return None
+
+
+def has_mapped(library: str) -> bool:
+    """Say whether a library is loaded in this process, by a part of its file's name."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        return any(library in line.rpartition("/")[2] for line in maps if "/" in line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +15,22 @@ _CACHES = {
 }
 
 
-def environment(interpreter: Mapping[str, str], cache: Path) -> dict[str, str]:
-    """Make every compile cache private, so that no earlier run decides a first step."""
-    return {**interpreter, **{name: str(cache / folder) for name, folder in _CACHES.items()}}
+def environment(
+    interpreter: Mapping[str, str], cache: Path, allocator: str | None
+) -> dict[str, str]:
+    """Make every compile cache private, so that no earlier run decides a first step.
+
+    An allocator is preloaded by its library's name or path; the worker asserts that it is there,
+    because the loader only warns of what it cannot find.
+    """
+    caches = {name: str(cache / folder) for name, folder in _CACHES.items()}
+    if allocator is None:
+        return {**interpreter, **caches}
+    library = allocator if "/" in allocator else ctypes.util.find_library(allocator)
+    preload = " ".join(
+        filter(None, (library or f"lib{allocator}.so", interpreter.get("LD_PRELOAD")))
+    )
+    return {**interpreter, **caches, "LD_PRELOAD": preload}
 
 
 def free_port() -> int:

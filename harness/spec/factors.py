@@ -112,7 +112,13 @@ FACTORS: Mapping[str, Factor] = _factors(
         "interop_threads", "count", None, "operators that may run at the same time", framework=True
     ),
     Factor("deterministic", "flag", False, "only operators that repeat exactly", framework=True),
-    Factor("allocator", "name", None, "memory allocator loaded before the worker", framework=True),
+    Factor(
+        "allocator",
+        "name",
+        None,
+        "memory allocator preloaded: jemalloc, tcmalloc …, or a library's path",
+        framework=True,
+    ),
     Factor("onednn", "flag", None, "use oneDNN's operators on CPUs", framework=True),
     Factor(
         "compile_cache",

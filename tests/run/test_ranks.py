@@ -6,11 +6,19 @@ from harness.run.ranks import environment, free_port
 
 
 def test_compile_caches_are_private_to_a_runs_cell():
-    made = environment({"HOME": "/home/ada", "TRITON_CACHE_DIR": "/shared"}, Path("/run/caches/9f"))
+    made = environment(
+        {"HOME": "/home/ada", "TRITON_CACHE_DIR": "/shared"}, Path("/run/caches/9f"), None
+    )
     assert made["HOME"] == "/home/ada"
     caches = {value for name, value in made.items() if name != "HOME"}
     assert "/run/caches/9f/triton" in caches
     assert all(value.startswith("/run/caches/9f/") for value in caches)
+
+
+def test_an_allocator_is_preloaded_before_what_was_preloaded_already():
+    made = environment({"LD_PRELOAD": "libtrace.so"}, Path("/run/caches/9f"), "/opt/libmine.so")
+    assert made["LD_PRELOAD"] == "/opt/libmine.so libtrace.so"
+    assert "LD_PRELOAD" not in environment({}, Path("/run/caches/9f"), None)
 
 
 def test_a_free_port_can_be_bound():
