@@ -55,10 +55,11 @@ class Finding:
 
 
 def judge(steady: Steady, shape: Shape) -> tuple[Finding, ...]:
-    """Find everything that the windows say against a trial's number."""
+    """Find everything that the windows say against a trial's number, the worst first."""
     found = []
     if shape.windows < _limit("windows"):
-        found.append(Finding("noisy", f"only {shape.windows} steady windows: too few to judge"))
+        windows = "1 steady window" if shape.windows == 1 else f"{shape.windows} steady windows"
+        found.append(Finding("noisy", f"only {windows}: too few to judge"))
     if shape.spread > _limit("spread"):
         found.append(Finding("noisy", f"window times spread by {shape.spread:.0%} of the median"))
     if shape.hiccups > _limit("hiccups"):
@@ -75,7 +76,7 @@ def judge(steady: Steady, shape: Shape) -> tuple[Finding, ...]:
         found.append(Finding("unsteady", f"speed rose and fell by {shape.rhythm:.0%} {cycle}"))
     if shape.modes > _limit("modes"):
         found.append(Finding("unsteady", f"two speeds, {shape.modes:.0%} apart"))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: -SEVERITY.index(one.verdict)))
 
 
 def worst(findings: Sequence[Finding]) -> str:
