@@ -122,12 +122,17 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
         shutil.rmtree(cache, ignore_errors=True)
     return Worker(
         argv=tuple(prepared.interpreter.argv),
-        env=environment(prepared.interpreter.env, cache),
+        env=environment(prepared.interpreter.env, cache, _allocator(prepared.cell)),
         payload=bench.payload,
         token=token,
         port=free_port(),
         cpus=tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus]),
     )
+
+
+def _allocator(cell: Cell) -> str | None:
+    name = cell.factors["allocator"]
+    return None if name is None else str(name)
 
 
 def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> TrialCommand:
