@@ -179,6 +179,15 @@ def test_the_gate_is_read(tmp_path: Path) -> None:
     assert told.cells[0].gate.state == "equivalent"
 
 
+def test_a_cell_that_computes_something_else_is_not_compared(tmp_path: Path) -> None:
+    told = results(tmp_path, TORCH, TWIN, replace(JAX, gate="differs"))
+    assert named(told, "jax").comparison is None
+    twin = named(told, "keras").comparison
+    assert twin is not None
+    assert twin.interval is not None
+    assert "exact" in twin.interval.meaning
+
+
 def test_a_clean_run_has_nothing_to_criticise(tmp_path: Path) -> None:
     told = results(tmp_path, replace(TORCH, gate="equivalent"), replace(JAX, gate="equivalent"))
     assert told.warnings == ()
