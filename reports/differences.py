@@ -93,7 +93,7 @@ def between_cells(results: Results) -> Table:
     columns = (Column("what", "what", "name"), Column("values", "values", "long"))
     rows: list[tuple[Any, ...]] = []
     for name in dict.fromkeys(("workload", "framework", "strategy", *results.varied)):
-        seen = dict.fromkeys(str(factor_value(cell, name)) for cell in results.cells)
+        seen = dict.fromkeys(_word(name, factor_value(cell, name)) for cell in results.cells)
         if len(seen) > 1:
             rows.append((name.replace("_", " "), ", ".join(seen)))
     for framework in dict.fromkeys(c.framework for c in results.cells):

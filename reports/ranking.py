@@ -21,7 +21,7 @@ def factor_words(name: str, value: Any) -> str:
     if value is None:
         return f"{name.replace('_', ' ')} default"
     if name == "compile":
-        return "compiled" if value else "eager"
+        return "compiled" if value else "not compiled"
     if isinstance(value, bool):
         return name.replace("_", " ") if value else f"not {name.replace('_', ' ')}"
     if name in _COUNTED:
@@ -96,13 +96,20 @@ def _differs(cells: Sequence[CellResult], name: str) -> bool:
     return len({repr(factor_value(cell, name)) for cell in cells}) > 1
 
 
-def _context(cells: Sequence[CellResult], varied: tuple[str, ...]) -> str:
+def _follows(cells: Sequence[CellResult], name: str) -> bool:
+    """Tell whether a factor only follows the framework, whose name then says enough."""
+    pairs = {(cell.framework, repr(factor_value(cell, name))) for cell in cells}
+    frameworks = {framework for framework, _ in pairs}
+    return name not in _NAMED_APART and 1 < len(frameworks) == len(pairs)
+
+
+def _context(cells: Sequence[CellResult]) -> str:
     first = cells[0]
     says = []
     for name in _CONSTANTS:
         value = factor_value(first, name)
         plain = value in (None, False, "none") or (name == "nodes" and value == 1)
-        if name in varied or plain or (name == "input" and value == "synthetic"):
+        if _differs(cells, name) or plain or (name == "input" and value == "synthetic"):
             continue
         says.append(factor_words(name, value))
     return ", ".join(says)
@@ -130,7 +137,11 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
         by_workload.setdefault(cell.workload, []).append(cell)
     found = []
     for workload, cells in by_workload.items():
-        varied = tuple(n for n in results.varied if n != "workload" and _differs(cells, n))
+        varied = tuple(
+            name
+            for name in results.varied
+            if name != "workload" and _differs(cells, name) and not _follows(cells, name)
+        )
         differing = [c for c in cells if c.gate.state == "differs"]
         ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
         if len(results.runs) > 1:
@@ -138,7 +149,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
         found.append(
             Ranking(
                 workload=workload,
-                context=_context(cells, varied),
+                context=_context(cells),
                 unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
                 varied=varied,
                 cells=tuple(ranked),

@@ -36,7 +36,6 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "seconds": numbers.seconds,
     "bytes": numbers.size,
     "share": numbers.share,
-    "flag": lambda value: "yes" if value else "no",
 }
 
 
@@ -46,6 +45,8 @@ def shown(column: Column, value: Any) -> str:
         return numbers.UNKNOWN
     if column.kind == "interval":
         return f"[{numbers.number(value.low)}, {numbers.number(value.high)}]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return _SHOWN.get(column.kind, str)(value)
 
 

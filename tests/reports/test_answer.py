@@ -111,3 +111,14 @@ def test_trust_counts_trials_and_re_runs():
     card = answer(samples.demo()).cards[3]
     assert card.value == "42 of 43 trials valid"
     assert card.detail.startswith("1 re-run; gate: 6 equivalent")
+
+
+def test_a_factor_that_only_follows_the_framework_is_not_in_the_name():
+    cells = [
+        samples.cell("alexnet", framework, "fp32", rate, None)
+        for framework, rate in (("torch", 31.0), ("jax", 25.0))
+    ]
+    cells[1] = dataclasses.replace(cells[1], factors={**cells[1].factors, "compile": True})
+    cells[0] = dataclasses.replace(cells[0], factors={**cells[0].factors, "compile": False})
+    ranked = only(dataclasses.replace(samples.demo(), cells=tuple(cells), varied=("compile",)))
+    assert [ranked.name(cell) for cell in ranked.cells] == ["torch", "jax"]
