@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
@@ -43,6 +43,10 @@ class TrialCommand:
     memory_bytes: int | None
     output_bytes: int
     """What is kept of each stream: the first half of it and the last."""
+    observe: str | None = None
+    """The trial's directory, in which the node's samples are recorded; None: nothing is."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """Readings per second by source, where not as the source itself says."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,10 @@ class TrialEnd:
     """Processes that even SIGKILL did not end in time."""
     started_wall_ns: int
     ended_wall_ns: int
+    unobserved: str | None = None
+    """Why nothing was recorded of the hardware."""
+    stand_ins: tuple[str, ...] = ()
+    """Devices that only pretend to be what was asked for."""
 
 
 def trial_line(command: TrialCommand) -> bytes:
@@ -114,7 +122,8 @@ def read_end(message: Mapping[str, Any]) -> TrialEnd:
     """Read how a trial ended from its message."""
     fields = {name: value for name, value in message.items() if name != "say"}
     ranks = tuple(RankEnd(**rank) for rank in fields.pop("ranks"))
-    return TrialEnd(ranks=ranks, memory=MemoryEvidence(**fields.pop("memory")), **fields)
+    memory = MemoryEvidence(**fields.pop("memory"))
+    return TrialEnd(ranks=ranks, memory=memory, stand_ins=tuple(fields.pop("stand_ins")), **fields)
 
 
 class Lines:

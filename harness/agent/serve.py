@@ -9,12 +9,17 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from harness.agent import processes
-from harness.agent.protocol import Lines, line, read_trial
+from harness.agent.protocol import Lines, TrialCommand, line, read_trial
 from harness.agent.trial import RunningTrial
 from harness.agent.watch import Heart, Watch
+from harness.collect.collector import Collector
+from harness.collect.sampler import Observed
+from harness.store.layout import TrialPaths
 
 
 class Agent:
@@ -28,6 +33,7 @@ class Agent:
         self._selector.register(commands, selectors.EVENT_READ, self._read)
         self._trial: RunningTrial | None = None
         self._watch = Watch((Heart(self._report),))
+        self._collector = Collector()
         self._closing = False
 
     def serve(self) -> None:
@@ -84,9 +90,22 @@ class Agent:
             self._trial = RunningTrial(read_trial(message), self._selector)
             pids = self._trial.pids
             self._watch.begins(self._trial.command, pids, time.monotonic_ns())
+            self._observe(self._trial.command, pids)
             self._report(line("started", pids=pids))
         elif message["say"] == "cancel" and self._trial is not None:
             self._trial.stop("cancel", message["grace_s"])
+
+    def _observe(self, command: TrialCommand, pids: Mapping[int, int]) -> None:
+        """Record the hardware in threads of the collector's own; ranks are reaped in this one."""
+        if command.observe is None:
+            return
+        devices = {one.rank: one.env.get("CUDA_VISIBLE_DEVICES") for one in command.ranks}
+        directory = Path(command.observe)
+        self._collector.begin(
+            TrialPaths(directory).samples(socket.gethostname()),
+            Observed(ranks=pids, devices=devices, directory=directory),
+            command.rates,
+        )
 
     def _patience_s(self) -> float | None:
         """Say how long nothing has to be done if nothing happens."""
@@ -114,7 +133,8 @@ class Agent:
     def _finish(self, trial: RunningTrial) -> None:
         self._trial = None
         self._watch.ends()
-        end = trial.close()
+        seen = self._collector.end()
+        end = replace(trial.close(), unobserved=seen.problem, stand_ins=seen.stand_ins)
         fields = {**vars(end), "memory": vars(end.memory), "ranks": [vars(r) for r in end.ranks]}
         self._report(line("ended", **fields))
 

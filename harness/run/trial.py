@@ -88,7 +88,10 @@ def run_trial(
         on_tick=lambda: on_tick(trial),
     )
     outcome = _outcome(bench, prepared, trial, name, end)
-    outcome |= {"position": position, "marks": list(launch.marks)}
+    marks = list(launch.marks)
+    if end is not None and end.unobserved is not None:
+        marks.append(f"the hardware was not observed: {end.unobserved}")
+    outcome |= {"position": position, "marks": marks}
     outcome.setdefault("started_wall_ns", started_ns)
     outcome.setdefault("ended_wall_ns", time.time_ns())
     complete(trial, outcome)
@@ -154,6 +157,8 @@ def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> Tri
         grace_s=_GRACE_S,
         memory_bytes=bench.measure.memory_bytes,
         output_bytes=_OUTPUT_BYTES,
+        observe=str(trial.root),
+        rates=dict(bench.platform.observer.rates),
     )
 
 
@@ -176,7 +181,7 @@ def _outcome(
         "attempt": name.attempt if isinstance(name, TrialName) else 1,
         "outcome": ended.outcome,
         "reason": ended.reason,
-        "origin": "measured",
+        "origin": "stand-in" if end is not None and end.stand_ins else "measured",
         "fingerprint": prepared.fingerprint,
         "mixed": prepared.mixed,
         "ranks": [],

@@ -6,86 +6,29 @@ extend another.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from harness import providers
 from harness.errors import FaultyFile, UsageError, nearest
 from harness.spec import found
 from harness.spec.document import Document, read_document
-from harness.spec.models import Bytes, Listed, Seconds, Table, check
+from harness.spec.models import Listed, Seconds, Table, check
+from harness.spec.platform_hardware import (
+    Accelerators,
+    Ceiling,
+    Count,
+    Memory,
+    Network,
+    Node,
+    Storage,
+)
+from harness.spec.platform_sources import Source, refined, spread, unknown_place
 
-Count = Annotated[int, Field(ge=1)]
-Tag = Literal["measured", "declared"]
-
-
-class Memory(Table):
-    """One kind of memory in a node."""
-
-    kind: Literal["DDR", "HBM", "MCDRAM"]
-    size: Bytes
-    mode: Literal["flat", "cache", "hybrid"] | None = None
-    """How fast memory stands beside the slow one."""
-
-
-class Node(Table):
-    """One node."""
-
-    cpu: str | None = None
-    """Model name."""
-    architecture: str | None = None
-    """As `uname -m` prints it."""
-    sockets: Count | None = None
-    cores: Count | None = None
-    """Cores of the whole node."""
-    threads_per_core: Count | None = None
-    cpus: Count | None = None
-    """CPUs that this harness may use, where that is less than the node has."""
-    numa_nodes: Count | None = None
-    cluster_mode: Literal["all2all", "hemisphere", "quadrant", "snc-2", "snc-4"] | None = None
-    memory: Listed[Memory] = ()
-
-
-class Accelerators(Table):
-    """Equal accelerators in each node."""
-
-    model: str
-    count: Count
-    memory: Bytes | None = None
-    """Of one accelerator."""
-    link: str | None = None
-    """What joins them: PCIe 3, NVLink 1, NVSwitch …"""
-    graph: Listed[Listed[str]] = ()
-    """Pairs as `nvidia-smi topo -m` names them, for example ["0", "1", "NV2"]."""
-
-
-class Network(Table):
-    """What joins the nodes."""
-
-    fabric: str
-    interface: str | None = None
-
-
-class Storage(Table):
-    """One storage tier."""
-
-    path: str
-    kind: str | None = None
-    """Lustre, NVMe, memory …"""
-    roles: Listed[Literal["data", "checkpoint", "fast"]] = ()
-    size: Bytes | None = None
-
-
-class Ceiling(Table):
-    """The most that this machine can do of something, in its base unit (FLOP/s, bytes/s)."""
-
-    value: Annotated[float, Field(gt=0)]
-    unit: Literal["FLOP/s", "bytes/s", "operations/s"]
-    tag: Tag
-    source: str
-    """The document and table, or the run that measured it."""
+_PRICE = re.compile(r"^[0-9]+(\.[0-9]+)? [A-Z]{3}$")
 
 
 class Launcher(Table):
@@ -99,8 +42,16 @@ class Launcher(Table):
 class Binding(Table):
     """How ranks are laid on CPUs."""
 
-    policy: Literal["none", "compact", "spread"] = "none"
+    policy: Literal["compact", "spread", "none"] = "compact"
+    """Neighbouring ranks fill a NUMA node before the next, or are dealt out over all; "none" lets
+    every rank run anywhere."""
+    threads: Literal["free", "pinned"] = "free"
+    """Whether each thread keeps to a core within its rank's share (OMP_PLACES, KMP_AFFINITY …)."""
     hyper_threads: bool = True
+    """Use every hardware thread of a core, or one."""
+    memory: Literal["any", "local", "fast-first", "fast-only", "interleave"] = "any"
+    """From where ranks allocate: the kernel's choice, their NUMA node, MCDRAM or HBM (with or
+    without falling back to slow memory), or all in turn."""
     oversubscribe: bool = False
     """Let ranks share CPUs with each other or with the observer; their trials are marked."""
 
@@ -109,6 +60,8 @@ class Observer(Table):
     """CPUs kept for the agent of each node."""
 
     cores: Annotated[int, Field(ge=0)] = 1
+    rates: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    """Readings per second by source ("processor", "nvml" …; "all" is every one); 0 is off."""
 
 
 class Container(Table):
@@ -142,6 +95,8 @@ class Platform(Table):
     """False: nobody here has run on this machine."""
     nodes: Count | None = None
     """How many nodes there are."""
+    price_per_node_hour: str | None = None
+    """For example "3.06 USD"."""
     node: Node = Node()
     accelerators: Listed[Accelerators] | None = None
     """Per node; an empty list says that there are none."""
@@ -159,17 +114,34 @@ class Platform(Table):
     """By framework, or framework@environment."""
     start_up: Seconds | None = None
     """What starting a trial takes beyond the framework's own start."""
+    sources: dict[str, Source] = Field(default_factory=dict)
+    """Where values come from, by place: "node.memory", "network.bandwidth" …"""
+
+    @field_validator("price_per_node_hour")
+    @classmethod
+    def _price_names_its_currency(cls, price: str | None) -> str | None:
+        if price is not None and not _PRICE.match(price):
+            raise ValueError(
+                f"'{price}' must be an amount and a currency, for example \"3.06 USD\""
+            )
+        return price
+
+    @model_validator(mode="after")
+    def _accelerators_are_within_the_node(self) -> Self:
+        domains = self.node.numa_nodes
+        for one in self.accelerators or ():
+            if domains is not None and any(number >= domains for number in one.numa):
+                raise ValueError(f"accelerators lie on NUMA nodes that a node of {domains} lacks")
+        return self
 
     def offers(self) -> dict[str, Any]:
         """Give what requirement expressions may ask of a platform; unknown is None."""
         gpus = self.accelerators
-        sizes = [tier.size for tier in self.node.memory]
         gpu_sizes = [one.memory for one in gpus or () if one.memory is not None]
-        threads = self.node.threads_per_core or 1
         return {
             "gpus": None if gpus is None else sum(one.count for one in gpus),
-            "cpus": self.node.cpus or (self.node.cores and self.node.cores * threads),
-            "memory": sum(sizes) or None,
+            "cpus": self.node.cpus or self.node.threads,
+            "memory": self.node.addressable_bytes,
             "gpu_memory": min(gpu_sizes, default=None),
             "available_nodes": self.nodes,
         }
@@ -200,11 +172,20 @@ def _read(path: Path, files: dict[str, Path], below: tuple[Path, ...]) -> Platfo
     platform = check(document, Platform, {**document.data, "name": path.stem})
     if "name" in document.data:
         document.fault(("name",), "the file's name is the platform's; leave it out")
+    sources = document.data.get("sources")
+    for place in sources if isinstance(sources, dict) else ():
+        step = unknown_place(Platform, place)
+        if step is not None:
+            hint = nearest(step[0], step[1])
+            document.fault(("sources", place), f"a profile has no '{step[0]}' there.{hint}")
     document.refuse_faults()
     assert platform is not None, "a profile without faults has its value"
+    own = spread(document.data, platform.sources)
     if parent is not None:
         inherited = {name: getattr(parent, name) for name in parent.model_fields_set}
         platform = _refined(inherited, platform)
+        own = refined(parent.sources, document.data, own)
+    platform = platform.model_copy(update={"sources": own})
     return _completed(platform) if platform.as_found else platform
 
 
@@ -254,14 +235,22 @@ def _laid_over(old: Any, new: Any) -> Any:
 def _completed(platform: Platform) -> Platform:
     """Fill what a profile leaves open with what this machine shows."""
     node = platform.node
-    facts: dict[str, Any] = {"cpus": node.cpus or found.cpus(), "cpu": node.cpu or found.cpu()}
+    seen: dict[str, Any] = {}
+    if node.cpus is None:
+        seen["cpus"] = found.cpus()
+    if node.cpu is None:
+        seen["cpu"] = found.cpu()
     memory = found.memory_bytes()
     if not node.memory and memory is not None:
-        facts["memory"] = (Memory.model_construct(kind="DDR", size=memory, mode=None),)
-    update: dict[str, Any] = {"node": node.model_copy(update=facts)}
+        seen["memory"] = (Memory.model_construct(kind="DDR", size=memory, mode=None),)
+    update: dict[str, Any] = {"node": node.model_copy(update=seen)}
+    places = [f"node.{name}" for name in seen]
     if platform.accelerators is None:
         update["accelerators"] = tuple(
             Accelerators.model_construct(model=model, count=count)
             for model, count in found.gpus().items()
         )
+        places.append("accelerators")
+    as_found = Source(measured="as found when planned")
+    update["sources"] = {**platform.sources, **dict.fromkeys(places, as_found)}
     return platform.model_copy(update=update)

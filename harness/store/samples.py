@@ -22,7 +22,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 VERSION = 1  # 1: first
@@ -68,6 +68,9 @@ class Channel:
     """A counter that starts again from 0 after this many."""
     meaning: str = ""
     """What a reader might mistake."""
+
+
+_DEFAULTS = {"scale": 1.0, "wraps": None, "meaning": ""}
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def header(**facts: Any) -> bytes:
 def declare(group: Declared) -> bytes:
     """Say what a group's samples hold."""
     channels = [
-        {name: value for name, value in asdict(one).items() if value not in ("", None)}
+        {name: value for name, value in vars(one).items() if _DEFAULTS.get(name, ...) != value}
         for one in group.channels
     ]
     return _json(_GROUP, {**vars(group), "channels": channels})

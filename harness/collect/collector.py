@@ -1,0 +1,165 @@
+"""This file is the collector: it records all that can be read between a trial's two ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from harness import providers
+from harness.collect.recorder import Counts, Group, Itself, Lane, Recording, facts_of
+from harness.collect.sampler import Observed
+from harness.errors import Unavailable
+
+OBSERVER_HZ = 1.0
+MOST_HZ = 1000.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as its module declares it."""
+
+    name: str
+    module: Any
+    hz: float
+    blocks: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """Every source there is, and why some cannot be used at all."""
+
+    sources: tuple[Source, ...]
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+
+def find(rates: Mapping[str, float]) -> Found:
+    """Import the sources; ``rates`` (readings per second) go before their own, 0 is off."""
+    sources, broken = [], {}
+    for entry, module in providers.loaded("samplers"):
+        if module is None:
+            broken[entry.name] = str(entry.problem)
+            continue
+        hz = min(MOST_HZ, rates.get(entry.name, rates.get("all", module.HZ)))
+        if hz > 0:
+            sources.append(Source(entry.name, module, hz, module.BLOCKS))
+        else:
+            broken[entry.name] = "switched off"
+    return Found(tuple(sources), broken)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a recording came to."""
+
+    problem: str | None = None
+    """Why it is missing or incomplete."""
+    stand_ins: tuple[str, ...] = ()
+    """Devices that only pretend to be what they are called."""
+
+
+class Collector:
+    """Observes one trial after another; the sources are imported once."""
+
+    def __init__(self) -> None:
+        self._lanes: list[Lane] = []
+        self._recording: Recording | None = None
+        self._problem: str | None = "it was not asked for"
+        self._found: dict[tuple[tuple[str, float], ...], Found] = {}
+
+    def begin(self, path: Path, observed: Observed, rates: Mapping[str, float]) -> None:
+        """Start to record into a file; returns at once, the sources are opened by their threads.
+
+        Whatever goes wrong costs readings, never the trial; ``end`` says it.
+        """
+        self._problem = None
+        try:
+            recording = Recording(
+                path,
+                node=socket.gethostname(),
+                pid=os.getpid(),
+                boot=_boot(observed.root),
+                clock="monotonic",
+                cpus=os.cpu_count(),
+            )
+        except OSError as problem:
+            self._problem = f"{path}: {problem.strerror}"
+            return
+        self._recording = recording
+        recording.note("begins", ranks=facts_of(observed.ranks), devices=facts_of(observed.devices))
+        counts = Counts()
+        self._lanes = [
+            Lane(
+                "kernel", recording, counts, partial(self._open, recording, counts, observed, rates)
+            )
+        ]
+        self._lanes[0].start()
+
+    def _open(
+        self,
+        recording: Recording,
+        counts: Counts,
+        observed: Observed,
+        rates: Mapping[str, float],
+    ) -> Iterator[Group]:
+        """Open what never blocks; give each other source a thread."""
+        key = tuple(sorted(rates.items()))
+        if key not in self._found:
+            self._found[key] = find(rates)
+        found = self._found[key]
+        for name, reason in found.broken.items():
+            recording.note("unavailable", source=name, reason=reason)
+        for source in found.sources:
+            if source.blocks:
+                opening = partial(_opened, recording, (source,), observed)
+                lane = Lane(source.name, recording, counts, opening)
+                self._lanes.append(lane)
+                lane.start()
+        yield Group("observer", Itself(recording, counts), int(1e9 / OBSERVER_HZ))
+        yield from _opened(recording, [one for one in found.sources if not one.blocks], observed)
+
+    def end(self) -> Seen:
+        """Read once more, and close the file."""
+        if self._recording is None:
+            return Seen(self._problem)
+        recording, self._recording = self._recording, None
+        # The first lane starts the others: it must have ended before they are all known.
+        for lane in self._lanes[:1]:
+            lane.stop()
+            lane.ended()
+        for lane in self._lanes[1:]:
+            lane.stop()
+        hanging = [lane.name for lane in self._lanes if not lane.ended()]
+        self._lanes = []
+        recording.anchor()
+        recording.note("ends", hanging=hanging)
+        recording.close()
+        problem = recording.problem
+        told = None if problem is None else f"recording stopped: {problem.strerror}"
+        return Seen(told, tuple(recording.stand_ins))
+
+
+def _opened(recording: Recording, sources: Sequence[Source], observed: Observed) -> Iterator[Group]:
+    for source in sources:
+        try:
+            sampler = source.module.open(observed)
+        except (Unavailable, OSError) as problem:
+            recording.note("unavailable", source=source.name, reason=str(problem))
+            continue
+        stand_in = getattr(sampler, "stand_in", None)
+        if stand_in is not None:
+            recording.note("stand-in", source=source.name, device=stand_in)
+            recording.stand_ins.append(stand_in)
+        yield Group(source.name, sampler, int(1e9 / source.hz))
+
+
+def _boot(root: Path) -> str | None:
+    """Name this boot of this machine: its monotonic clock has one zero."""
+    try:
+        return (root / "proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

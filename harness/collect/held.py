@@ -1,0 +1,88 @@
+"""This file holds small kernel files open: reading them so costs a sixth of opening each time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import Unavailable
+from harness.store.samples import DENIED, LOST, NOT_READ, UNSUPPORTED
+
+_MOST = 1 << 20
+
+
+class Held:
+    """One file of /proc or /sys, read from its beginning each time."""
+
+    def __init__(self, path: Path | str, *, many: bool = False) -> None:
+        """Open it; ``many``: the kernel hands such a list out page by page."""
+        self.path = str(path)
+        self._many = many
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self) -> bytes:
+        """Read the whole file."""
+        data = os.pread(self._descriptor, _MOST, 0)
+        if not self._many:
+            return data
+        chunk = data
+        while chunk:
+            chunk = os.pread(self._descriptor, _MOST, len(data))
+            data += chunk
+        return data
+
+    def number(self) -> int:
+        """Read a file that holds one number; a gap code if it cannot be read now."""
+        try:
+            return int(os.pread(self._descriptor, 64, 0))
+        except (OSError, ValueError) as problem:
+            return gap(problem)
+
+    def close(self) -> None:
+        """Close it, once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        """Leave no descriptor behind when an opening failed half-way."""
+        self.close()
+
+
+def hold(path: Path, *, many: bool = False) -> Held:
+    """Open a file that a source cannot do without; say why if that fails."""
+    try:
+        return Held(path, many=many)
+    except OSError as problem:
+        raise Unavailable(f"{path}: {problem.strerror}") from None
+
+
+def held(paths: Sequence[Path], what: str) -> list[Held]:
+    """Open all of these that can be; say why if there is none."""
+    found, reasons = [], []
+    for path in paths:
+        try:
+            found.append(Held(path))
+        except OSError as problem:
+            reasons.append(f"{path}: {problem.strerror}")
+    if not found:
+        raise Unavailable(reasons[0] if reasons else f"this machine shows no {what}")
+    return found
+
+
+def gap(problem: Exception) -> int:
+    """Say by a code why nothing was read."""
+    if isinstance(problem, PermissionError):
+        return DENIED
+    if isinstance(problem, ProcessLookupError | FileNotFoundError):
+        return LOST
+    return UNSUPPORTED if isinstance(problem, OSError) else NOT_READ
+
+
+def text(path: Path) -> str | None:
+    """Read a file once; None where that is not possible."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None

@@ -1,0 +1,234 @@
+"""This file records: each source on its own drift-free tick, every reading appended at once.
+
+Sources that may keep a reader waiting (a driver, a network file system) each have a thread, all
+others share one; a slow GPU thus never delays the kernel's counters, and neither delays the agent,
+which sleeps in its own thread. A tick that comes too late is dropped and counted, never repeated to
+catch up.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.collect.sampler import Sampler
+from harness.store import samples
+from harness.store.samples import Channel, Declared
+
+ANCHOR_NS = 5_000_000_000
+LATE = 0.1
+"""A tick that begins later than this share of its period is counted as late."""
+_LONGEST_END_S = 2.0
+
+
+class Recording:
+    """An open samples file; frames of all threads go in whole."""
+
+    def __init__(self, path: Path, **facts: Any) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        self._lock = threading.Lock()
+        self._groups = 0
+        self.closed = False
+        self.problem: OSError | None = None
+        """Why nothing is written any more: a full disk, for example."""
+        self.bytes = 0
+        self.stand_ins: list[str] = []
+        """Devices that their source found to be pretended."""
+        self.append(samples.header(**facts))
+        self.anchor()
+
+    def append(self, data: bytes) -> None:
+        """Write frames; after the first failure nothing more, so that what is there stays whole."""
+        with self._lock:
+            if self.closed or self.problem is not None:
+                return
+            self.bytes += len(data)
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+            except OSError as problem:
+                self.problem = problem
+
+    def anchor(self) -> None:
+        """Tie the node's monotonic clock to its wall clock."""
+        self.append(samples.anchor(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()))
+
+    def group(self, source: str, period_ns: int, first_ns: int, channels: Sequence[Channel]) -> int:
+        """Declare a group; give its number."""
+        with self._lock:
+            number = self._groups
+            self._groups += 1
+        self.append(samples.declare(Declared(number, source, period_ns, first_ns, tuple(channels))))
+        return number
+
+    def note(self, what: str, **facts: Any) -> None:
+        """Write down something that happened."""
+        self.append(samples.note(what, t=time.monotonic_ns(), **facts))
+
+    def close(self) -> None:
+        """End the file; what a forgotten thread still reads goes nowhere."""
+        with self._lock:
+            if not self.closed:
+                self.closed = True
+                os.close(self._descriptor)
+
+
+@dataclass
+class Counts:
+    """How well the ticks were kept; the observer's own channels."""
+
+    ticks: int = 0
+    late: int = 0
+    missed: int = 0
+
+
+@dataclass
+class Group:
+    """One source at its rate."""
+
+    source: str
+    sampler: Sampler
+    period_ns: int
+    number: int = -1
+    first_ns: int = 0
+    tick: int = 0
+    failures: int = field(default=0)
+
+    @property
+    def due_ns(self) -> int:
+        """When the next reading is due."""
+        return self.first_ns + self.tick * self.period_ns
+
+
+class Lane(threading.Thread):
+    """One thread that keeps the ticks of some groups."""
+
+    def __init__(
+        self,
+        name: str,
+        recording: Recording,
+        counts: Counts,
+        opening: Callable[[], Iterable[Group]],
+    ) -> None:
+        super().__init__(name=f"samples-{name}", daemon=True)
+        self._recording = recording
+        self._counts = counts
+        self._opening = opening
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Open the sources, then read each whenever it is due."""
+        groups = list(self._opening())
+        begin = time.monotonic_ns()
+        for group in groups:
+            group.first_ns = begin
+            group.number = self._recording.group(
+                group.source, group.period_ns, begin, group.sampler.channels
+            )
+        while groups and not self._stopping.is_set():
+            due = min(group.due_ns for group in groups)
+            if self._stopping.wait(max(0.0, (due - time.monotonic_ns()) / 1e9)):
+                break
+            self._recording.append(self._read_due(groups))
+        # The last state counts most of all: what grew since the last tick, and how it ended.
+        self._recording.append(self._read(groups))
+        for group in groups:
+            group.sampler.close()
+
+    def _read_due(self, groups: Sequence[Group]) -> bytes:
+        now = time.monotonic_ns()
+        due = [group for group in groups if group.due_ns <= now]
+        for group in due:
+            late_ns = now - group.due_ns
+            self._counts.ticks += 1
+            self._counts.late += late_ns > LATE * group.period_ns
+            skipped = late_ns // group.period_ns
+            self._counts.missed += skipped
+            group.tick += skipped
+        return self._read(due)
+
+    def _read(self, groups: Sequence[Group]) -> bytes:
+        written = []
+        for group in groups:
+            before = time.monotonic_ns()
+            try:
+                raw = group.sampler.read()
+            except OSError as problem:
+                raw = [samples.NOT_READ] * len(group.sampler.channels)
+                group.failures += 1
+                if group.failures == 1:
+                    self._recording.note("failing", source=group.source, reason=str(problem))
+            after = time.monotonic_ns()
+            written.append(samples.sample(group.number, group.tick, before, after, raw))
+            group.tick += 1
+        return b"".join(written)
+
+    def stop(self) -> None:
+        """Ask the thread to read once more and end."""
+        self._stopping.set()
+
+    def ended(self) -> bool:
+        """Wait for the end; False if a source hangs, which is then left to itself."""
+        self.join(_LONGEST_END_S)
+        return not self.is_alive()
+
+
+class Itself:
+    """What observing costs, read like everything else."""
+
+    channels = (
+        Channel("observer.cpu", "s", "counter", "observer", 1e-9),
+        Channel("observer.resident", "bytes", "gauge", "observer"),
+        Channel("observer.peak", "bytes", "gauge", "observer", 1024.0),
+        Channel("observer.ticks", "1", "counter", "observer"),
+        Channel("observer.late", "1", "counter", "observer"),
+        Channel("observer.missed", "1", "counter", "observer"),
+        Channel("observer.written", "bytes", "counter", "observer"),
+    )
+
+    def __init__(self, recording: Recording, counts: Counts) -> None:
+        self._recording = recording
+        self._counts = counts
+        self._page = resource.getpagesize()
+        self._statm: int | None = None
+        if Path("/proc/self/statm").exists():
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY)
+        self._anchored = time.monotonic_ns()
+
+    def read(self) -> list[int]:
+        """Read this process's own use; tie the clocks together now and then."""
+        now = time.monotonic_ns()
+        if now - self._anchored >= ANCHOR_NS:
+            self._anchored = now
+            self._recording.anchor()
+        resident = samples.UNSUPPORTED
+        if self._statm is not None:
+            resident = int(os.pread(self._statm, 128, 0).split()[1]) * self._page
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        counts = self._counts
+        return [
+            time.process_time_ns(),
+            resident,
+            peak,
+            counts.ticks,
+            counts.late,
+            counts.missed,
+            self._recording.bytes,
+        ]
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if self._statm is not None:
+            os.close(self._statm)
+            self._statm = None
+
+
+def facts_of(values: Mapping[int, Any]) -> dict[str, Any]:
+    """Write a mapping by rank as JSON can."""
+    return {str(rank): value for rank, value in values.items()}

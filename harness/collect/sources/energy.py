@@ -1,0 +1,62 @@
+"""This file reads RAPL's energy counters of packages, cores and memory.
+
+Source: kernel documentation, power/powercap/powercap.rst. The counters wrap, some within a minute
+of full load; the header says where. Since CVE-2020-8694 only root may read them.
+"""
+
+from __future__ import annotations
+
+from harness.collect.held import Held, text
+from harness.collect.sampler import Observed
+from harness.errors import Unavailable
+from harness.store.samples import Channel
+
+HZ = 1.0
+BLOCKS = False
+
+
+def open(observed: Observed) -> Energy:  # noqa: A001 - the contract's name
+    """Open the source."""
+    return Energy(observed)
+
+
+class Energy:
+    """Microjoules of each domain."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._files: list[Held] = []
+        channels = []
+        reason = "this machine shows no RAPL energy counters"
+        parent = observed.root / "sys/class/powercap"
+        for path in sorted(parent.glob("*rapl*/energy_uj")):
+            folder = path.parent
+            try:
+                self._files.append(Held(path))
+            except OSError as problem:
+                reason = f"{path}: {problem.strerror}"
+                continue
+            most = text(folder / "max_energy_range_uj")
+            channels.append(
+                Channel(
+                    "energy",
+                    "J",
+                    "counter",
+                    f"rapl:{folder.name.partition(':')[2]}/{text(folder / 'name') or 'domain'}",
+                    1e-6,
+                    # from 0 up to and with the largest number
+                    wraps=int(most) + 1 if most else None,
+                    meaning="of the whole package, whoever used it",
+                )
+            )
+        if not channels:
+            raise Unavailable(reason)
+        self.channels = tuple(channels)
+
+    def read(self) -> list[int]:
+        """Read every domain."""
+        return [file.number() for file in self._files]
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in self._files:
+            file.close()

@@ -1,0 +1,37 @@
+"""This file reads how full the file system is that the trial writes to.
+
+A network file system may keep its caller waiting for minutes: this source has its own thread.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harness.collect.sampler import Observed
+from harness.store.samples import Channel
+
+HZ = 0.2
+BLOCKS = True
+
+
+def open(observed: Observed) -> FileSystem:  # noqa: A001 - the contract's name
+    """Open the source."""
+    return FileSystem(observed)
+
+
+class FileSystem:
+    """Space of the file system below the run directory."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._path = observed.directory
+        names = ("filesystem.total", "filesystem.free")
+        self.channels = tuple(Channel(name, "bytes", "gauge", "run-directory") for name in names)
+        self.read()
+
+    def read(self) -> list[int]:
+        """Ask the file system."""
+        told = os.statvfs(self._path)
+        return [told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize]
+
+    def close(self) -> None:
+        """Nothing is held open: that would keep the file system busy."""

@@ -1,0 +1,73 @@
+"""This file reads each NUMA node's memory; a node without cores is MCDRAM or HBM in flat mode.
+
+Source: kernel documentation, admin-guide/mm/numaperf.rst and numastat.rst; on Knights Landing and
+Xeon Max the fast memory of flat mode is such a node.
+"""
+
+from __future__ import annotations
+
+import re
+
+from harness.collect.held import hold, text
+from harness.collect.sampler import Observed
+from harness.errors import Unavailable
+from harness.store.samples import UNSUPPORTED, Channel
+
+HZ = 1.0
+BLOCKS = False
+
+_SIZE = re.compile(rb"^Node \d+ (MemTotal|MemFree|MemUsed|FilePages|AnonPages): +(\d+)", re.M)
+_SIZES = {
+    b"MemTotal": "total",
+    b"MemFree": "free",
+    b"MemUsed": "used",
+    b"FilePages": "file-pages",
+    b"AnonPages": "anonymous",
+}
+_COUNTS = {b"numa_hit": "hit", b"numa_miss": "miss", b"numa_foreign": "foreign"}
+
+
+def open(observed: Observed) -> Numa:  # noqa: A001 - the contract's name
+    """Open the source."""
+    return Numa(observed)
+
+
+class Numa:
+    """Sizes and page placements of each node."""
+
+    def __init__(self, observed: Observed) -> None:
+        parent = observed.root / "sys/devices/system/node"
+        folders = sorted(parent.glob("node[0-9]*"), key=lambda one: int(one.name[4:]))
+        if not folders:
+            raise Unavailable("this kernel shows no NUMA nodes")
+        self._sizes = [hold(folder / "meminfo") for folder in folders]
+        self._counts = [hold(folder / "numastat") for folder in folders]
+        channels = []
+        for folder in folders:
+            scope = f"numa:{folder.name[4:]}"
+            bare = text(folder / "cpulist") == ""
+            meaning = "memory without cores: MCDRAM, HBM or the like" if bare else ""
+            channels += [
+                Channel(f"numa.{name}", "bytes", "gauge", scope, 1024.0, meaning=meaning)
+                for name in _SIZES.values()
+            ]
+            channels += [
+                Channel(f"numa.{name}", "1", "counter", scope, meaning="pages placed")
+                for name in _COUNTS.values()
+            ]
+        self.channels = tuple(channels)
+
+    def read(self) -> list[int]:
+        """Read every node."""
+        values: list[int] = []
+        for sizes, counts in zip(self._sizes, self._counts, strict=True):
+            told = dict(_SIZE.findall(sizes.read()))
+            values += [int(told.get(name, UNSUPPORTED)) for name in _SIZES]
+            pairs = dict(line.split() for line in counts.read().splitlines())
+            values += [int(pairs.get(name, UNSUPPORTED)) for name in _COUNTS]
+        return values
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in (*self._sizes, *self._counts):
+            file.close()

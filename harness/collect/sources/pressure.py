@@ -1,0 +1,58 @@
+"""This file reads pressure stall information: the time in which tasks waited for a resource.
+
+Source: kernel documentation, accounting/psi.rst. "some": at least one task waited; "full": all did.
+"""
+
+from __future__ import annotations
+
+import re
+
+from harness.collect.held import Held
+from harness.collect.sampler import Observed
+from harness.errors import Unavailable
+from harness.store.samples import UNSUPPORTED, Channel
+
+HZ = 10.0
+BLOCKS = False
+
+_TOTAL = re.compile(rb"^(some|full) .*total=(\d+)", re.MULTILINE)
+
+
+def open(observed: Observed) -> Pressure:  # noqa: A001 - the contract's name
+    """Open the source."""
+    return Pressure(observed)
+
+
+class Pressure:
+    """Microseconds of waiting since boot."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._files: dict[str, Held] = {}
+        reason = "this kernel keeps no pressure information"
+        for name in ("cpu", "memory", "io"):
+            try:
+                self._files[name] = Held(observed.root / "proc/pressure" / name)
+                self._files[name].read()  # psi=0 on the kernel's command line fails only here
+            except OSError as problem:
+                self._files.pop(name, None)
+                reason = f"/proc/pressure/{name}: {problem.strerror}"
+        if not self._files:
+            raise Unavailable(reason)
+        self.channels = tuple(
+            Channel(f"pressure.{name}.{kind}", "s", "counter", "node", 1e-6)
+            for name in self._files
+            for kind in ("some", "full")
+        )
+
+    def read(self) -> list[int]:
+        """Read all totals."""
+        values = []
+        for file in self._files.values():
+            told = dict(_TOTAL.findall(file.read()))
+            values += [int(told.get(kind, UNSUPPORTED)) for kind in (b"some", b"full")]
+        return values
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in self._files.values():
+            file.close()
