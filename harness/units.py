@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_QUANTITY = re.compile(r"^\s*([0-9]+(?:[.][0-9]+)?)\s*([A-Za-z%]*)\s*$")
+_QUANTITY = re.compile(r"^\s*([0-9]+(?:[.][0-9]+)?)\s*([A-Za-z%/]*)\s*$")
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {
@@ -18,6 +18,8 @@ _BYTES = {
     "GiB": 2**30,
     "TiB": 2**40,
 }
+
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 
 def _split(text: str) -> tuple[float, str]:
@@ -45,6 +47,42 @@ def size_bytes(text: str) -> int:
             f"'{text}' needs a unit of size ({', '.join(_BYTES)}), for example \"16 GiB\""
         )
     return round(number * _BYTES[unit])
+
+
+def bytes_per_second(text: str) -> float:
+    """Read a bandwidth such as "12.5 GB/s" or, as networks are sold, "100 Gbit/s"."""
+    number, unit = _split(text)
+    amount, slash, per = unit.partition("/")
+    if slash and per == "s":
+        if amount in _BYTES:
+            return number * _BYTES[amount]
+        if amount.endswith("bit") and amount[:-3] in _PREFIXES:
+            return number * _PREFIXES[amount[:-3]] / 8
+    raise ValueError(f"'{text}' needs a unit of bandwidth, for example \"12.5 GB/s\"")
+
+
+def flops(text: str) -> float:
+    """Read a rate of floating-point operations such as "9.3 TFLOP/s"."""
+    number, unit = _split(text)
+    if not unit.endswith("FLOP/s") or unit[:-6] not in _PREFIXES:
+        raise ValueError(f"'{text}' needs a unit of computing, for example \"9.3 TFLOP/s\"")
+    return number * _PREFIXES[unit[:-6]]
+
+
+def watts(text: str) -> float:
+    """Read a power such as "300 W"."""
+    number, unit = _split(text)
+    if not unit.endswith("W") or unit[:-1] not in _PREFIXES:
+        raise ValueError(f"'{text}' needs a unit of power, for example \"300 W\"")
+    return number * _PREFIXES[unit[:-1]]
+
+
+def scaled(value: float, unit: str) -> str:
+    """Print a value with the prefix that keeps it short: 4.31 TFLOP/s."""
+    for prefix in ("P", "T", "G", "M", "k"):
+        if abs(value) >= _PREFIXES[prefix]:
+            return f"{value / _PREFIXES[prefix]:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
 
 
 def fraction(text: str) -> float:

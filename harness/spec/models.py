@@ -54,7 +54,7 @@ def _with_unit(
     return check
 
 
-_QUANTITY = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*[A-Za-z%]+\s*$"}
+_QUANTITY = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*[A-Za-z%/]+\s*$"}
 
 
 def _quantity(read: Callable[[str], float], example: str) -> tuple[Any, Any]:
@@ -64,6 +64,9 @@ def _quantity(read: Callable[[str], float], example: str) -> tuple[Any, Any]:
 
 Seconds = Annotated[float, *_quantity(units.seconds, "15 min")]
 Bytes = Annotated[int, *_quantity(units.size_bytes, "16 GiB")]
+BytesPerSecond = Annotated[float, *_quantity(units.bytes_per_second, "12.5 GB/s")]
+Flops = Annotated[float, *_quantity(units.flops, "9.3 TFLOP/s")]
+Watts = Annotated[float, *_quantity(units.watts, "300 W")]
 Share = Annotated[float, *_quantity(units.fraction, "2 %")]
 
 

@@ -50,7 +50,7 @@ PROFILE: dict[str, Any] = {
     "accelerators": [{"model": "A", "count": 4, "memory": "16 GiB", "graph": [["0", "1", "NV2"]]}],
     "network": {"fabric": "Ethernet"},
     "storage": {"scratch": {"path": "/s", "roles": ["data"]}},
-    "ceilings": {"fp32": {"value": 1.5, "unit": "FLOP/s", "tag": "declared", "source": "x"}},
+    "ceilings": {"fp32": {"compute": "1.5 TFLOP/s", "tag": "declared", "source": "x"}},
     "launcher": {"name": "slurm", "settings": {"partition": "gpu"}},
     "frameworks": {"torch": {"modules": ["torch"], "container": {"engine": "e", "image": "i"}}},
 }
