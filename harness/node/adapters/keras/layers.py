@@ -14,7 +14,6 @@ from keras import layers, ops
 
 from harness.node.adapters.tensorflow.arrangement import Spot
 from harness.node.adapters.tensorflow.padding import Pad, padding
-from harness.node.contracts import Unsupported
 from harness.node.network import (
     LRN,
     AveragePool,
@@ -70,22 +69,39 @@ class LocalResponseNormalization(layers.Layer):
         return x * ops.power(scale, -self._rule.beta)
 
 
-class TiledPool(layers.Layer):
-    """Pool 3-D windows that tile the input, in float64, which TensorFlow's 3-D pools lack."""
+class ShiftedPool(layers.Layer):
+    """Pool 3-D windows in float64, which TensorFlow's 3-D pools lack, from shifted inputs."""
 
-    def __init__(self, size: int, reduce: Callable[..., Any], **options: Any) -> None:
+    def __init__(
+        self, size: int, stride: int, pair: Callable[[Any, Any], Any], divisor: int, **options: Any
+    ) -> None:
         super().__init__(**options)
         self._size = size
-        self._reduce = reduce
+        self._stride = stride
+        self._pair = pair
+        self._divisor = divisor
 
     def call(self, x: Any) -> Any:
-        """Cut into windows and reduce each."""
-        counts = [length // self._size for length in x.shape[1:4]]
-        x = x[:, : counts[0] * self._size, : counts[1] * self._size, : counts[2] * self._size]
-        shape = [-1]
-        for count in counts:
-            shape += [count, self._size]
-        return self._reduce(ops.reshape(x, [*shape, x.shape[-1]]), axis=(2, 4, 6))
+        """Reduce what stands at each offset of the windows."""
+        ends = [length - self._size + 1 for length in x.shape[1:4]]
+        result: Any = None
+        for offset in numpy.ndindex(self._size, self._size, self._size):
+            places = [slice(o, o + end, self._stride) for o, end in zip(offset, ends)]
+            shifted = x[(slice(None), *places, slice(None))]
+            result = shifted if result is None else self._pair(result, shifted)
+        return result / self._divisor
+
+
+class Times(layers.Layer):
+    """Multiply by a constant; Keras' Rescaling would round it to float32."""
+
+    def __init__(self, factor: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._factor = factor
+
+    def call(self, x: Any) -> Any:
+        """Multiply."""
+        return x * self._factor
 
 
 class ExactLeakyReLU(layers.Layer):
@@ -142,13 +158,13 @@ def _max_pool(spot: Spot) -> List[Any]:
     layer = spot.layer
     assert isinstance(layer, MaxPool)
     form = padding(layer.kernel, layer.stride, layer.pad[0], spot.input[1:], spot.output[1:])
-    kinds = layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D, ops.max
+    kinds = layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D, ops.maximum
     pool = _pool(spot, kinds, form.word.lower())
     return [LowestPadding(form.first), pool] if form.is_explicit else [pool]
 
 
 def _average_pool(spot: Spot) -> List[Any]:
-    kinds = layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D, ops.mean
+    kinds = layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D, ops.add
     return [_pool(spot, kinds, "valid")]
 
 
@@ -156,9 +172,9 @@ def _pool(spot: Spot, kinds: Tuple[Any, Any, Any, Any], word: str) -> Any:
     layer, rank = spot.layer, len(spot.input) - 1
     assert isinstance(layer, (MaxPool, AveragePool))
     if rank == 3 and _is_float64():
-        if layer.kernel != layer.stride or word != "valid":
-            raise Unsupported("Keras on TensorFlow has no overlapping 3-D pools in float64")
-        return TiledPool(layer.kernel, kinds[3])
+        divisor = layer.kernel**3 if isinstance(layer, AveragePool) else 1
+        assert word == "valid", "SAME would need a pad"
+        return ShiftedPool(layer.kernel, layer.stride, kinds[3], divisor)
     return kinds[rank - 1](layer.kernel, strides=layer.stride, padding=word)
 
 
@@ -189,7 +205,7 @@ def _leaky_relu(spot: Spot) -> List[Any]:
 
 def _scale(spot: Spot) -> List[Any]:
     assert isinstance(spot.layer, Scale)
-    return [layers.Rescaling(spot.layer.factor)]
+    return [Times(spot.layer.factor)]
 
 
 _LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {

@@ -1,0 +1,29 @@
+"""This file runs checks in an interpreter without pytest: ``python inside.py FILE`` prints JSON.
+
+A check is a function called ``test_…`` without arguments. The answer maps each to null or its
+traceback. Python 3.7 grammar: TensorFlow 1.15 lives there.
+"""
+
+import importlib.util
+import json
+import sys
+import traceback
+
+
+def main(path):
+    spec = importlib.util.spec_from_file_location("checks", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    answer = {}
+    for name, check in list(vars(module).items()):
+        if name.startswith("test_"):
+            try:
+                check()
+                answer[name] = None
+            except Exception:  # noqa: BLE001 - every fault of a check is its answer
+                answer[name] = traceback.format_exc()
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

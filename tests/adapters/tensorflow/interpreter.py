@@ -1,0 +1,97 @@
+"""This file finds the interpreters that have TensorFlow and runs workers and checks in them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness.node import job as jobs
+from tests import needs
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+NAMED = {
+    "tensorflow": "BAKEOFF_TENSORFLOW_PYTHON",
+    "tensorflow@1.15": "BAKEOFF_TENSORFLOW115_PYTHON",
+    "keras": "BAKEOFF_TENSORFLOW_PYTHON",
+}
+
+
+def python(environment: str) -> Path:
+    """Find one: named in a variable, or the framework environment."""
+    if environment == "tensorflow@1.15":
+        needs.python37()  # which the environment is built on, and the project cannot install
+    named = os.environ.get(NAMED[environment])
+    return Path(named) if named else needs.framework(environment)
+
+
+def checks(file: Path) -> list[str]:
+    """Name the checks that a file for the inside holds."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [name for name in names if name.startswith("test_")]
+
+
+@cache
+def answers(environment: str, file: Path) -> dict[str, str | None]:
+    """Run all checks of a file in one process."""
+    made = subprocess.run(
+        [python(environment), HERE / "inside.py", file],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    answer: dict[str, str | None] = json.loads(made.stdout.splitlines()[-1])
+    return answer
+
+
+def work(environment: str, directory: Path, **fields: Any) -> list[dict[str, Any]]:
+    """Run one worker on a job and give its events."""
+    framework = environment.partition("@")[0]
+    given: dict[str, Any] = {
+        "purpose": "trial",
+        "cell_key": "k",
+        "trial": "t",
+        "workload": "tinycnn",
+        "workload_module": "workloads.tinycnn",
+        "framework": framework,
+        "adapter_module": f"harness.node.adapters.{framework}.adapter",
+        "strategy": "none",
+        "factors": {"batch": 8},
+        "options": {},
+        "warmup": jobs.Span(steps=1),
+        "until": jobs.Span(steps=40),
+        "seed": 7,
+        "directory": str(directory),
+        **fields,
+    }
+    path = directory / "job.json"
+    path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
+    subprocess.run(
+        [python(environment), "-m", "harness.node", path],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    lines = (directory / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    """Give the last event of a kind."""
+    found = [event for event in events if event["event"] == kind]
+    assert found, events
+    return found[-1]
+
+
+def losses(events: list[dict[str, Any]]) -> list[float]:
+    """Give the losses that were read."""
+    return [event["values"]["loss"] for event in events if event["event"] == "values"]

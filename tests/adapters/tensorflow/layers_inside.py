@@ -1,0 +1,92 @@
+"""This file holds TensorFlow's lowering to loops, and every workload to its parameters.
+
+Python 3.7 grammar: it runs in TensorFlow 1.15 as well as in 2.x.
+"""
+
+import importlib
+import tempfile
+
+import numpy
+
+from harness.node import place
+from harness.node.adapters.tensorflow import adapter, settings
+from harness.node.adapters.tensorflow.layers import Pass
+from harness.node.adapters.tensorflow.lowering import Lowering
+from harness.node.job import Job, Span
+from tests.adapters.tensorflow import examined
+
+WORKLOADS = (
+    "alexnet",
+    "alexnet_caffe",
+    "alexnet_chien",
+    "cosmoflow",
+    "cosmoflow_lee",
+    "neuron_inverter",
+    "resnet50",
+    "resnet50_v1",
+    "tinycnn",
+)
+FACTORS = {"precision": "fp32", "device": "cpu"}
+NAMES = ("examine", "k", "t", "check", "", "tensorflow", "", "none")
+JOB = Job(*NAMES, FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
+OPENED = adapter.open(JOB, place.find({}))
+
+
+def test_two_dimensions_agree_with_loops_in_float64():
+    examined.hold(OPENED, examined.IN_TWO, "float64", 1e-11)
+
+
+def test_one_dimension_agrees_with_loops_in_float64():
+    examined.hold(OPENED, examined.IN_ONE, "float64", 1e-11)
+
+
+def test_three_dimensions_agree_with_loops_in_float64():
+    examined.hold(OPENED, examined.IN_THREE, "float64", 1e-11)
+
+
+def test_averages_agree_with_loops_in_float64():
+    examined.hold(OPENED, examined.AVERAGES, "float64", 1e-11)
+
+
+def test_two_dimensions_as_timed_agree_with_loops_in_float32():
+    examined.hold(OPENED, examined.IN_TWO, "timed", 1e-4)
+
+
+def test_one_dimension_as_timed_agrees_with_loops_in_float32():
+    examined.hold(OPENED, examined.IN_ONE, "timed", 1e-4)
+
+
+def test_three_dimensions_as_timed_agree_with_loops_in_float32():
+    examined.hold(OPENED, examined.IN_THREE, "timed", 1e-4)
+
+
+def test_averages_as_timed_agree_with_loops_in_float32():
+    examined.hold(OPENED, examined.AVERAGES, "timed", 1e-4)
+
+
+def test_dropout_drops_its_rate_and_scales_the_rest():
+    examined.hold_dropout(OPENED)
+
+
+def test_every_workload_is_lowered_with_its_parameters_and_outputs():
+    import tensorflow.compat.v2 as tf
+
+    for name in WORKLOADS:
+        workload = importlib.import_module("workloads." + name).WORKLOAD
+        lowering = Lowering(workload.network, settings.style(FACTORS))
+        arrangement = lowering.arrangement
+
+        def forward(lowering=lowering, arrangement=arrangement):
+            named = dict(arrangement.parameters, **arrangement.statistics)
+            values = {}
+            for which, canonical in named.items():
+                like = arrangement.parameter_in(which, numpy.broadcast_to(0.0, canonical))
+                values[which] = tf.zeros(like.shape)
+            now = Pass(lowering.style, values, is_dropping=True)
+            return lowering.forward(now, tf.zeros([2, *arrangement.sample()]))
+
+        traced = settings.jitted(forward, compiled=False).get_concrete_function()
+        counted = sum(int(numpy.prod(shape)) for shape in arrangement.parameters.values())
+        assert counted == workload.parameters, name
+        last = list(arrangement.spots.values())[-1]
+        assert tuple(traced.outputs[0].shape) == (2, *last.output), name
