@@ -240,11 +240,9 @@ def _trust(results: Results) -> Card:
         says.append("equivalence not checked")
     else:
         says.append("gate: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items())))
-    for run in results.runs:
-        cost = run.provenance.get("observer_cost_share")
-        if isinstance(cost, int | float):
-            says.append(f"observer cost {numbers.share(cost)} of a core")
-            break
+    costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
+    if costs:
+        says.append(f"observer cost {numbers.share(max(costs))} of a core")
     word = "count" if verdicts else "valid"
     return Card(
         "How far to trust this", f"{counted} of {len(trials)} trials {word}", "; ".join(says)
@@ -261,9 +259,16 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
             for cell in ranking.set_aside
         ]
         for cell in ranking.without:
-            why = next((t.reason for t in cell.trials if t.reason), "no trial was run")
+            why = next((said for t in cell.trials if (said := _why_not(t))), "no trial was run")
             told.append(f"{ranking.workload}, {ranking.name(cell)}: no number ({why.rstrip('.')}).")
     return tuple(dict.fromkeys(told))
+
+
+def _why_not(trial: TrialResult) -> str:
+    """Say why a trial gave no number: how it ended, or why it cannot be believed."""
+    if trial.reason or not trial.verdict or trial.counted:
+        return trial.reason
+    return ": ".join((trial.verdict, *trial.evidence[:1]))
 
 
 def answer(results: Results) -> Answer:

@@ -100,10 +100,11 @@ class Agent:
         if command.observe is None:
             return
         devices = {one.rank: one.env.get("CUDA_VISIBLE_DEVICES") for one in command.ranks}
+        cpus = {one.rank: one.cpus for one in command.ranks}
         directory = Path(command.observe)
         self._collector.begin(
             TrialPaths(directory).samples(socket.gethostname()),
-            Observed(ranks=pids, devices=devices, directory=directory),
+            Observed(ranks=pids, cpus=cpus, devices=devices, directory=directory),
             command.rates,
         )
 

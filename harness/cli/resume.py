@@ -18,6 +18,7 @@ def command(run: str, *, mix: bool, as_json: bool) -> int:
     from harness.cli.run import conclude
     from harness.errors import UsageError
     from harness.run import session
+    from harness.store.believe import doubt
     from reports.source import run_directories
 
     directories = run_directories([run])
@@ -25,5 +26,5 @@ def command(run: str, *, mix: bool, as_json: bool) -> int:
         names = ", ".join(directory.name for directory in directories)
         raise UsageError(f"{run} holds several runs; name one of them: {names}.")
     with watching() as observer:
-        result = session.resume(directories[0], mix=mix, observer=observer)
+        result = session.resume(directories[0], mix=mix, observer=observer, rejects=doubt)
     return conclude(result, as_json=as_json)

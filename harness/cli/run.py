@@ -38,6 +38,7 @@ def command(*, name: str | None, create_environments: bool, as_json: bool, **typ
     from harness.cli.plan import headline
     from harness.run import session
     from harness.spec.estimate import estimate
+    from harness.store.believe import doubt
 
     study, plan = Selection(**typed).plan()
     if create_environments:
@@ -47,7 +48,9 @@ def command(*, name: str | None, create_environments: bool, as_json: bool, **typ
         click.echo(f"Note: {note}", err=True)
     root = _place(name or f"{plan.study.name}-{date.today().isoformat()}", fixed=name is not None)
     with watching() as observer:
-        result = session.start(plan, root=root, study_text=study.text, observer=observer)
+        result = session.start(
+            plan, root=root, study_text=study.text, observer=observer, rejects=doubt
+        )
     return conclude(result, as_json=as_json)
 
 

@@ -90,7 +90,12 @@ class Collector:
             self._problem = f"{path}: {problem.strerror}"
             return
         self._recording = recording
-        recording.note("begins", ranks=facts_of(observed.ranks), devices=facts_of(observed.devices))
+        recording.note(
+            "begins",
+            ranks=facts_of(observed.ranks),
+            cpus=facts_of(observed.cpus),
+            devices=facts_of(observed.devices),
+        )
         counts = Counts()
         self._lanes = [
             Lane(

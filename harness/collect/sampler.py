@@ -22,6 +22,8 @@ class Observed:
 
     ranks: Mapping[int, int] = field(default_factory=dict)
     """Rank -> process."""
+    cpus: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """Rank -> the CPUs it may use."""
     devices: Mapping[int, str | None] = field(default_factory=dict)
     """Rank -> its CUDA_VISIBLE_DEVICES; None where that is not set."""
     directory: Path = Path()

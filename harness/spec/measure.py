@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.json_schema import WithJsonSchema
@@ -11,7 +11,9 @@ from pydantic.json_schema import WithJsonSchema
 from harness import units
 from harness.node.job import Span
 from harness.spec.factors import shown
-from harness.spec.models import Bytes, Seconds, Share, Table
+from harness.spec.models import Bytes, Listed, Seconds, Share, Table
+
+_MOST_PER_TRIAL = 5
 
 
 def _span(value: Any) -> Span:
@@ -53,6 +55,10 @@ class MeasureTable(Table):
     """Steps or time that a trial measures."""
     until_interval: Share | None = None
     """Go on with further blocks until every cell's interval is this narrow."""
+    trials_at_most: Annotated[int, Field(ge=1)] | None = None
+    """Where `until_interval` stops at the latest; by default five times `trials`."""
+    budget: Seconds | None = None
+    """Beyond the first `trials`, no block is started that would end after so much measuring."""
     timeout: Seconds = 900.0
     """A trial that takes longer is ended."""
     memory: Bytes | None = None
@@ -63,6 +69,8 @@ class MeasureTable(Table):
     """Decides the order of trials, and data and weights."""
     reruns: Annotated[int, Field(ge=0)] = 2
     """How often one trial of a cell may be run again after a verdict that rejects it."""
+    tolerate: Listed[Literal["contended", "throttled", "stalled"]] = ()
+    """Verdicts that mark a trial here instead of rejecting it: for machines never left alone."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,17 @@ class Measure:
     memory_bytes: int | None
     seed: int
     reruns: int
+    tolerate: tuple[str, ...] = ()
+    trials_at_most: int | None = None
+    budget_s: float | None = None
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many blocks it is decided whether to go on; the last number is the most."""
+        if self.until_interval is None:
+            return (self.trials,)
+        most = self.trials_at_most or _MOST_PER_TRIAL * self.trials
+        return schedule(self.trials, max(self.trials, most)).looks
 
 
 def resolved(table: MeasureTable) -> Measure:
@@ -90,4 +109,7 @@ def resolved(table: MeasureTable) -> Measure:
         memory_bytes=table.memory,
         seed=table.seed,
         reruns=table.reruns,
+        trials_at_most=table.trials_at_most,
+        budget_s=table.budget,
+        tolerate=tuple(table.tolerate),
     )

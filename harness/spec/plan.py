@@ -241,7 +241,7 @@ def from_json(raw: Mapping[str, Any]) -> Plan:
             f"plan version {raw['version']} is not {VERSION}; use the Bakeoff that wrote it"
         )
     study = dict(raw["study"])
-    measure = dict(raw["measure"])
+    measure = {**raw["measure"], "tolerate": tuple(raw["measure"].get("tolerate", ()))}
     return Plan(
         study=Heading(
             **{**study, "only": tuple(study["only"]), "overrides": tuple(study["overrides"])}

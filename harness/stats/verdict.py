@@ -1,20 +1,20 @@
 """This file says whether a trial's number may be believed, and holds every threshold for it.
 
-A trial has one verdict, the worst found, with all its evidence. ``valid``, ``noisy`` and
-``unsteady`` come from the windows alone; verdicts from what the collector saw extend ``THRESHOLDS``
-and ``SEVERITY``.
+A trial has one verdict, the worst found, with all its evidence. ``noisy`` and ``unsteady`` come
+from the windows alone and mark a trial; ``stalled``, ``throttled`` and ``contended`` come from what
+the collector saw of the hardware meanwhile, and reject it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from harness.stats.steady import FEWEST_WINDOWS, Shape, Steady
 
-SEVERITY = ("valid", "noisy", "unsteady")
+SEVERITY = ("valid", "noisy", "unsteady", "stalled", "throttled", "contended")
 """From harmless to worst."""
-REJECTING: frozenset[str] = frozenset()
+REJECTING = frozenset({"stalled", "throttled", "contended"})
 """Verdicts whose trials are shown but not counted; those from the windows only mark."""
 
 
@@ -38,6 +38,22 @@ THRESHOLDS = {
         Threshold("unsteady", "wander", 0.015, "spread of the means of eighths of the trial"),
         Threshold("unsteady", "rhythm", 0.02, "swing of a regular rhythm in the times"),
         Threshold("unsteady", "modes", 0.03, "distance of two clusters of window times"),
+        Threshold(
+            "contended", "seconds", 1.0, "shorter steady windows tell nothing of others' use"
+        ),
+        Threshold("contended", "foreign", 0.1, "cores of the ranks that others kept busy"),
+        Threshold("contended", "foreign share", 0.005, "the same over all cores of the ranks"),
+        Threshold("contended", "steal", 0.02, "share of the cores' time that the host took away"),
+        Threshold(
+            "contended", "memory pressure", 0.02, "share of time all tasks waited for memory"
+        ),
+        Threshold("contended", "contexts", 1, "processes of others on the ranks' GPUs"),
+        Threshold("throttled", "quota", 0.02, "share of a control group's periods held back"),
+        Threshold("throttled", "heat", 1, "times that a core of the ranks was slowed for heat"),
+        Threshold("throttled", "slowed", 0.02, "share of readings with a GPU's clocks held down"),
+        Threshold("throttled", "clock fall", 0.1, "fall of a GPU's clock within the trial"),
+        Threshold("stalled", "stall", 1.0, "seconds that a window must take to be a stall"),
+        Threshold("stalled", "stall windows", 10, "and how many median windows that must be"),
     )
 }
 CLEAR_DRIFT = 4.0
@@ -79,9 +95,108 @@ def judge(steady: Steady, shape: Shape) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: -SEVERITY.index(one.verdict)))
 
 
+@dataclass(frozen=True)
+class Hardware:
+    """What the collector saw of one node in a trial's steady windows; None is unknown."""
+
+    node: str
+    seconds: float
+    cores: int
+    """That the ranks may use."""
+    foreign_cores: float | None = None
+    steal: float | None = None
+    pressure: float | None = None
+    """Share of time in which some task waited for a core; the ranks' own threads may be it."""
+    memory_pressure: float | None = None
+    preempted_per_s: float | None = None
+    foreign_contexts: int | None = None
+    quota: tuple[float, float] | None = None
+    """Share of periods held back, and the quota in cores, of the group held back most."""
+    heat: tuple[tuple[str, int], ...] = ()
+    """Core and how often it was slowed."""
+    slowed: Mapping[str, float] = field(default_factory=dict)
+    """GPU and reason -> share of readings."""
+    falls: tuple[tuple[str, float, float], ...] = ()
+    """GPU, its clock in the first third and in the last."""
+    stall_s: float | None = None
+    """The longest window."""
+    window_s: float | None = None
+    """The median one."""
+    stalled_cores: Mapping[int, float] = field(default_factory=dict)
+    """Rank -> cores that it used in the longest window."""
+    stalled_gpus: Mapping[str, float] = field(default_factory=dict)
+    """GPU -> share of that window in which it called itself busy."""
+
+
+def judge_hardware(seen: Hardware) -> tuple[Finding, ...]:
+    """Find everything that the hardware says against a trial's number."""
+    return (*_contended(seen), *_throttled(seen), *_stalled(seen))
+
+
+def _contended(seen: Hardware) -> Iterator[Finding]:
+    if seen.seconds >= _limit("seconds"):
+        foreign = seen.foreign_cores or 0.0
+        if foreign > max(_limit("foreign"), _limit("foreign share") * seen.cores):
+            text = f"other processes used {foreign:.2f} of the {seen.cores} cores on {seen.node}"
+            if seen.pressure is not None:
+                text += f"; some task waited for a core {seen.pressure:.0%} of the time"
+            if seen.preempted_per_s:
+                text += f"; the ranks were preempted {seen.preempted_per_s:.0f} times a second"
+            yield Finding("contended", text)
+        if (seen.steal or 0.0) > _limit("steal"):
+            text = f"the host took {seen.steal:.1%} of the cores' time away on {seen.node}"
+            yield Finding("contended", text)
+    if (seen.memory_pressure or 0.0) > _limit("memory pressure"):
+        text = f"everything on {seen.node} waited for memory {seen.memory_pressure:.0%} of the time"
+        yield Finding("contended", text)
+    if (seen.foreign_contexts or 0) >= _limit("contexts"):
+        text = f"{seen.foreign_contexts} processes of others were on the GPUs of {seen.node}"
+        yield Finding("contended", text)
+
+
+def _throttled(seen: Hardware) -> Iterator[Finding]:
+    if seen.quota is not None and seen.quota[0] > _limit("quota"):
+        share, cores = seen.quota
+        text = f"a quota of {cores:g} cores held the ranks back in {share:.0%} of its periods"
+        yield Finding("throttled", text)
+    for core, times in seen.heat:
+        if times >= _limit("heat"):
+            yield Finding("throttled", f"{core} on {seen.node} was slowed for heat {times} times")
+    for reason, share in seen.slowed.items():
+        if share > _limit("slowed"):
+            # A card at full load is held at its power limit: usual, worth knowing, no reject.
+            verdict = "valid" if reason.endswith("power cap") else "throttled"
+            yield Finding(verdict, f"{reason} held clocks down in {share:.0%} of the readings")
+    for device, first, last in seen.falls:
+        if 1 - last / first > _limit("clock fall"):
+            text = f"{device}: its clock fell from {first / 1e6:.0f} to {last / 1e6:.0f} MHz"
+            yield Finding("throttled", text)
+
+
+def _stalled(seen: Hardware) -> Iterator[Finding]:
+    if seen.stall_s is None or seen.window_s is None:
+        return
+    if seen.stall_s < max(_limit("stall"), _limit("stall windows") * seen.window_s):
+        return
+    text = f"no step ended for {seen.stall_s:.1f} s (usual: {seen.window_s:.3g} s)"
+    meanwhile = [f"{gpu} called itself {busy:.0%} busy" for gpu, busy in seen.stalled_gpus.items()]
+    meanwhile += [f"rank {rank} used {used:.2f} cores" for rank, used in seen.stalled_cores.items()]
+    yield Finding("stalled", f"{text} while {', '.join(meanwhile)}" if meanwhile else text)
+
+
+def gravest_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Put what a verdict stands on before what merely adds to it."""
+    return sorted(findings, key=lambda finding: -SEVERITY.index(finding.verdict))
+
+
 def worst(findings: Sequence[Finding]) -> str:
     """Give the one verdict of a trial."""
     return max((finding.verdict for finding in findings), key=SEVERITY.index, default="valid")
+
+
+def rejecting(tolerated: Sequence[str]) -> frozenset[str]:
+    """Give the verdicts that reject a trial in a study that tolerates some."""
+    return REJECTING.difference(tolerated)
 
 
 def _limit(name: str) -> float:

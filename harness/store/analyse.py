@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.stats import compare, estimate
 from harness.stats.answers import EQUIVALENCE
-from harness.stats.verdict import REJECTING
+from harness.stats.verdict import rejecting
 from harness.store.criticism import criticise
 from harness.store.dataset import Dataset
 from harness.store.records import CellRecord, RunRecord, read_gate
@@ -16,6 +16,7 @@ from harness.store.results import (
     Comparison,
     Estimate,
     Interval,
+    Reading,
     Results,
     TrialResult,
 )
@@ -64,17 +65,22 @@ def estimate_cells(
             trials[place].append(judged)
     return {
         run.info.name: [
-            _cell(run, cell, _counted(trials[run.info.name, cell.key])) for cell in run.cells
+            _cell(run, cell, _counted(trials[run.info.name, cell.key], _rejecting(run)))
+            for cell in run.cells
         ]
         for run in dataset.runs
     }
 
 
-def _counted(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+def _rejecting(run: RunRecord) -> frozenset[str]:
+    return rejecting(run.info.measure.get("tolerate") or ())
+
+
+def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[TrialResult, ...]:
     """Let one attempt per block count: the last that ended well and was not rejected."""
     best: dict[int, int] = {}
     for index, trial in enumerate(trials):
-        if trial.rate is not None and trial.verdict not in REJECTING:
+        if trial.rate is not None and trial.verdict not in rejected:
             best[trial.block] = index
     chosen = set(best.values())
     return tuple(replace(trial, counted=index in chosen) for index, trial in enumerate(trials))
@@ -103,12 +109,34 @@ def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> 
         parameters=cell.parameters,
         macs=cell.macs,
         gate=read_gate(run, cell.key),
-        utilisation={},
+        utilisation=_medians([trial.utilisation for trial in trials if trial.counted]),
         versions={
             name: version
             for trial in trials
             for name, version in (trial.facts.get("versions") or {}).items()
         },
+        readings=_readings([trial.readings for trial in trials if trial.counted]),
+    )
+
+
+def _medians(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Give the median of each figure over the trials that have it."""
+    names = dict.fromkeys(name for one in told for name in one)
+    return {name: estimate.median([one[name] for one in told if name in one]) for name in names}
+
+
+def _readings(trials: Sequence[Sequence[Reading]]) -> tuple[Reading, ...]:
+    """Give the median of each reading over the trials, and the highest peak."""
+    groups: dict[tuple[str, str, str], list[Reading]] = {}
+    for reading in (reading for trial in trials for reading in trial):
+        groups.setdefault((reading.node, reading.scope, reading.name), []).append(reading)
+    return tuple(
+        replace(
+            some[0],
+            mean=estimate.median([one.mean for one in some]),
+            peak=max((one.peak for one in some if one.peak is not None), default=None),
+        )
+        for some in groups.values()
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError, UsageError
-from harness.store import tables
+from harness.store import sample_tables, tables
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
 
 if TYPE_CHECKING:
     import duckdb
+
+_ASKS_FOR_SAMPLES = re.compile(r"\bsamples\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,14 @@ class Dataset:
         )
         self.left_out = len(complete) - len(self.trials)
         """Complete trials of other origins."""
+        self._has_samples = False
 
     def sql(self, text: str) -> Table:
         """Answer one query over the tables named in ``tables.py``; refuse whatever would change."""
         import duckdb
 
+        if _ASKS_FOR_SAMPLES.search(text):
+            self._attach_samples()
         try:
             statements = self._connection.extract_statements(text)
             if [statement.type.name for statement in statements] not in (["SELECT"], ["EXPLAIN"]):
@@ -62,7 +68,15 @@ class Dataset:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        return tables.lay_out(self.runs, self.trials)
+        connection = tables.lay_out(self.runs, self.trials)
+        sample_tables.declare(connection)
+        return connection
+
+    def _attach_samples(self) -> None:
+        """Bring the samples in for the first query that names them: they are many."""
+        if not self._has_samples:
+            self._has_samples = True
+            sample_tables.attach(self._connection, self.trials)
 
     def _columns_of_tables(self) -> str:
         lines = ["The tables and their columns:"]

@@ -15,6 +15,7 @@ RUN/
     events.R.jsonl             what rank R said
     rank.R.out, rank.R.err     what rank R printed, capped
     samples.NODE.bin           what the collector read on one node
+    samples.NODE.parquet       the same as a table: a cache, written anew where it is missing
     outcome.json               written last, atomically: its absence means "run me again"
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   caches/KEY/                  the private compile caches that this cell's trials share
@@ -83,6 +84,10 @@ class TrialPaths:
     def samples(self, node: str) -> Path:
         """What the collector read on a node."""
         return self.root / f"samples.{node}.bin"
+
+    def sample_table(self, node: str) -> Path:
+        """The same as a table; a cache that can be written anew."""
+        return self.root / f"samples.{node}.parquet"
 
 
 @dataclass(frozen=True)

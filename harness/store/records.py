@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
-from harness.store.layout import VERSION, RunPaths, TrialName
+from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 from harness.store.results import Gate, Hole, RunInfo
 
 
@@ -129,6 +129,13 @@ def read_trials(run: RunRecord) -> Iterator[TrialRecord]:
             trial = run.paths.trial(folder.name, name)
             if trial.outcome.is_file():
                 yield _trial(run.info.name, name, trial.root, _object(trial.outcome))
+
+
+def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:
+    """Read one complete trial."""
+    name = TrialName.parse(trial.root.name)
+    assert name is not None, f"{trial.root} is no trial"
+    return _trial(run.info.name, name, trial.root, _object(trial.outcome))
 
 
 def read_gate(run: RunRecord, cell_key: str) -> Gate:

@@ -34,6 +34,19 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What one thing did in a trial's steady windows, as the collector saw it."""
+
+    node: str
+    scope: str
+    """node, core:0, rank:1, gpu:GPU-…, disk:vda, observer …"""
+    name: str
+    unit: str
+    mean: float
+    peak: float | None = None
+
+
+@dataclass(frozen=True)
 class TrialResult:
     """One trial as a reader sees it."""
 
@@ -66,6 +79,10 @@ class TrialResult:
     facts: Mapping[str, Any] = field(default_factory=dict)
     steady_why: str = ""
     """Why the steady state begins there, in words."""
+    utilisation: Mapping[str, float] = field(default_factory=dict)
+    """As a cell's."""
+    readings: tuple[Reading, ...] = ()
+    """By node, rank and device; empty where nothing was observed."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +131,10 @@ class CellResult:
     macs: int | None
     gate: Gate
     utilisation: Mapping[str, float]
-    """Steady-window means by channel: cpu, gpu, power_w, joules …; absent is unknown."""
+    """Steady-window means by channel: cpu, gpu, power_w, observer …; absent is unknown."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    readings: tuple[Reading, ...] = ()
+    """Medians of the counted trials."""
 
 
 @dataclass(frozen=True)

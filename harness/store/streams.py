@@ -49,6 +49,8 @@ class Stream:
     rank: int
     steps: Integers
     """Steps in each measured window, in order of time."""
+    start_ns: Integers
+    """When each began, on the clock of the rank's node."""
     elapsed_ns: Integers
     warm_up_ns: Integers
     """Time of one step in each warm-up window, in order."""
@@ -89,7 +91,7 @@ def _read(connection: Any, trials: Sequence[TrialRecord]) -> Iterator[Any]:
         ordered = groups[order]
         if np.any((np.diff(start[order]) < 0) & (np.diff(ordered) == 0)):
             order = np.lexsort((start, groups))
-        steps, elapsed = steps[order], (end - start)[order]
+        steps, begun, elapsed = steps[order], start[order], (end - start)[order]
         bounds = np.searchsorted(ordered, np.arange(len(files) * _KINDS + 1))
         for index in present:
             at = [int(bound) for bound in bounds[index * _KINDS :][: _KINDS + 1]]
@@ -104,6 +106,7 @@ def _read(connection: Any, trials: Sequence[TrialRecord]) -> Iterator[Any]:
                 Stream(
                     rank,
                     steps[measured],
+                    begun[measured],
                     elapsed[measured],
                     elapsed[warm] // np.maximum(steps[warm], 1),
                     *told,

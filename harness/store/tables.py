@@ -15,6 +15,8 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
     phases    run, cell_key, trial, block, attempt, rank, phase, start_ns, end_ns
     facts     run, cell_key, trial, block, attempt, rank, name, value
     versions  run, cell_key, trial, block, attempt, rank, name, value
+    samples   run, cell_key, trial, block, attempt, node, source, scope, channel, unit, kind, t_ns,
+              half_width_ns, raw, value, gap       what the collector read; times as the events'
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ NAMES = (
     "phases",
     "facts",
     "versions",
+    "samples",
 )
 
 # Always explicit: DuckDB would otherwise guess types from a sample of each file.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady, verdict
+from harness.store import spoilers, usage
 from harness.store.records import TrialRecord
 from harness.store.results import TrialResult
 from harness.store.streams import Stream
@@ -44,7 +45,17 @@ def judge_trial(
     times = step_times(streams)
     begin = steady.begin(times, steady_from)
     shape = steady.describe(times[begin.start :])
-    findings = verdict.judge(begin, shape)
+    nodes = usage.nodes_of(record, streams, begin.start)
+    findings = verdict.gravest_first(
+        (
+            *verdict.judge(begin, shape),
+            *(
+                finding
+                for seen in spoilers.hardware(nodes, streams, begin.start)
+                for finding in verdict.judge_hardware(seen)
+            ),
+        )
+    )
     return TrialResult(
         **told,
         verdict=verdict.worst(findings),
@@ -57,6 +68,8 @@ def judge_trial(
         steady_from=begin.start,
         steady_why=begin.why,
         windows=len(times),
+        utilisation=usage.headline(nodes),
+        readings=usage.readings(nodes),
     )
 
 
