@@ -18,6 +18,7 @@ from harness.errors import BakeoffError, nearest
 VERBS = {
     "run": "Run a study and write its report.",
     "plan": "Print what a study would run, and touch nothing.",
+    "verify": "Prove that a study's cells compute the same thing.",
     "resume": "Go on with a run that was interrupted.",
     "list": "List workloads, frameworks, platforms, studies or runs.",
     "show": "Show a run's answer and ranking in the terminal.",

@@ -8,7 +8,8 @@ the order of events is the same for all and stands here only.
 Given, ``about`` (the request): ``precision`` "float64" (the semantics: the adapter's own lowering,
 every number in float64, eager or jitted as suits) or "timed" (precision, layout and compilation of
 the job's factors); ``input`` a reduced sample shape or null; ``updates`` how many (0 for none);
-``gradients``, ``layers``, ``record``: whether to do that part. Given, tensors:
+``gradients``, ``layers``, ``record``: whether to do that part; ``thin`` the most items to write of
+a state, 0 for all (optimisers work item by item, so every so-manieth tells). Given, tensors:
 
     input                  batch x the network's input, channels first
     target                 int64 class numbers (batch) or float64 vectors (batch x outputs)
@@ -129,6 +130,22 @@ def _gradients(subject: Subject, given: Folder, made: Writer) -> None:
             made.put("statistic/" + name, shape, items)
 
 
+def stride(items: int, most: int) -> int:
+    """Say which items of a state are written; odd, so that it meets all remainders of a row."""
+    return 1 if not most or items <= most else -(-items // most) | 1
+
+
+def _thinned(stream: Iterator[Made], most: int) -> Iterator[Made]:
+    for name, shape, items in stream:
+        whole = memoryview(items).cast("B").cast("d")
+        step = stride(len(whole), most)
+        if step == 1:
+            yield name, shape, items
+        else:
+            thin = whole[::step]
+            yield name, (len(thin),), thin.tobytes()
+
+
 def _updates(subject: Subject, given: Folder, made: Writer) -> None:
     batch = given.tensors["input"], given.tensors["target"]
     for series, is_restarted in (("free", False), ("restarted", True)):
@@ -140,7 +157,8 @@ def _updates(subject: Subject, given: Folder, made: Writer) -> None:
             if is_restarted and update > 1:
                 subject.load(given.under("restart/{}/".format(update)))
             subject.update(*batch)
-            _put(made, "{}/{}/".format(series, update), subject.state())
+            state = _thinned(subject.state(), given.about.get("thin", 0))
+            _put(made, "{}/{}/".format(series, update), state)
 
 
 def _layers(subject: Subject, given: Folder, made: Writer) -> None:

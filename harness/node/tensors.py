@@ -110,6 +110,14 @@ class Writer:
                 file.write(data)
         self._tensors[name] = {"file": file_name, "shape": list(shape), "dtype": dtype}
 
+    def lend(self, name: str, tensor: Tensor) -> None:
+        """Name a tensor of another folder, which has to stay; nothing is copied."""
+        self._tensors[name] = {
+            "file": os.path.abspath(tensor.path),
+            "shape": list(tensor.shape),
+            "dtype": tensor.dtype,
+        }
+
     def close(self, about: Mapping[str, Any]) -> None:
         """Write the index, which makes the folder a finished one."""
         path = os.path.join(self._folder, INDEX)

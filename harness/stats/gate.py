@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +55,11 @@ def floor(gradients: Iterable[Array]) -> float:
     return FLOOR * math.sqrt(math.fsum(float(np.vdot(one, one)) for one in gradients))
 
 
-def error(made: Array, reference: Array, floor: float = 0.0) -> float:
-    """Give max|difference| / max|reference|; infinite where shapes or numbers are impossible."""
+def error(made: Array, reference: Array, *, floor: float = 0.0, scale: float = 0.0) -> float:
+    """Give max|difference| / max|reference|; infinite where shapes or numbers are impossible.
+
+    ``scale`` is the size of the terms where a sum may cancel to less than any of them.
+    """
     if made.shape != reference.shape:
         return math.inf
     if not made.size:
@@ -68,9 +70,9 @@ def error(made: Array, reference: Array, floor: float = 0.0) -> float:
         return math.inf
     if difference <= floor and largest <= floor:
         return 0.0
-    if largest == 0:
-        return 0.0 if difference == 0 else math.inf
-    return difference / largest
+    if difference == 0:
+        return 0.0
+    return difference / max(largest, scale) if max(largest, scale) else math.inf
 
 
 def layer_tolerance(precision: str, terms: int) -> float:

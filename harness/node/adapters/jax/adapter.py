@@ -19,17 +19,19 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 class JaxActivity:
     """Train on one batch that stays on the device."""
 
-    def __init__(self, workload: Training, feed: Feed, settings: switches.Settings) -> None:
+    def __init__(
+        self, workload: Training, feed: Feed, settings: switches.Settings, seed: int
+    ) -> None:
         import jax
 
         from harness.node.adapters.jax import training
         from harness.node.adapters.jax.lowering import Lowered
 
         self._jax = jax
-        net = Lowered(workload.network, settings.channels_last)
+        net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
-        self._state = draw(feed.seed)
+        self._state = draw(seed)
         self._given = jax.jit(
             lambda key: training.draw_batch(
                 net, (feed.batch, *feed.input), feed.targets, key, jax.numpy.float32
@@ -76,10 +78,11 @@ def _told(error: Exception) -> Exception:
 class JaxAdapter:
     """JAX in this process."""
 
-    def __init__(self, settings: switches.Settings) -> None:
+    def __init__(self, settings: switches.Settings, seed: int) -> None:
         import jax
 
         self._jax = jax
+        self._seed = seed  # of the weights: the same in every rank, unlike the feed's
         self._settings = settings
         self._compile_s = 0.0
         jax.monitoring.register_event_duration_secs_listener(self._note)
@@ -103,7 +106,7 @@ class JaxAdapter:
 
     def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> JaxActivity:
         """Lower a network to one compiled training step."""
-        return JaxActivity(workload, feed, self._settings)
+        return JaxActivity(workload, feed, self._settings, self._seed)
 
     def examine(self, workload: Training, precision: str) -> Any:
         """Open a network to the gate."""
@@ -139,7 +142,7 @@ def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's n
     factors = dict(job.factors)
     if job.purpose == "examine":
         factors["precision"] = _examined(job) or factors.get("precision")
-    return JaxAdapter(switches.apply(factors, place))
+    return JaxAdapter(switches.apply(factors, place), job.seed)
 
 
 def _examined(job: Job) -> Any:

@@ -4,6 +4,8 @@ What an expert does here, and why:
 
 - Weights lie as Eigen and cuDNN want them: (spatial …, in, out) for channels-last, (out, in,
   spatial …) for channels-first; dense weights (in, out). Canonical ones are converted once.
+- XLA convolves volumes on a CPU with its slowest loops (float32: a tenth of what it does with
+  images, float64: a fortieth), so there a volume is a sum of convolutions of its slices.
 - Pads are part of the operation: XLA fuses them, and its max-pool pads with minus infinity.
 - Before a channels-last ``Flatten`` the sample is turned channels first, so that dense weights are
   the canonical ones: a copy of one small activation, which XLA merges with the reshape.
@@ -39,7 +41,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.shapes import Site, sites
+from harness.node.shapes import sites
 
 Arrays = Dict[str, Any]
 SPATIAL = "DHW"
@@ -61,9 +63,10 @@ class Pass:
 class Lowered:
     """A network in one layout."""
 
-    def __init__(self, network: Network, channels_last: bool) -> None:
+    def __init__(self, network: Network, channels_last: bool, slices_volumes: bool) -> None:
         self.network = network
         self.channels_last = channels_last
+        self.slices_volumes = slices_volumes
         self.sites = {site.path: site for site in sites(network)}
 
     def run(self, x: Any, one: Pass) -> Any:
@@ -145,14 +148,22 @@ class Lowered:
 
 def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     layer = site.layer
+    weight = one.parameters[site.path + "/weight"].astype(x.dtype)
+    convolve = _convolve_slices if x.ndim == 5 and net.slices_volumes else _convolve
+    y = convolve(net, layer, x, weight)
+    if layer.bias:
+        y = y + net.channel(one.parameters[site.path + "/bias"].astype(x.dtype), y)
+    return y
+
+
+def _convolve(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
     letters = SPATIAL[-(x.ndim - 2) :]
     words = (
         ("N" + letters + "C", letters + "IO")
         if net.channels_last
         else ("NC" + letters, "OI" + letters)
     )
-    weight = one.parameters[site.path + "/weight"].astype(x.dtype)
-    y = lax.conv_general_dilated(
+    return lax.conv_general_dilated(
         x,
         weight,
         window_strides=(layer.stride,) * len(letters),
@@ -160,9 +171,24 @@ def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
         dimension_numbers=(words[0], words[1], words[0]),
         feature_group_count=layer.groups,
     )
-    if layer.bias:
-        y = y + net.channel(one.parameters[site.path + "/bias"].astype(x.dtype), y)
-    return y
+
+
+def _convolve_slices(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
+    """Convolve a volume: for each slice of the kernel, all slices it meets as a batch of images."""
+    axis = 1 if net.channels_last else 2
+    pads = [(0, 0)] * 5
+    pads[axis] = layer.pad
+    stacked = jnp.moveaxis(jnp.pad(x, pads), axis, 1)
+    count = (stacked.shape[1] - layer.kernel) // layer.stride + 1
+    total: Any = None
+    for depth in range(layer.kernel):
+        end = depth + (count - 1) * layer.stride + 1
+        met = lax.slice_in_dim(stacked, depth, end, layer.stride, axis=1)
+        images = met.reshape(-1, *met.shape[2:])
+        kernel = weight[depth] if net.channels_last else weight[:, :, depth]
+        part = _convolve(net, layer, images, kernel)
+        total = part if total is None else total + part
+    return jnp.moveaxis(total.reshape(-1, count, *total.shape[1:]), 1, axis)
 
 
 def _dense(net: Lowered, site: Any, x: Any, one: Pass) -> Any:

@@ -22,19 +22,13 @@ TARGET = re.compile(r'custom_call_target="([^"]+)"')
 
 def compiled_facts(workload: Training, feed: Feed, settings: Settings) -> Dict[str, Any]:
     """Compile the step as it is timed, without running it."""
-    net = Lowered(workload.network, settings.channels_last)
+    net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
     has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
     step = training.make_step(net, workload, settings.precision, feed.global_batch, has_dropout)
     state = jax.eval_shape(lambda: training.initial(net, workload, 0, settings.precision))
     given = jax.eval_shape(
-        lambda: training.Given(
-            **training.draw_batch(
-                net,
-                (feed.batch, *feed.input),
-                feed.targets,
-                jax.random.key(0),
-                jax.numpy.float32,
-            )
+        lambda: training.draw_batch(
+            net, (feed.batch, *feed.input), feed.targets, jax.random.key(0), jax.numpy.float32
         )
     )
     compiled = jax.jit(step, donate_argnums=0).lower(state, given).compile()

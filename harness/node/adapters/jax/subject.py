@@ -25,7 +25,7 @@ class JaxSubject:
         self._workload = workload
         self._precision = "float64" if precision == "float64" else settings.precision
         self._dtype = jnp.float64 if precision == "float64" else jnp.float32
-        self._net = Lowered(workload.network, settings.channels_last)
+        self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         self._state = training.initial(self._net, workload, 0, self._precision)
         self._steps: Dict[int, Any] = {}
 
@@ -131,5 +131,5 @@ def _array(tensor: Tensor) -> Any:
 
 
 def _made(name: str, value: Any) -> Made:
-    array = numpy.ascontiguousarray(numpy.asarray(value).astype(numpy.float64))
-    return name, tuple(int(size) for size in array.shape), array
+    array = numpy.asarray(value, numpy.float64, order="C")
+    return name, array.shape, array

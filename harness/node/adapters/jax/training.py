@@ -6,7 +6,7 @@ precisions compute on narrow copies of the weights, made inside the step where X
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Tuple
 
 import jax
 from jax import numpy as jnp
@@ -189,9 +189,7 @@ def _adam(
     return weight - rule.rate * (first / (1 - rule.beta1**power)) / root, (first, second)
 
 
-def draw_batch(
-    net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dtype: Any
-) -> Dict[str, Any]:
+def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dtype: Any) -> Given:
     """Make the synthetic batch on the device, in this layout."""
     first, second = jax.random.split(key)
     given = net.activation_in(jax.random.normal(first, shape, dtype))
@@ -199,4 +197,4 @@ def draw_batch(
         target = jax.random.randint(second, shape[:1], 0, targets.count, jnp.int32)
     else:
         target = jax.random.normal(second, (shape[0], targets.length), dtype)
-    return Given(given, target)._asdict()
+    return Given(given, target)

@@ -1,0 +1,78 @@
+"""This file draws the gate's weights and batches, the same on every machine and in every order.
+
+Each tensor has a stream of its own, counted by Philox under a key that digests seed and name: a
+layer more or less changes no other. Nothing starts at a value that would hide a mistake: biases and
+shifts are not zero, running statistics not at 0 and 1. All values are float32, so that a framework
+that computes in float32 starts from exactly the same ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.node.network import BatchNorm, Network
+from harness.node.shapes import parameter_shapes, product, sites
+from harness.node.workload import Training
+
+Array = npt.NDArray[np.float64]
+Shape = tuple[int, ...]
+
+_SEED = 20170605
+
+
+def initial(network: Network) -> Iterator[tuple[str, Array]]:
+    """Draw every parameter and running statistic."""
+    for site in sites(network):
+        for name, shape in parameter_shapes(site):
+            kind = name.rpartition("/")[2]
+            spread = math.sqrt(2 / product(shape[1:])) if kind == "weight" else 0.1
+            yield name, (1.0 if kind == "gamma" else 0.0) + spread * normal(name, shape)
+        if isinstance(site.layer, BatchNorm):
+            channels = site.input[:1]
+            yield f"{site.path}/mean", 0.1 * normal(f"{site.path}/mean", channels)
+            yield f"{site.path}/variance", 0.5 + _stream(f"{site.path}/variance").random(channels)
+
+
+def batch(workload: Training, samples: int) -> tuple[Array, npt.NDArray[np.int64] | Array]:
+    """Draw inputs and targets."""
+    inputs = normal("input", (samples, *workload.network.input))
+    (outputs,) = sites(workload.network)[-1].output
+    if workload.loss == "cross-entropy":
+        return inputs, _stream("target").integers(outputs, size=samples)
+    return inputs, normal("target", (samples, outputs))
+
+
+def distinct(name: str, shape: Shape, kernel: int) -> Array:
+    """Draw values that differ within every window of a pool, in any precision.
+
+    Where two values of a window are equal, frameworks may send the gradient to either of them.
+    Small integers, exact everywhere, repeat with a period longer than the kernel.
+    """
+    period = kernel + 1
+    spatial = len(shape) - 2
+    place = np.zeros(shape[2:], dtype=np.int64)
+    for axis, size in enumerate(shape[2:]):
+        index = np.arange(size).reshape([-1 if one == axis else 1 for one in range(spatial)])
+        place = place * period + index % period
+    colours = period**spatial
+    stream = _stream(name)
+    orders = stream.permuted(np.tile(np.arange(colours), (shape[0] * shape[1], 1)), axis=1)
+    values = orders[:, place.reshape(-1)].reshape(shape)
+    result: Array = (values - colours // 2).astype(np.float64)
+    return result
+
+
+def normal(name: str, shape: Shape) -> Array:
+    """Draw a standard normal tensor."""
+    drawn = _stream(name).standard_normal(shape)
+    return drawn.astype(np.float32).astype(np.float64)
+
+
+def _stream(name: str) -> np.random.Generator:
+    digest = hashlib.sha256(f"{_SEED}/{name}".encode()).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))

@@ -1,0 +1,42 @@
+"""This file reads and writes tensor folders (``harness/node/tensors.py``) with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.node.tensors import Folder, Tensor, Writer, read
+
+_TYPES = {"float64": "<f8", "int64": "<i8"}
+_WRITTEN: dict[str, npt.DTypeLike] = {"float64": np.float64, "int64": np.int64}
+
+
+def open_folder(path: Path) -> Folder:
+    """Open a finished folder."""
+    return read(str(path))
+
+
+def array(tensor: Tensor) -> npt.NDArray[Any]:
+    """Map a tensor's file into memory, shaped."""
+    if not tensor.count():
+        return np.zeros(tensor.shape, _TYPES[tensor.dtype])
+    return np.memmap(tensor.path, _TYPES[tensor.dtype], "r", shape=tensor.shape or (1,)).reshape(
+        tensor.shape
+    )
+
+
+def write(path: Path, tensors: Mapping[str, npt.NDArray[Any] | Tensor], about: Any) -> None:
+    """Write a folder; a tensor that lies in another folder stays there and is named here."""
+    writer = Writer(str(path))
+    for name, values in tensors.items():
+        if isinstance(values, Tensor):
+            writer.lend(name, values)
+        else:
+            dtype = "int64" if values.dtype.kind == "i" else "float64"
+            items = np.ascontiguousarray(values, dtype=_WRITTEN[dtype])
+            writer.put(name, values.shape, items.reshape(-1), dtype)
+    writer.close(about)

@@ -1,0 +1,86 @@
+"""This file writes what the gate asks of a worker, as ``harness/node/examine.py`` reads it.
+
+reference     everything in float64, and what enters and leaves each layer
+semantics     the same of another framework, which also restarts from the reference's states
+layers        each layer on inputs that a precision holds exactly; asked of the reference in
+float64, of the others in that precision
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.data import draws, folders, reduced, rounded
+from harness.node.examine import resized
+from harness.node.network import MaxPool
+from harness.node.shapes import sites
+from harness.node.tensors import Folder, Tensor
+from harness.node.workload import Training
+
+UPDATES = 5
+THIN = 65_536
+
+_NOTHING = {"gradients": False, "updates": 0, "layers": False, "record": False, "thin": 0}
+
+
+def examined(workload: Training) -> Training:
+    """Give the workload at the size at which it is examined."""
+    return resized(workload, reduced.reduced(workload.network))
+
+
+def write_reference(workload: Training, folder: Path) -> None:
+    """Ask the reference for the semantics of an examined workload, and to record every layer."""
+    inputs, target = draws.batch(workload, reduced.samples(workload.network))
+    tensors = {"input": inputs, "target": target}
+    tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(workload.network)}
+    asked = {"precision": "float64", "gradients": True, "updates": UPDATES, "record": True}
+    folders.write(folder, tensors, _about(workload, asked))
+
+
+def write_semantics(workload: Training, given: Folder, reference: Folder, folder: Path) -> None:
+    """Ask another framework for the same, and to restart from the reference's states."""
+    tensors: dict[str, Tensor] = dict(given.tensors)
+    for update in range(2, UPDATES + 1):
+        for name, tensor in reference.under(f"free/{update - 1}/").items():
+            tensors[f"restart/{update}/{name}"] = tensor
+    asked = {"precision": "float64", "gradients": True, "updates": UPDATES, "thin": THIN}
+    folders.write(folder, tensors, _about(workload, asked))
+
+
+def write_layers(
+    workload: Training, given: Folder, reference: Folder, precision: str, folder: Path
+) -> None:
+    """Ask the reference for each layer alone, from values that the precision holds exactly."""
+    kernels = {
+        site.path: site.layer.kernel
+        for site in sites(workload.network)
+        if isinstance(site.layer, MaxPool)
+    }
+    tensors: dict[str, Any] = {"target": given.tensors["target"]}
+    for name, tensor in given.tensors.items():
+        if name != "target":
+            tensors[name] = rounded.to(precision, folders.array(tensor))
+    for name, tensor in reference.under("layer/").items():
+        path, _, part = name.rpartition("/")
+        values = folders.array(tensor)
+        if part == "gradient":
+            # A backward pass is linear: brought to 1, no gradient is too small for a precision.
+            values = values / (np.max(np.abs(values)) or 1.0)
+        elif path in kernels:
+            values = draws.distinct(f"layer/{name}", tensor.shape, kernels[path])
+        tensors[f"layer/{name}"] = rounded.to(precision, values)
+    asked = {"precision": "float64", "gradients": True, "layers": True}
+    folders.write(folder, tensors, _about(workload, asked))
+
+
+def write_timed(given: Folder, folder: Path) -> None:
+    """Ask another framework for the same layers as it is timed."""
+    folders.write(folder, given.tensors, {**given.about, "precision": "timed"})
+
+
+def _about(workload: Training, asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_NOTHING, "input": list(workload.network.input), **asked}

@@ -1,0 +1,135 @@
+"""This file starts workers at their untimed doors, one at a time, through the agent as trials are.
+
+So an examination that hangs is ended, one that forks leaves nothing behind, and its interpreter,
+environment and payload are exactly those of the cell's trials.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness import providers
+from harness.agent.protocol import RankCommand, TrialCommand
+from harness.launch.launch import Worker
+from harness.node import job as jobs
+from harness.node.job import Job, Span
+from harness.run.agent import AgentProcess
+from harness.run.environment import Interpreter
+from harness.run.interrupts import Interrupts
+from harness.run.outcome import NODE_LOST, Outcome, judge
+from harness.run.ranks import environment, free_port
+from harness.run.said import said
+from harness.spec.cell import Cell
+from harness.spec.platform import Observer, Platform
+from harness.store.layout import TrialPaths
+
+_GRACE_S = 5.0
+_OUTPUT_BYTES = 1 << 20
+_ALONE: Mapping[str, Any] = {
+    "strategy": "none",
+    "nodes": 1,
+    "ranks_per_node": 1,
+    "devices_per_rank": 1,
+    "global_batch": None,
+    "input": "synthetic",
+}
+"""One rank stands for all: a strategy changes who adds gradients, not what a layer computes."""
+
+
+class Examiner:
+    """One agent for all examinations; a context, because the agent has to be ended."""
+
+    def __init__(self, platform: Platform, scratch: Path) -> None:
+        # Nothing is timed here, so no core is kept for the observer.
+        self._platform = platform.model_copy(update={"observer": Observer(cores=0)})
+        self._launch = providers.load("launchers", platform.launcher.name).launch
+        self._scratch = scratch
+        self._interrupts = Interrupts()
+        self._installed = self._interrupts.installed()
+        self._agent = AgentProcess(scratch / "agent.err")
+        self._count = 0
+
+    def __enter__(self) -> Examiner:
+        self._installed.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._agent.close()
+        self._installed.__exit__(kind, fault, trace)
+
+    def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Outcome:
+        """Run one job to its end; Ctrl-C ends it and is raised here."""
+        self._count += 1
+        trial = TrialPaths(self._scratch / f"job-{self._count}")
+        trial.root.mkdir()
+        job = replace(job, directory=str(trial.root))
+        trial.job.write_text(jobs.text(job), encoding="utf-8")
+        token = f"door-{secrets.token_hex(8)}"
+        worker = Worker(
+            argv=interpreter.argv,
+            env=environment(interpreter.env, self._scratch / "caches"),
+            payload=str(payload),
+            token=token,
+            port=free_port(),
+            cpus=tuple(sorted(os.sched_getaffinity(0))),
+        )
+        launch = self._launch(str(trial.job), job, self._platform, worker)
+        (rank,) = launch.ranks
+        command = TrialCommand(
+            token=token,
+            ranks=(
+                RankCommand(
+                    rank=0,
+                    argv=rank.argv,
+                    env=rank.env,
+                    cwd=rank.cwd,
+                    cpus=rank.cpus,
+                    stdout=str(trial.stdout(0)),
+                    stderr=str(trial.stderr(0)),
+                ),
+            ),
+            timeout_s=timeout_s,
+            grace_s=_GRACE_S,
+            memory_bytes=None,
+            output_bytes=_OUTPUT_BYTES,
+        )
+        end = self._agent.run(
+            command, core=launch.observer, interrupts=self._interrupts, on_tick=lambda: None
+        )
+        if self._interrupts.count:
+            raise KeyboardInterrupt
+        if end is None:
+            return Outcome(NODE_LOST, "the agent that watched it was lost")
+        return judge(end, {0: said(trial, 0)}, timeout_s, str(trial.stderr(0)))
+
+
+def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:
+    """Write the job for one of a cell's untimed doors: one rank alone."""
+    return Job(
+        purpose=purpose,
+        cell_key=cell.key,
+        trial=purpose,
+        workload=cell.workload,
+        workload_module=cell.workload_module,
+        framework=cell.framework,
+        adapter_module=cell.adapter_module,
+        strategy="none",
+        factors={**cell.factors, **_ALONE, **factors},
+        options=dict(cell.options),
+        warmup=Span(steps=1),
+        until=Span(steps=1),
+        seed=0,
+        directory="",
+        paths={name: str(path) for name, path in paths.items()},
+    )

@@ -1,0 +1,290 @@
+"""This file compares what a framework made with the reference and names the first that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.data import folders
+from harness.data.requests import UPDATES
+from harness.node.examine import stride
+from harness.node.network import LRN, AveragePool, BatchNorm, Conv, Dense, Dropout, Residual
+from harness.node.shapes import Site, parameter_shapes, product, sites
+from harness.node.tensors import Folder, Tensor
+from harness.node.workload import Adam, Training
+from harness.stats import gate as arithmetic
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one comparison of many tensors ended."""
+
+    error: float | None
+    """The largest error, of those within tolerance where something differs."""
+    differs: str | None = None
+    """The first layer that differs and by how much."""
+    named: bool = False
+    """Whether it agrees only once the declared difference is accounted for."""
+
+    def record(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One tensor to compare."""
+
+    made: str
+    reference: str
+    where: str
+    """The layer, and what of it."""
+    adjust: Callable[[Array], Array] | None = None
+    """Accounts for a declared difference."""
+    floor: float = 0.0
+    slack: float = 0.0
+    """An absolute difference that means nothing."""
+
+
+def semantics(
+    workload: Training, given: Folder, reference: Folder, made: Folder, declared: Sequence[str]
+) -> Finding:
+    """Compare everything in float64; ``declared`` are patterns of tensors that may differ."""
+    known = _Known(workload, given, reference, declared)
+    worst, named = 0.0, False
+    for question in known.questions(made):
+        expected = folders.array(reference.tensors[question.reference])
+        if question.made not in made.tensors:
+            return Finding(worst, f"{question.where}: nothing was given")
+        found = folders.array(made.tensors[question.made])
+        if found.shape != expected.shape and question.made.startswith(("free/", "restarted/")):
+            flat = expected.reshape(-1)
+            expected = flat[:: stride(flat.size, made.about["request"]["thin"])]
+        off = _error(found, expected, question)
+        if off > arithmetic.TOLERANCE and question.adjust is not None:
+            adjusted = question.adjust(expected)
+            if _error(found, adjusted, question) <= arithmetic.TOLERANCE:
+                named = True
+                off = _error(found, adjusted, question)
+        if off > arithmetic.TOLERANCE:
+            return Finding(worst, _words(question.where, found, expected, off))
+        worst = max(worst, off)
+    return Finding(worst, named=named)
+
+
+def timed(
+    workload: Training, precision: str, given: Folder, reference: Folder, made: Folder
+) -> Finding:
+    """Compare each layer as it is timed, then the whole network's output and loss."""
+    worst = 0.0
+    walked = [site for site in sites(workload.network) if not isinstance(site.layer, Residual)]
+    samples = given.tensors["input"].shape[0]
+    for site in walked:
+        prefix = f"layer/{site.path}/"
+        allowed = arithmetic.layer_tolerance(precision, _terms(site, samples))
+        if isinstance(site.layer, Dropout):
+            fault = _dropout(site, given, made, allowed)
+            if fault is not None:
+                return Finding(worst, f"{site.path}: {fault}")
+            continue
+        parts = ["output", "input-gradient"]
+        parts += [f"gradient/{name.rpartition('/')[2]}" for name, _ in parameter_shapes(site)]
+        for part in parts:
+            where = f"{site.path}: {_part(part)}"
+            if prefix + part not in made.tensors:
+                return Finding(worst, f"{where}: nothing was given")
+            found = folders.array(made.tensors[prefix + part])
+            expected = folders.array(reference.tensors[prefix + part])
+            off = arithmetic.error(
+                found, expected, scale=_scale(part, given.tensors[prefix + "gradient"])
+            )
+            if off > allowed:
+                return Finding(worst, _words(where, found, expected, off, allowed))
+            worst = max(worst, off)
+    depth = sum(isinstance(site.layer, (Conv, Dense, BatchNorm)) for site in walked)
+    terms = max(_terms(site, samples) for site in walked)
+    allowed = arithmetic.network_tolerance(precision, depth, terms)
+    for name in ("output", "loss"):
+        found = folders.array(made.tensors[name])
+        expected = folders.array(reference.tensors[name])
+        off = arithmetic.error(found, expected)
+        if off > allowed:
+            whole = f"the whole network: {name}"
+            return Finding(worst, _words(whole, found, expected, off, allowed))
+    return Finding(worst)
+
+
+class _Known:
+    """What the reference says, and where it says nothing but rounding."""
+
+    def __init__(
+        self, workload: Training, given: Folder, reference: Folder, declared: Sequence[str]
+    ) -> None:
+        self._workload = workload
+        self._given = given
+        self._reference = reference
+        self._declared = tuple(declared)
+        self._sites = sites(workload.network)
+        self._samples = given.tensors["input"].shape[0]
+        gradients = {
+            name: folders.array(tensor) for name, tensor in reference.under("gradient/").items()
+        }
+        self._floor = arithmetic.floor(gradients.values())
+        self._zero = {name for name, one in gradients.items() if np.max(np.abs(one)) <= self._floor}
+
+    def questions(self, made: Folder) -> Iterator[Question]:
+        """Go through the network as it computes, back as gradients flow, then update by update."""
+        for site in self._sites:
+            name = f"activation/{site.path}"
+            # A compiled network shows its ends only; then they have to do.
+            if name in made.tensors and name in self._reference.tensors:
+                yield Question(name, name, f"{site.path}: output")
+        yield Question("output", "output", "the network's output")
+        yield Question("loss", "loss", "the loss")
+        for site in reversed(self._sites):
+            for name, _ in parameter_shapes(site):
+                key = f"gradient/{name}"
+                where = f"{site.path}: gradient of {_kind(name)}"
+                yield Question(key, key, where, floor=self._floor)
+        for site in self._norms():
+            for kind in ("mean", "variance"):
+                key = f"statistic/{site.path}/{kind}"
+                adjust = self._biased(site, kind, None, 1)
+                yield Question(key, key, f"{site.path}: running {kind}", adjust)
+        for update in range(1, UPDATES + 1):
+            yield from self._states(f"free/{update}", update, f"after update {update}", update)
+        for update in range(2, UPDATES + 1):
+            words = f"after update {update} from the reference's state"
+            yield from self._states(f"restarted/{update}", update, words, 1)
+
+    def _states(self, made: str, update: int, words: str, updates: int) -> Iterator[Question]:
+        """Compare a state; ``updates`` lie between it and the state it started from."""
+        before = None if updates == update else f"free/{update - 1}"
+        for site in self._sites:
+            names = [name for name, _ in parameter_shapes(site)]
+            if isinstance(site.layer, BatchNorm):
+                names += [f"{site.path}/mean", f"{site.path}/variance"]
+            for name in names:
+                kind = _kind(name)
+                yield Question(
+                    f"{made}/{name}",
+                    f"free/{update}/{name}",
+                    f"{site.path}: {_state_kind(kind)} {words}",
+                    self._biased(site, kind, before, updates),
+                    slack=self._slack(name, update),
+                )
+
+    def _slack(self, name: str, update: int) -> float:
+        """Say how far rounding alone may have moved a state.
+
+        Adam divides a gradient by its own size, so where a gradient is zero in exact arithmetic
+        (a bias before a batch norm) rounding may become whole steps; the mean follows the bias.
+        """
+        optimiser = self._workload.optimiser
+        if not isinstance(optimiser, Adam) or not self._zero:
+            return 0.0
+        return optimiser.rate * update if name in self._zero or name.endswith("/mean") else 0.0
+
+    def _norms(self) -> Iterator[Site]:
+        return (site for site in self._sites if isinstance(site.layer, BatchNorm))
+
+    def _biased(
+        self, site: Site, kind: str, before: str | None, updates: int
+    ) -> Callable[[Array], Array] | None:
+        """Account for a declared running variance without Bessel's correction.
+
+        It is the only declared difference the gate can account for; any other still differs.
+        """
+        name = f"{site.path}/variance"
+        if kind != "variance" or not any(fnmatch(name, one) for one in self._declared):
+            return None
+        assert isinstance(site.layer, BatchNorm)
+        momentum = site.layer.momentum
+        folder = self._given.under("initial/") if before is None else {}
+        start = folder[name] if before is None else self._reference.tensors[f"{before}/{name}"]
+        count = self._samples * product(site.input[1:])
+
+        def adjust(variance: Array) -> Array:
+            return arithmetic.biased_variance(
+                variance, folders.array(start), momentum=momentum, updates=updates, count=count
+            )
+
+        return adjust
+
+
+def _error(found: Array, expected: Array, question: Question) -> float:
+    is_alike = question.slack and found.shape == expected.shape
+    if is_alike and float(np.max(np.abs(found - expected))) <= question.slack:
+        return 0.0
+    return arithmetic.error(found, expected, floor=question.floor)
+
+
+def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str | None:
+    """Hold a dropout to its rate and scale, forward and backward."""
+    assert isinstance(site.layer, Dropout)
+    prefix = f"layer/{site.path}/"
+    for start, end in (("input", "output"), ("gradient", "input-gradient")):
+        entering = folders.array(given.tensors[prefix + start])
+        leaving = folders.array(made.tensors[prefix + end])
+        fault = arithmetic.dropout_fault(entering, leaving, site.layer.rate, tolerance)
+        if fault is not None:
+            return f"{_part(end)}: {fault}"
+    return None
+
+
+def _scale(part: str, gradient: Tensor) -> float:
+    """Give the size of what a bias or a shift sums over batch and positions, often to nothing."""
+    if part not in ("gradient/bias", "gradient/beta"):
+        return 0.0
+    values = folders.array(gradient)
+    channels = values.shape[1]
+    return math.sqrt(float(np.vdot(values, values)) / channels)
+
+
+def _terms(site: Site, samples: int) -> int:
+    """Count the products that a layer's largest sum adds up, forward or backward."""
+    layer = site.layer
+    positions = samples * product(site.output[1:])
+    if isinstance(layer, (Conv, Dense)):
+        _, weight = parameter_shapes(site)[0]
+        taps = product(weight[2:])
+        return max(weight[0] * taps, weight[1] * taps, positions)
+    if isinstance(layer, BatchNorm):
+        return positions
+    if isinstance(layer, LRN):
+        return layer.size
+    if isinstance(layer, AveragePool):
+        return int(layer.kernel ** (len(site.input) - 1))
+    return max(1, product(site.input[1:]))
+
+
+def _words(
+    where: str, found: Array, expected: Array, off: float, allowed: float = arithmetic.TOLERANCE
+) -> str:
+    if found.shape != expected.shape:
+        return f"{where} has shape {found.shape}, not {expected.shape}"
+    if math.isinf(off):
+        return f"{where} is not a number everywhere"
+    return f"{where} is {off:.1e} off (allowed: {allowed:.0e})"
+
+
+def _kind(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _state_kind(kind: str) -> str:
+    return f"running {kind}" if kind in ("mean", "variance") else kind
+
+
+def _part(part: str) -> str:
+    return part.replace("input-gradient", "gradient of its input").replace(
+        "gradient/", "gradient of "
+    )

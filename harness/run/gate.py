@@ -1,0 +1,292 @@
+"""This file is the equivalence gate: does every cell compute what its workload says?
+
+(a) Semantics, in float64: the adapter's own lowering, on the host's weights and batch, against
+    torch in float64 on the CPU: layers, loss, gradients, running statistics, five updates.
+(b) The timed lowering, in the cell's own precision and layout and compiled as it is: each layer on
+    inputs that the precision holds exactly, then output and loss of the whole network.
+
+What was found is kept by a hash of everything that could change it: a second run costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import providers
+from harness.data import folders, requests
+from harness.errors import Unavailable
+from harness.node.job import Job
+from harness.node.workload import Training
+from harness.run import environment, findings, shelf
+from harness.run import payload as payloads
+from harness.run.environment import Interpreter
+from harness.run.examiner import Examiner, door
+from harness.run.findings import Finding
+from harness.run.outcome import OK, UNSUPPORTED, Outcome
+from harness.run.payload import Closures, Payload
+from harness.run.reference import NoReference, References, code_digest
+from harness.spec.cell import Cell
+from harness.spec.framework import framework_info
+from harness.spec.plan import Plan
+from harness.spec.platform import Platform
+from harness.stats import gate as arithmetic
+from harness.store.files import explained, read_json, write_json
+
+VERSION = 1  # 1: first
+
+EQUIVALENT = "equivalent"
+NAMED = "named difference"
+DIFFERS = "differs"
+NOT_CHECKED = "not checked"
+
+Watcher = Callable[[str], None]
+
+_TIMEOUT_S = 900.0
+
+# What decides how a layer is lowered; threads, batches and the like do not.
+_LOWERING = ("device", "layout", "onednn", "deterministic")
+_TIMED = (*_LOWERING, "precision", "compile", "allocator")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One half of the gate for one cell."""
+
+    finding: Finding | None
+    """None: it could not be done."""
+    why: str | None = None
+    is_unsupported: bool = False
+    facts: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the gate says of one cell."""
+
+    state: str
+    """equivalent, named difference, differs, not checked."""
+    detail: str
+    semantics: Mapping[str, Any] | None = None
+    timed: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.state} ({self.detail})"
+            if self.state == EQUIVALENT
+            else (
+                f"{self.state} at {self.detail}"
+                if self.state == DIFFERS
+                else f"{self.state}: {self.detail}"
+            )
+        )
+
+
+def ensure(
+    plan: Plan,
+    *,
+    folder: Path | None = None,
+    watch: Watcher = lambda _: None,
+    payload: Payload | None = None,
+    kept: Path | None = None,
+) -> dict[str, Result]:
+    """Examine every cell of a plan that was not examined before; give the results by cell key.
+
+    ``folder`` is a run's ``gate/``, which gets one file a cell. ``payload`` is what the cells run
+    (by default what is installed here; the reference always is), ``kept`` where results are kept.
+    """
+    kept = kept or shelf.home() / "gate"
+    with explained(kept):
+        kept.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Result] = {}
+    with ExitStack() as stack:
+        gate = _Gate(plan.platform, payload or payloads.gather(), kept, watch, stack)
+        for number, cell in enumerate(plan.cells, start=1):
+            found[cell.key] = gate.check(cell, f"[{number}/{len(plan.cells)}] {cell.label}")
+            if folder is not None:
+                with explained(folder):
+                    folder.mkdir(exist_ok=True)
+                record = {"version": VERSION, **asdict(found[cell.key])}
+                write_json(folder / f"{cell.key}.json", record)
+    return found
+
+
+class _Gate:
+    """Examinations of one payload; processes start only where nothing is known yet."""
+
+    def __init__(
+        self, platform: Platform, payload: Payload, kept: Path, watch: Watcher, stack: ExitStack
+    ) -> None:
+        self._platform = platform
+        self._payload = payload
+        self._kept = kept
+        self._watch = watch
+        self._stack = stack
+        self._closures = Closures(payload)
+        self._place: _Workplace | None = None
+        self._references = References(
+            platform, payloads.gather(), kept / "references", self._make_reference
+        )
+        self._title = ""
+
+    def check(self, cell: Cell, title: str) -> Result:
+        """Do what is still to be done for a cell and say what came of it."""
+        self._title = title
+        workload = providers.workload(cell.workload)
+        if not isinstance(workload, Training):
+            return Result(NOT_CHECKED, "it trains no network")
+        small = requests.examined(workload)
+        try:
+            semantics = self._part(cell, small, None)
+            timed = self._part(cell, small, str(cell.factors["precision"]))
+        except Unavailable as problem:
+            return Result(NOT_CHECKED, " ".join(str(problem).split()))
+        except NoReference as problem:
+            return Result(NOT_CHECKED, str(problem))
+        at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
+        return _result(semantics, timed, cell, at)
+
+    def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
+        """Give one half from what is kept, or examine; without a precision, the semantics."""
+        interpreter = environment.resolve(cell.environment, self._platform)
+        factors = _factors(cell, precision)
+        key = shelf.digest(
+            [
+                self._references.key(cell),
+                self._closures.digest(cell.workload_module, cell.adapter_module),
+                interpreter.fingerprint,
+                _code_digest(),
+                precision,
+                factors,
+                dict(cell.options),
+                [asdict(one) for one in framework_info(cell.adapter).differs],
+            ]
+        )
+        file = self._kept / "results" / f"{key}.json"
+        if file.is_file():
+            return _read(read_json(file))
+        part = self._examine(cell, small, precision, interpreter, factors)
+        if part.finding is not None or part.is_unsupported:
+            with explained(file):
+                file.parent.mkdir(exist_ok=True)
+            write_json(file, _record(part))
+        return part
+
+    def _examine(
+        self,
+        cell: Cell,
+        small: Training,
+        precision: str | None,
+        interpreter: Interpreter,
+        factors: Mapping[str, Any],
+    ) -> Part:
+        what = "float64" if precision is None else f"{precision} as timed"
+        self._watch(f"{self._title}: {what}: reference")
+        if precision is None:
+            reference = self._references.semantics(cell, small)
+        else:
+            reference = self._references.layers(cell, small, precision)
+        place = self._workplace()
+        self._watch(f"{self._title}: {what}: {cell.framework}")
+        with tempfile.TemporaryDirectory(dir=place.scratch) as name:
+            asked, made = Path(name) / "given", Path(name) / "made"
+            if precision is None:
+                requests.write_semantics(small, reference.given, reference.made, asked)
+            else:
+                requests.write_timed(reference.given, asked)
+            job = door(cell, "examine", factors, {"given": asked, "made": made})
+            outcome = place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S)
+            if outcome.outcome != OK:
+                return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
+            answer = folders.open_folder(made)
+            given, expected = reference.given, reference.made
+            if precision is None:
+                declared = [one.tensors for one in framework_info(cell.adapter).differs]
+                finding = findings.semantics(small, given, expected, answer, declared)
+            else:
+                finding = findings.timed(small, precision, given, expected, answer)
+            return Part(finding, facts=answer.about["facts"])
+
+    def _make_reference(self, job: Job, interpreter: Interpreter) -> Outcome:
+        place = self._workplace()
+        return place.examiner.go(job, interpreter, place.installed, _TIMEOUT_S)
+
+    def _workplace(self) -> _Workplace:
+        """Start an agent and make a scratch folder, once and only if needed."""
+        if self._place is None:
+            temporary = tempfile.TemporaryDirectory(prefix="gate-", dir=self._kept)
+            scratch = Path(self._stack.enter_context(temporary))
+            self._payload.copy(scratch / "payload")
+            payloads.gather().copy(scratch / "installed")
+            examiner = self._stack.enter_context(Examiner(self._platform, scratch))
+            self._place = _Workplace(scratch, scratch / "payload", scratch / "installed", examiner)
+        return self._place
+
+
+@dataclass(frozen=True)
+class _Workplace:
+    """Where examinations run."""
+
+    scratch: Path
+    payload: Path
+    installed: Path
+    """The payload of the reference."""
+    examiner: Examiner
+
+
+def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
+    """Choose the factors that matter; in float64 a network runs as its framework likes best."""
+    chosen = {name: cell.factors.get(name) for name in (*_LOWERING, *_TIMED)}
+    if precision is None:
+        info = framework_info(cell.adapter)
+        chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
+    return chosen | {"threads": None, "interop_threads": None, "batch": 1}
+
+
+def _code_digest() -> str:
+    """Digest the host's part in what is found."""
+    whole = hashlib.sha256(code_digest().encode())
+    for module in (arithmetic, findings):
+        whole.update(Path(module.__file__ or "").read_bytes())
+    return whole.hexdigest()
+
+
+def _result(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
+    """Join both halves: what differs comes first, then what is missing."""
+    precision = str(cell.factors["precision"])
+    records = {"semantics": _record(semantics), "timed": _record(timed)}
+    for part, what in ((semantics, "float64"), (timed, precision)):
+        if part.finding is not None and part.finding.differs is not None:
+            return Result(DIFFERS, f"{part.finding.differs}; in {what}{at}", **records)
+    if timed.finding is None:
+        both = semantics.finding is None and semantics.is_unsupported
+        which = "" if both else f"{precision} as timed: "
+        return Result(NOT_CHECKED, f"{which}{timed.why}", **records)
+    layers = f"{precision} layer by layer, {_error(timed.finding)}"
+    if semantics.finding is None:
+        if not semantics.is_unsupported:
+            return Result(NOT_CHECKED, f"float64: {semantics.why}", **records)
+        return Result(EQUIVALENT, f"{layers}{at}; not in float64: {semantics.why}", **records)
+    detail = f"float64, {_error(semantics.finding)}; {layers}{at}"
+    if semantics.finding.named:
+        why = "; ".join(one.why for one in framework_info(cell.adapter).differs)
+        return Result(NAMED, f"{why}; else {detail}", **records)
+    return Result(EQUIVALENT, detail, **records)
+
+
+def _error(finding: Finding) -> str:
+    return f"{finding.error or 0:.0e}"
+
+
+def _record(part: Part) -> dict[str, Any]:
+    return asdict(part)
+
+
+def _read(raw: Mapping[str, Any]) -> Part:
+    finding = raw["finding"]
+    return Part(**{**raw, "finding": None if finding is None else Finding(**finding)})
