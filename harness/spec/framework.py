@@ -179,7 +179,6 @@ def read_framework(path: Path) -> FrameworkInfo:
         requires=tuple(one for one in requires if one is not None),
         differs=tuple(Difference(one.tensors, one.why) for one in file.differs),
         path=path,
-        differences=file.differences,
     )
 
 
