@@ -41,10 +41,12 @@ def command(*, as_json: bool, **typed: Any) -> None:
 def headline(plan: Plan, guess: Estimate) -> str:
     """Say in one sentence what will run."""
     cells, trials = len(plan.cells), len(plan.order)
+    fewest, most = plan.measure.trials, plan.measure.looks[-1]
+    each = _many(most, "trial") if fewest == most else f"{fewest} to {most} trials"
+    limit = "" if fewest == most else "at most "
     return (
         f"Study {plan.study.name} on {plan.platform.name}: {_many(cells, 'cell')}, "
-        f"{_many(plan.measure.trials, 'trial')} each, {trials} in all, "
-        f"about {duration(guess.total_s)}."
+        f"{each} each, {limit}{trials} in all, about {duration(guess.total_s)}."
     )
 
 
@@ -55,8 +57,10 @@ def _lines(plan: Plan, guess: Estimate) -> list[str]:
         headline(plan, guess),
         (
             f"Each trial: warm-up {_span(measure.warmup)}, measured {_span(measure.until)}, "
-            f"ended after {duration(measure.timeout_s)}. Blocks are shuffled with seed {measure.seed}."
+            f"ended after {duration(measure.timeout_s)}. "
+            f"Blocks are shuffled with seed {measure.seed}."
         ),
+        *_schedule(plan),
         f"Cost: {guess.node_hours:.2f} node-hours.",
         "",
     ]
@@ -71,6 +75,32 @@ def _lines(plan: Plan, guess: Estimate) -> list[str]:
         lines.append(f"  … and {len(plan.cells) - len(shown)} more (--json lists all)")
     lines += _left_out(plan)
     lines += [f"Note: {note}" for note in plan.notes]
+    return lines
+
+
+def _schedule(plan: Plan) -> list[str]:
+    """Say when it is decided to go on, and what the pilot block is for."""
+    measure, lines = plan.measure, []
+    if measure.until_interval is not None:
+        *before, most = measure.looks
+        after = f"after {', '.join(map(str, before))} and at most {most}" if before else f"{most}"
+        budget = ""
+        if measure.budget_s is not None:
+            budget = (
+                f" No block beyond the first {measure.trials} is started that would end after "
+                f"{duration(measure.budget_s)} of measuring."
+            )
+        lines.append(
+            "Blocks are repeated until every interval is within "
+            f"{measure.until_interval * 100:.3g} %: looked at {after} blocks, "
+            f"the error shared by {_many(len(measure.looks), 'look')}.{budget}"
+        )
+    piloted = sum(block == 0 for _, block in plan.order)
+    if piloted:
+        lines.append(
+            f"No reference is declared: one pilot block of {_many(piloted, 'trial')} chooses the "
+            "fastest cell, and is then discarded."
+        )
     return lines
 
 

@@ -12,6 +12,7 @@ from harness import units
 from harness.node.job import Span
 from harness.spec.factors import shown
 from harness.spec.models import Bytes, Listed, Seconds, Share, Table
+from harness.stats.repeat import schedule
 
 _MOST_PER_TRIAL = 5
 

@@ -1,6 +1,7 @@
 """This file orders trials: seeded random blocks, each with every cell once.
 
-Drift then hits all cells alike, and cells are compared within a block.
+Drift then hits all cells alike, and cells are compared within a block. Block 0, if there is one, is
+the pilot that chooses the reference.
 """
 
 from __future__ import annotations
@@ -8,17 +9,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+PILOT = 0
 
-def interleaved(keys: Sequence[str], *, trials: int, seed: int) -> tuple[tuple[str, int], ...]:
+
+def interleaved(
+    keys: Sequence[str], *, trials: int, seed: int, piloted: Sequence[str] = ()
+) -> tuple[tuple[str, int], ...]:
     """Give (cell key, block) in the order of running; blocks count from 1.
+
+    The cells of ``piloted`` run once more before, in block 0.
 
     Each block is shuffled by itself, through a digest and not through ``random``, so that the order
     is the same under every version of Python, and adding a cell leaves the others' order alone.
     """
     return tuple(
         (key, block)
-        for block in range(1, trials + 1)
-        for key in sorted(keys, key=lambda key: _draw(seed, block, key))
+        for block in range(PILOT, trials + 1)
+        for key in sorted(
+            piloted if block == PILOT else keys, key=lambda key: _draw(seed, block, key)
+        )
     )
 
 

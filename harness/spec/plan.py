@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from harness.spec.order import interleaved
 from harness.spec.platform import Platform
 from harness.spec.resolve import Resolved, Resolver
 from harness.spec.study import Study
+from harness.stats.answers import FEWEST_BLOCKS
 
 VERSION = 1  # 1: first
 
@@ -58,7 +60,7 @@ class Plan:
     varied: tuple[str, ...]
     """The factors and options that differ between these cells."""
     order: tuple[tuple[str, int], ...]
-    """(cell key, block) as they run; blocks count from 1."""
+    """(cell key, block) as they run; blocks count from 1, and block 0 is the pilot."""
     measure: Measure
     notes: tuple[str, ...]
     """What a person should know before running this."""
@@ -125,7 +127,10 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         reference=reference,
         varied=varied,
         order=interleaved(
-            [one.key for one in made], trials=study.measure.trials, seed=study.measure.seed
+            [one.key for one in made],
+            trials=study.measure.looks[-1],
+            seed=study.measure.seed,
+            piloted=_piloted(study.measure, made, reference),
         ),
         measure=study.measure,
         notes=tuple(notes),
@@ -193,6 +198,18 @@ def _reference(
     return reference
 
 
+def _piloted(
+    measure: Measure, made: Sequence[Cell], reference: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Name the cells of one pilot block: those of workloads whose reference nobody declared."""
+    if measure.looks[-1] < FEWEST_BLOCKS:
+        return ()  # nothing could be told, whatever the reference
+    several = Counter(one.workload for one in made)
+    return tuple(
+        one.key for one in made if one.workload not in reference and several[one.workload] > 1
+    )
+
+
 def _too_many(workload: str, matches: Sequence[Resolved]) -> str:
     values = [one.everything() for one in matches]
     names = [name for name in values[0] if len({str(one.get(name)) for one in values}) > 1]
@@ -229,6 +246,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "order": [list(one) for one in plan.order],
         "seed": plan.measure.seed,
         "trials": plan.measure.trials,
+        "looks": list(plan.measure.looks),
         "measure": asdict(plan.measure),
         "notes": list(plan.notes),
     }

@@ -116,6 +116,8 @@ def load_study(
         file = check(document, StudyFile, document.data)
         checker.study(document.data)
     checker.whole(document.data)
+    if file is not None:
+        _check_repetition(document, file.measure)
     narrowed = tuple((text, selection_from_text(text)) for text in only)
     document.refuse_faults()
     assert file is not None, "a study without faults has its value"
@@ -134,6 +136,15 @@ def load_study(
         path=path,
         document=document,
     )
+
+
+def _check_repetition(document: Document, measure: MeasureTable) -> None:
+    """Refuse limits of a repetition that there is not, or that end before it begins."""
+    for key in ("trials_at_most", "budget"):
+        if getattr(measure, key) is not None and measure.until_interval is None:
+            document.fault(("measure", key), "says nothing without until_interval")
+    if measure.trials_at_most is not None and measure.trials_at_most < measure.trials:
+        document.fault(("measure", "trials_at_most"), f"is fewer than trials, {measure.trials}")
 
 
 def _path(ref: str | Path) -> Path:

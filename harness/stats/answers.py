@@ -7,6 +7,8 @@ from math import exp, inf, log
 ALPHA = 0.05
 EQUIVALENCE = 0.03
 """Ratios between 1/1.03 and 1.03 are the same for practical purposes."""
+FEWEST_BLOCKS = 6
+"""With five blocks the smallest p-value of 2^5 flips, 1/16, is above 5 %."""
 
 
 def answer(low: float, high: float, p: float, alpha: float, equivalence: float) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats import answers
-from harness.stats.answers import ALPHA, EQUIVALENCE
+from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS
 from harness.stats.resample import simultaneous
 from harness.stats.student import critical_t
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FEWEST_BLOCKS = 6
-"""With five blocks the smallest p-value of 2^5 flips, 1/16, is above 5 %."""
 FEWEST_BLOCKS_ALL_PAIRS = 13
 EXACT_BLOCKS = 14
 """Up to here all flips are enumerated; beyond, a seeded sample of as many is drawn."""

@@ -41,13 +41,18 @@ class Decision:
     """Cells whose interval is still too wide."""
 
 
+def declared(looks: Sequence[int], level: float = LEVEL) -> Schedule:
+    """Share the error equally between looks."""
+    return Schedule(tuple(looks), 1 - (1 - level) / len(looks))
+
+
 def schedule(first: int, most: int, level: float = LEVEL) -> Schedule:
     """Declare as many looks between ``first`` and ``most`` blocks as growing steps allow.
 
     The smallest and largest of n trials hold the median with confidence 1 - 2^(1-n); no look is
     declared before its share of the error lets it speak.
     """
-    best = Schedule((most,), level)
+    best = declared((most,), level)
     for count in range(2, most + 1):
         each = 1 - (1 - level) / count
         looks = [max(first, trials_for(each))]
@@ -55,7 +60,7 @@ def schedule(first: int, most: int, level: float = LEVEL) -> Schedule:
             looks.append(ceil(looks[-1] * GROWTH))
         if looks[-1] >= most:
             break
-        best = Schedule((*looks, most), each)
+        best = declared((*looks, most), level)
     return best
 
 
@@ -63,22 +68,24 @@ def decide(
     rates: Mapping[str, Sequence[float]],
     *,
     width: float,
-    declared: Schedule,
+    plan: Schedule,
+    done: int,
     blocks_left: int | None = None,
 ) -> Decision:
-    """Judge after a block whether every cell's interval is at most ``width`` of its median wide.
+    """Judge after ``done`` blocks whether every interval is at most ``width`` of its median wide.
 
-    ``rates`` holds the counted trials of each cell so far; ``blocks_left`` is how many more the
-    budget pays for (None: as many as were declared).
+    ``rates`` holds the counted trials of each cell so far (a cell that has none cannot become
+    narrow, and is not waited for); ``blocks_left`` is how many more the budget pays for (None: as
+    many as were declared).
     """
-    done = max((len(values) for values in rates.values()), default=0)
-    wide = tuple(name for name, values in rates.items() if _width(values, declared.level) > width)
-    if done in declared.looks and not wide:
+    known = {name: values for name, values in rates.items() if values}
+    wide = tuple(name for name, values in known.items() if _width(values, plan.level) > width)
+    if done in plan.looks and not wide:
         why = f"every interval is within {width:.1%} after {done} blocks"
         return Decision(True, None, why, ())
-    later = [look for look in declared.looks if look > done]
+    later = [look for look in plan.looks if look > done]
     if not later:
-        why = f"the declared {declared.looks[-1]} blocks are done; {_cells(len(wide))} still wider"
+        why = f"the declared {plan.looks[-1]} blocks are done; {_cells(len(wide))} still wider"
         return Decision(True, None, f"{why} than {width:.1%}", wide)
     if blocks_left is not None and blocks_left <= 0:
         why = f"the budget ended after {done} blocks; {_cells(len(wide))} still wider"

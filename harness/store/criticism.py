@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harness.stats.compare import FEWEST_BLOCKS
+from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
 from harness.store.results import CellResult, Results, TrialResult

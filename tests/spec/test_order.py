@@ -40,6 +40,12 @@ def test_taking_a_cell_away_leaves_the_order_of_the_others(
     assert fewer == tuple(one for one in order if one[0] != keys[0])
 
 
+def test_a_pilot_runs_before_the_first_block_and_leaves_its_order_alone() -> None:
+    order = interleaved(["a", "b", "c"], trials=2, seed=1, piloted=["a", "b"])
+    assert sorted(order[:2]) == [("a", 0), ("b", 0)]
+    assert order[2:] == interleaved(["a", "b", "c"], trials=2, seed=1)
+
+
 def test_blocks_are_shuffled_each_by_itself() -> None:
     keys = [f"cell{number}" for number in range(6)]
     order = interleaved(keys, trials=40, seed=1)

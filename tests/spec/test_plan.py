@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -269,3 +270,38 @@ def test_a_plan_survives_its_file(planned: Planned, machine: Machine) -> None:
 def test_holes_are_grouped_by_reason_the_commonest_first() -> None:
     holes = [Hole("a", {}, "rare"), Hole("b", {}, "common"), Hole("c", {}, "common")]
     assert list(grouped(holes).items()) == [("common", ("b", "c")), ("rare", ("a",))]
+
+
+TWO = """title = "t"
+[matrix]
+workload = "tinycnn"
+framework = ["torch", "jax"]
+[measure]
+"""
+
+
+def test_without_a_reference_one_pilot_block_is_added(planned: Planned) -> None:
+    plan = planned(TWO)
+    assert Counter(block for _, block in plan.order) == dict.fromkeys(range(7), 2)
+
+
+def test_no_pilot_is_run_for_what_could_not_be_told_anyway(planned: Planned) -> None:
+    alone = TWO.replace('["torch", "jax"]', '"torch"')
+    declared = TWO + 'reference = { framework = "torch" }'
+    for text in (TWO + "trials = 5", alone, declared):
+        assert all(block > 0 for _, block in planned(text).order)
+
+
+def test_a_repetition_declares_its_looks_before_it_starts(planned: Planned) -> None:
+    plan = planned(TWO + 'until_interval = "2 %"\ntrials_at_most = 20\nbudget = "1 h"')
+    assert plan.measure.looks == (8, 12, 18, 20)
+    assert max(block for _, block in plan.order) == 20
+    assert to_json(plan)["looks"] == [8, 12, 18, 20]
+    assert from_json(json.loads(json.dumps(to_json(plan)))) == plan
+
+
+def test_limits_of_no_repetition_are_refused(refusal: Callable[..., str]) -> None:
+    said = refusal(TWO + 'trials_at_most = 3\nbudget = "1 h"')
+    assert "mine.toml:6: measure.trials_at_most: says nothing without until_interval" in said
+    assert "mine.toml:7: measure.budget: says nothing without until_interval" in said
+    assert "measure.trials_at_most: is fewer than trials, 6" in said

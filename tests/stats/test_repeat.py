@@ -22,32 +22,36 @@ def test_every_look_could_speak_and_all_together_keep_the_level(first: int, most
 
 
 def test_a_study_stops_when_every_interval_is_narrow() -> None:
-    told = decide({"a": NARROW, "b": NARROW}, width=0.02, declared=DECLARED)
+    told = decide({"a": NARROW, "b": NARROW}, width=0.02, plan=DECLARED, done=8)
     assert told.stop
     assert not told.wide
 
 
 def test_one_wide_cell_keeps_a_study_going_to_the_next_look() -> None:
-    told = decide({"a": NARROW, "b": WIDE}, width=0.02, declared=DECLARED)
+    told = decide({"a": NARROW, "b": WIDE}, width=0.02, plan=DECLARED, done=8)
     assert not told.stop
     assert told.next_look == 12
     assert told.wide == ("b",)
 
 
 def test_nothing_is_decided_between_declared_looks() -> None:
-    told = decide({"a": NARROW[:7]}, width=0.5, declared=DECLARED)
+    told = decide({"a": NARROW[:7]}, width=0.5, plan=DECLARED, done=7)
     assert not told.stop
     assert told.next_look == 8
 
 
 def test_a_budget_that_ends_first_is_named() -> None:
-    told = decide({"a": WIDE}, width=0.02, declared=DECLARED, blocks_left=0)
+    told = decide({"a": WIDE}, width=0.02, plan=DECLARED, done=9, blocks_left=0)
     assert told.stop
     assert "budget ended" in told.why
 
 
 def test_the_last_look_stops_and_names_what_stayed_wide() -> None:
-    told = decide({"a": WIDE * 2}, width=0.02, declared=Schedule((16,), 0.95))
+    told = decide({"a": WIDE * 2}, width=0.02, plan=Schedule((16,), 0.95), done=16)
     assert told.stop
     assert told.wide == ("a",)
     assert "1 cell is still wider" in told.why
+
+
+def test_a_cell_that_never_gave_a_number_is_not_waited_for() -> None:
+    assert decide({"a": NARROW, "b": []}, width=0.02, plan=DECLARED, done=8).stop

@@ -173,7 +173,7 @@ def tally_adaptive(width: float, studies: int, seed: int = 1) -> tuple[float, fl
         rates: list[float] = []
         while True:
             rates.append(float(np.exp(NOISE * chance.standard_normal())))
-            if decide({"cell": rates}, width=width, declared=declared).stop:
+            if decide({"cell": rates}, width=width, plan=declared, done=len(rates)).stop:
                 break
         told = median_interval(rates, declared.level)
         assert told is not None
