@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.store.results import Estimate
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -51,6 +53,15 @@ class Timeline:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A source that gave nothing on a node, and why."""
+
+    node: str
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class StepSplit:
     """Where the time of one cell's step goes."""
 
@@ -80,6 +91,44 @@ class RoofPoint:
 
 
 @dataclass(frozen=True)
+class Rung:
+    """One step of a ladder: how fast the chain is up to here."""
+
+    name: str
+    rate: Estimate
+    cpu_s_per_gb: float | None = None
+    """CPU time spent per 10^9 bytes, where it was measured."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """From the bare device up to the whole training, each rung with one thing more to do."""
+
+    title: str
+    kind: str
+    """input or checkpoint."""
+    state: str
+    """cold, warm …: what the caches held."""
+    rungs: tuple[Rung, ...]
+    """All in one unit, from the device upwards."""
+    bottleneck: str = ""
+    """storage-, CPU-, compute- or harness-bound; empty where nobody can tell."""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What one cell draws in its steady window, and what it gets done with that."""
+
+    name: str
+    parts_w: tuple[tuple[str, float], ...]
+    """Mean power by part: GPU, CPU package, memory; only what was read."""
+    work_per_joule: Estimate | None
+    source: str
+    """Which meter, and what it covers and averages over."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """A statement of a paper, beside what was measured here."""
 
@@ -96,4 +145,7 @@ class Evidence:
     splits: tuple[StepSplit, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     roof_points: tuple[RoofPoint, ...] = ()
+    ladders: tuple[Ladder, ...] = ()
+    energy: tuple[Energy, ...] = ()
     findings: tuple[Finding, ...] = ()
+    unread: tuple[Unread, ...] = ()

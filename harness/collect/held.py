@@ -15,6 +15,8 @@ _MOST = 1 << 20
 class Held:
     """One file of /proc or /sys, read from its beginning each time."""
 
+    _descriptor = -1
+
     def __init__(self, path: Path | str, *, many: bool = False) -> None:
         """Open it; ``many``: the kernel hands such a list out page by page."""
         self.path = str(path)

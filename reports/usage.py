@@ -1,0 +1,83 @@
+"""This file lays out what the hardware did in the steady windows, and what observing it cost."""
+
+from __future__ import annotations
+
+from harness.store.results import CellResult, Reading, Results
+from reports import numbers
+from reports.evidence import Evidence
+from reports.ranking import rankings
+from reports.tables import Column, Table
+
+_MOST_CORES = 16
+"""Beyond this many cores a table says only how the node did; the timelines show each."""
+_SPLIT = {
+    "bytes/s": (1e6, "MB/s"),
+    "bytes": (2.0**20, "MiB"),
+    "share": (0.01, "%"),
+    "Hz": (1e6, "MHz"),
+    "1": (1.0, ""),
+    "1/s": (1.0, "per second"),
+}
+
+
+def usage(results: Results) -> Table:
+    """Give every reading of every cell: medians of the counted trials' steady windows."""
+    columns = (
+        Column("workload", "workload"),
+        Column("cell", "cell", "name"),
+        Column("node", "node"),
+        Column("what", "of"),
+        Column("name", "quantity"),
+        Column("mean", "mean", "number"),
+        Column("peak", "highest", "number"),
+        Column("unit", "unit"),
+    )
+    rows = tuple(
+        (ranking.workload, ranking.name(cell), reading.node, reading.scope, *_quantity(reading))
+        for ranking in rankings(results)
+        for cell in (*ranking.cells, *ranking.set_aside)
+        for reading in _listed(cell)
+    )
+    return Table("usage", "What the hardware did in the steady windows", columns, rows)
+
+
+def _listed(cell: CellResult) -> list[Reading]:
+    cores = sum(reading.scope.startswith("core:") for reading in cell.readings)
+    several = cores > _MOST_CORES
+    shown = [one for one in cell.readings if not (several and one.scope.startswith("core:"))]
+    # What moved nothing is no news: a machine has a dozen idle interfaces.
+    return [one for one in shown if one.mean or not one.scope.startswith(("net:", "disk:"))]
+
+
+def _quantity(reading: Reading) -> tuple[str, float, float | None, str]:
+    factor, unit = _SPLIT.get(reading.unit, (1.0, reading.unit))
+    peak = None if reading.peak is None else reading.peak / factor
+    return reading.name, reading.mean / factor, peak, unit
+
+
+def unread(evidence: Evidence) -> Table:
+    """Give what could not be read, and why."""
+    columns = (
+        Column("node", "node"),
+        Column("source", "source", "name"),
+        Column("reason", "not read, because", "long"),
+    )
+    rows = tuple((one.node, one.source, one.reason) for one in evidence.unread)
+    return Table("unread", "What could not be read here", columns, rows)
+
+
+def observer(results: Results) -> str:
+    """Say what observing cost, in one sentence; empty where nothing was observed."""
+    costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
+    if not costs:
+        return ""
+    memory = [
+        reading.peak
+        for cell in results.cells
+        for reading in cell.readings
+        if reading.scope == "observer" and reading.peak is not None
+    ]
+    text = f"Observing took {numbers.share(max(costs))} of one core"
+    if memory:
+        text += f" and {numbers.size(max(memory))} of memory"
+    return text + " on each node."
