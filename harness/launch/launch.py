@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.launch.topology import Topology
+
 
 @dataclass(frozen=True)
 class Worker:
@@ -23,6 +25,8 @@ class Worker:
     """A free port of the first node, on which the ranks find each other."""
     cpus: tuple[int, ...]
     """The cores this run may use."""
+    topology: Topology | None = None
+    """What those cores make up, where that is known."""
 
 
 @dataclass(frozen=True)

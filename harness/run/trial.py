@@ -19,6 +19,7 @@ from harness.run.agent import AgentProcess
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
 from harness.run.outcome import NODE_LOST, Outcome, judge
+from harness.run.probe_topology import read_topology
 from harness.run.ranks import environment, free_port
 from harness.run.said import said
 from harness.spec.cell import Cell
@@ -123,13 +124,15 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
     cache = bench.paths.cache(prepared.cell.key)
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         shutil.rmtree(cache, ignore_errors=True)
+    cpus = tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus])
     return Worker(
         argv=tuple(prepared.interpreter.argv),
         env=environment(prepared.interpreter.env, cache, _allocator(prepared.cell)),
         payload=bench.payload,
         token=token,
         port=free_port(),
-        cpus=tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus]),
+        cpus=cpus,
+        topology=read_topology(cpus),
     )
 
 

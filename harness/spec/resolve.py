@@ -180,6 +180,12 @@ class Resolver:
             return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
         if factors["device"] == "cpu" and each > 1:
             return "devices_per_rank counts GPUs, and this cell computes on the CPU"
+        cpus, threads = self._offers["cpus"], factors["threads"] or 1
+        if cpus and ranks * int(threads) > cpus and not self._platform.binding.oversubscribe:
+            return (
+                f"{ranks} ranks of {threads} threads need {ranks * int(threads)} CPUs; {name} has "
+                f"{cpus} (its binding.oversubscribe would let them share)"
+            )
         memory = self._offers["memory"]
         if self._measure.memory_bytes and memory and self._measure.memory_bytes > memory:
             return (

@@ -3,13 +3,11 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import pytest
-
-from harness.launch.bind import MORE_RANKS_THAN_CORES, SHARED_WITH_OBSERVER, bind
 from harness.launch.launch import Worker
 from harness.launch.launchers.local import launch
+from harness.launch.topology import Core, Device, MemoryNode, Topology
 from harness.node.job import Job, Span
-from harness.spec.platform import Observer, Platform
+from harness.spec.platform import Binding, Observer, Platform
 
 
 def job(ranks: int) -> Job:
@@ -41,38 +39,47 @@ WORKER = Worker(
 )
 
 
+PLATFORM = Platform.model_construct(
+    name="here", title="here", environment={"OMP_PROC_BIND": "close"}, observer=Observer()
+)
+
+
 def test_local_ranks_are_processes_that_meet_on_the_given_port(golden):
-    platform = Platform.model_construct(
-        name="here", title="here", environment={"OMP_PROC_BIND": "close"}, observer=Observer()
-    )
-    made = launch("/runs/one/cells/9f3a/trial-3/job.json", job(2), platform, WORKER)
+    made = launch("/runs/one/cells/9f3a/trial-3/job.json", job(2), PLATFORM, WORKER)
     golden("launch/local.json", json.dumps(dataclasses.asdict(made), indent=1) + "\n")
 
 
-def test_three_cpus_leave_one_to_the_observer():
-    assert bind((4, 5, 6), 1).observer == 6
-    assert bind((4, 5, 6), 1).ranks == ((4, 5),)
-    assert bind((4, 5, 6), 1).marks == ()
+def test_ranks_on_gpus_all_see_them_in_the_order_of_the_ranks():
+    cores = tuple(Core((cpu,), package=cpu // 2, l2=cpu) for cpu in range(4))
+    memories = (MemoryNode(0, frozenset({0, 1})), MemoryNode(1, frozenset({2, 3})))
+    devices = (Device(0, frozenset({2, 3})), Device(1, frozenset({0, 1})))
+    worker = dataclasses.replace(
+        WORKER, cpus=(0, 1, 2, 3), topology=Topology(cores, memories, devices)
+    )
+    factors = {"nodes": 1, "ranks_per_node": 2, "device": "gpu", "devices_per_rank": 1}
+    made = launch("j", dataclasses.replace(job(2), factors=factors), PLATFORM, worker)
+    assert [rank.env["CUDA_VISIBLE_DEVICES"] for rank in made.ranks] == ["1,0", "1,0"]
+    assert [rank.env["BAKEOFF_DEVICES"] for rank in made.ranks] == ["1", "0"]
+    assert set(made.ranks[0].cpus) <= {0, 1}, "each rank is near its own"
+    assert set(made.ranks[1].cpus) <= {2, 3}
 
 
-@pytest.mark.parametrize("cpus", [(0,), (0, 1)])
-def test_two_cpus_are_shared_with_the_observer_and_the_trial_says_so(cpus):
-    assert bind(cpus, 1).observer is None
-    assert bind(cpus, 1).ranks == (cpus,)
-    assert bind(cpus, 1).marks == (SHARED_WITH_OBSERVER,)
+def test_what_the_platform_sets_for_its_ranks_wins_over_what_binding_chose():
+    binding = Binding(threads="pinned")
+    platform = PLATFORM.model_copy(update={"binding": binding})
+    made = launch("j", job(2), platform, WORKER)
+    assert made.ranks[0].env["OMP_PROC_BIND"] == "close"
+    assert made.ranks[0].env["OMP_PLACES"] == "{0},{1},{2},{3}"
+    assert made.ranks[0].env["OMP_NUM_THREADS"] == "4"
 
 
-def test_a_platform_may_keep_no_core_or_several_for_its_observer():
-    assert bind(range(8), 1, keep=0).ranks == (tuple(range(8)),)
-    assert bind(range(8), 1, keep=2).ranks == (tuple(range(6)),)
-    assert bind(range(8), 1, keep=2).observer == 7
-
-
-def test_ranks_get_equal_shares_and_the_remainder_stays_idle():
-    assert bind(range(8), 2).ranks == ((0, 1, 2), (3, 4, 5))
-
-
-def test_more_ranks_than_cores_share_all_of_them_and_the_trial_says_so():
-    binding = bind((0, 1), 4)
-    assert binding.ranks == ((0, 1),) * 4
-    assert binding.marks == (SHARED_WITH_OBSERVER, MORE_RANKS_THAN_CORES)
+def test_a_memory_policy_starts_the_rank_through_numactl():
+    memories = (
+        MemoryNode(0, frozenset(range(4)), "DDR"),
+        MemoryNode(1, frozenset(range(4)), "MCDRAM"),
+    )
+    topology = Topology(tuple(Core((cpu,), l2=cpu) for cpu in range(4)), memories)
+    worker = dataclasses.replace(WORKER, cpus=(0, 1, 2, 3), topology=topology)
+    platform = PLATFORM.model_copy(update={"binding": Binding(memory="fast-first")})
+    made = launch("j", job(1), platform, worker)
+    assert made.ranks[0].argv[:3] == ("numactl", "--preferred=1", "--")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from harness.launch.bind import bind
 from harness.launch.launch import Launch, Rank, Worker
+from harness.launch.topology import flat
+from harness.launch.wishes import variables, wish
 from harness.node.job import Job
 from harness.spec.platform import Platform
 
@@ -13,10 +15,11 @@ _LOOPBACK = "127.0.0.1"
 def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launch:
     """Start every rank of a job as a process of this machine."""
     size = job.factors["ranks_per_node"]
-    binding = bind(worker.cpus, size, platform.observer.cores)
+    topology = flat(worker.cpus) if worker.topology is None else worker.topology
+    wanted = wish(platform, job.factors, devices=len(topology.devices))
+    binding = bind(topology.within(worker.cpus), wanted)
     shared = {
         **worker.env,
-        **platform.environment,
         "PYTHONPATH": worker.payload,
         "BAKEOFF_TOKEN": worker.token,
         "BAKEOFF_SIZE": str(size),
@@ -27,11 +30,17 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
     ranks = tuple(
         Rank(
             rank=rank,
-            argv=(*worker.argv, "-m", "harness.node", job_path),
-            env={**shared, "BAKEOFF_RANK": str(rank), "BAKEOFF_LOCAL_RANK": str(rank)},
+            argv=share.memory.wrap((*worker.argv, "-m", "harness.node", job_path)),
+            env={
+                **shared,
+                **variables(share, binding.shares),
+                **platform.environment,
+                "BAKEOFF_RANK": str(rank),
+                "BAKEOFF_LOCAL_RANK": str(rank),
+            },
             cwd=job.directory,
-            cpus=cpus,
+            cpus=share.cpus,
         )
-        for rank, cpus in enumerate(binding.ranks)
+        for rank, share in enumerate(binding.shares)
     )
     return Launch(ranks, binding.observer, binding.marks)
