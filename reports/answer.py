@@ -13,6 +13,8 @@ from reports import numbers
 from reports.ranking import Ranking, machine_name, of_run, rankings
 
 _CLEAR = ("faster", "slower")
+WARNINGS_SHOWN = 3
+"""More would push the ranking off the first screen; the others are told after it."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Answer:
     """One per workload: its name, empty where there is only one, and the answer."""
     cards: tuple[Card, ...]
     warnings: tuple[str, ...]
+    """The gravest first."""
     rankings: tuple[Ranking, ...]
 
 
@@ -250,25 +253,23 @@ def _trust(results: Results) -> Card:
 
 
 def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
-    """Add to the analysis' own warnings what this report leaves out of the ranking."""
-    told = list(results.warnings)
+    """Say first what the ranking leaves out, then the analysis' own warnings in their order."""
+    told = []
     for ranking in ranked:
         told += [
             f"{ranking.workload}, {ranking.name(cell)}: not ranked, it computes something else"
             f" ({cell.gate.detail or 'the gate gave no detail'})."
             for cell in ranking.set_aside
         ]
+        failed: dict[str, list[str]] = {}
         for cell in ranking.without:
-            why = next((said for t in cell.trials if (said := _why_not(t))), "no trial was run")
-            told.append(f"{ranking.workload}, {ranking.name(cell)}: no number ({why.rstrip('.')}).")
-    return tuple(dict.fromkeys(told))
-
-
-def _why_not(trial: TrialResult) -> str:
-    """Say why a trial gave no number: how it ended, or why it cannot be believed."""
-    if trial.reason or not trial.verdict or trial.counted:
-        return trial.reason
-    return ": ".join((trial.verdict, *trial.evidence[:1]))
+            why = next((t.reason for t in cell.trials if t.reason), "no trial was run")
+            failed.setdefault(why.rstrip("."), []).append(ranking.name(cell))
+        told += [
+            f"{ranking.workload}, {', '.join(names)}: no number ({why})."
+            for why, names in failed.items()
+        ]
+    return tuple(dict.fromkeys((*told, *results.warnings)))
 
 
 def answer(results: Results) -> Answer:

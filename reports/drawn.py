@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from harness.store.results import CellResult, Results
 from reports import layouts, numbers
+from reports.cell_table import place
 from reports.charts import bars, dots
+from reports.links import Links
 from reports.ranking import Ranking
 
 _COLOURS = 8
@@ -23,6 +25,7 @@ class Row:
     first: bool
     """Whether it opens a group of machines running the same cell."""
     place: str
+    """Where its raw data lie, from the page; empty where the page cannot lead there."""
     bar: str
     rate: str
     interval: str
@@ -48,6 +51,7 @@ class Chart:
     rows: tuple[Row, ...]
     has_busy: bool
     has_comparison: bool
+    has_ratio_interval: bool
     note: str
 
 
@@ -80,7 +84,9 @@ def _busy(cell: CellResult) -> str:
     return ", ".join(said)
 
 
-def _row(ranking: Ranking, cell: CellResult, *, top: float, colour: int, previous: str) -> Row:
+def _row(
+    ranking: Ranking, cell: CellResult, *, top: float, colour: int, previous: str, links: Links
+) -> Row:
     rate, interval = numbers.estimate(cell.rate)
     compared = cell.comparison
     greyed = cell.gate.state == "differs"
@@ -90,14 +96,14 @@ def _row(ranking: Ranking, cell: CellResult, *, top: float, colour: int, previou
         name=ranking.name(cell),
         machine=ranking.machine(cell) if len(ranking.runs) > 1 else "",
         first=cell.key != previous,
-        place=f"{cell.run}/cells/{cell.key}",
+        place=links.to(place(cell)),
         bar=bars.bar(cell.rate, top=top, colour=colour, faint=greyed) if cell.rate else "",
         rate=rate,
         interval=interval,
         meaning=_meaning(cell),
         n=cell.rate.n if cell.rate else 0,
         ratio=numbers.ratio(compared.ratio, between) if compared and not is_reference else "",
-        ratio_interval=numbers.ratio_span(between, compared.ratio) if compared and between else "",
+        ratio_interval=numbers.ratio_bracket(between, compared.ratio) if compared else "",
         answer="not ranked" if greyed else compared.answer if compared else "",
         why=compared.why if compared else "",
         busy=_busy(cell),
@@ -114,13 +120,14 @@ def _meaning(cell: CellResult) -> str:
     return f"{interval.meaning}, {interval.level * 100:.1f} %"
 
 
-def chart(ranking: Ranking, colours: dict[str, int]) -> Chart:
+def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
     """Prepare one workload's ranking."""
     listed = [c for c in (*ranking.cells, *ranking.set_aside) if c.rate]
     top = bars.top_of([c.rate for c in listed if c.rate])
     rows, previous = [], ""
     for cell in listed:
-        rows.append(_row(ranking, cell, top=top, colour=_colour(cell, colours), previous=previous))
+        colour = _colour(cell, colours)
+        rows.append(_row(ranking, cell, top=top, colour=colour, previous=previous, links=links))
         previous = cell.key
     return Chart(
         workload=ranking.workload,
@@ -129,6 +136,7 @@ def chart(ranking: Ranking, colours: dict[str, int]) -> Chart:
         rows=tuple(rows),
         has_busy=any(row.busy for row in rows),
         has_comparison=any(row.answer for row in rows),
+        has_ratio_interval=any(row.ratio_interval for row in rows),
         note=_note(rows),
     )
 

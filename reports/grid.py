@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.store.results import Results
 from reports import layouts, tables
+from reports.links import Links
 
 _MOST_LISTED_TRIALS = 1500
 
@@ -20,26 +21,32 @@ class Grid:
     heads: tuple[tables.Column, ...]
     numeric: tuple[bool, ...]
     rows: tuple[tuple[tuple[str, str], ...], ...]
+    """Each text with what to sort it by where that is another; a path with where it leads."""
     filters: tuple[int, ...]
 
 
 _TEXTUAL = frozenset({"text", "name", "long", "path", "flag"})
 
 
-def _sort_key(column: tables.Column, value: object) -> str:
+def _beside(column: tables.Column, value: object, text: str, links: Links | None) -> str:
+    if column.kind == "path" and links and isinstance(value, str):
+        return links.to(value)
     if column.kind in _TEXTUAL or not isinstance(value, int | float):
         return ""
-    return f"{value:.6g}"
+    key = f"{value:.6g}"
+    return "" if key == text else key
 
 
-def grid(table: tables.Table, *, filters: Sequence[str] = ()) -> Grid | None:
+def grid(
+    table: tables.Table, *, filters: Sequence[str] = (), links: Links | None = None
+) -> Grid | None:
     """Prepare a table; None if it has no rows, so that its section is not there."""
     if not table.rows:
         return None
     table = tables.filled(table)
     rows = tuple(
         tuple(
-            (text, "" if (key := _sort_key(column, value)) == text else key)
+            (text, _beside(column, value, text, links))
             for text, column, value in zip(
                 tables.shown_row(table, row), table.columns, row, strict=True
             )
@@ -77,7 +84,7 @@ def _without_common_folder(
         return column, rows
     named = replace(column, title=f"{column.title}, in {folder}")
     short = tuple(
-        (*row[:at], (row[at][0].removeprefix(folder), ""), *row[at + 1 :]) for row in rows
+        (*row[:at], (row[at][0].removeprefix(folder), row[at][1]), *row[at + 1 :]) for row in rows
     )
     return named, short
 
@@ -89,11 +96,11 @@ def gate_grid(results: Results) -> Grid | None:
     return grid(layouts.gate(results))
 
 
-def trial_grid(results: Results) -> Grid | None:
+def trial_grid(results: Results, links: Links) -> Grid | None:
     """Prepare the list of trials; of very many, those that do not count."""
     table = layouts.trials(results)
     if len(table.rows) > _MOST_LISTED_TRIALS:
         at = [c.key for c in table.columns].index("counted")
         rows = tuple(row for row in table.rows if not row[at])
         table = tables.Table(table.name, table.title, table.columns, rows)
-    return grid(table, filters=("workload", "cell", "outcome", "verdict"))
+    return grid(table, filters=("workload", "cell", "outcome", "verdict"), links=links)

@@ -85,6 +85,13 @@ def ratio_span(interval: Interval | None, value: float | None) -> str:
     return f"{fixed(interval.low, places)}–{fixed(interval.high, places)}"
 
 
+def ratio_bracket(interval: Interval | None, value: float | None) -> str:
+    """Print the interval of a ratio as tables do; nothing where there is none."""
+    if interval is None:
+        return ""
+    return f"[{ratio_span(interval, value).replace('–', ', ')}]"
+
+
 def inverse(interval: Interval) -> Interval:
     """Turn the interval of a/b into that of b/a."""
     return Interval(1 / interval.high, 1 / interval.low, interval.level, interval.meaning)

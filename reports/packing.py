@@ -1,8 +1,9 @@
 """This file packs timelines into a page: binned to a budget, quantised, delta-coded, compressed.
 
 A page decodes it with ``DecompressionStream``: gzip, then two byte planes (all low bytes, then all
-high bytes) of 16-bit numbers, each row of them stored as differences modulo 65536. 65535 is a gap;
-any other code is ``low + code / 65534 * (high - low)``.
+high bytes) of 16-bit codes, each row of them stored as differences modulo 65536. A row has its own
+``[low, quantum]``: a code is ``low + code * quantum``. 65535 is a gap; 65534 is a value so far out
+that it would coarsen all others, and stands as it is in ``far``, in the order of rows and bins.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1_200_000
 """What one page may carry: at most 3.2 MB, however little it compresses."""
 _GAP = 65535
-_TOP = 65534
+_FAR = 65534
+_TOP = 65533
+_EXACT = (1.0, 0.1, 0.01, 0.001)
+"""Quanta in which instruments report; where all readings are multiples of one, none is rounded."""
+_USUAL_PERCENT = 0.5
+_SPREAD = 8.0
+"""A row reaching farther than this many usual spreads has its farthest values written out."""
 
 
 @dataclass(frozen=True)
@@ -82,28 +89,68 @@ def _fill(
     np.maximum.at(high, at, values)
 
 
-def _codes(rows: Array, low: float, high: float) -> Any:
+def _ends_of(known: Array) -> tuple[float, float]:
+    """Choose what a row's codes span: everything, but for values far beyond the usual ones."""
     import numpy as np
 
-    scaled = (rows - low) / ((high - low) or 1.0) * _TOP
-    codes = np.where(np.isnan(rows), _GAP, np.clip(np.nan_to_num(scaled).round(), 0, _TOP))
-    whole = codes.astype(np.uint16)
-    return np.diff(whole, axis=1, prepend=np.zeros((len(whole), 1), np.uint16)).astype("<u2")
+    least, most = float(known.min()), float(known.max())
+    low, high = np.percentile(known, [_USUAL_PERCENT, 100 - _USUAL_PERCENT])
+    reach = _SPREAD * float(high - low)
+    if most - least <= reach or reach == 0:
+        return least, most
+    inside = known[(known >= low - reach) & (known <= high + reach)]
+    return float(inside.min()), float(inside.max())
+
+
+def _quantum(inside: Array, low: float, high: float) -> float:
+    """Choose the instrument's own step if the row keeps to one, else the finest that fits."""
+    import numpy as np
+
+    for step in _EXACT:
+        steps = (inside - low) / step
+        if (high - low) / step <= _TOP and np.abs(steps - steps.round()).max() < 1e-6:
+            return step
+    return (high - low) / _TOP or 1.0
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One line of numbers as the page carries it."""
+
+    low: float
+    quantum: float
+    differences: Any
+    far: list[float]
+
+
+def _row(values: Array) -> _Row:
+    import numpy as np
+
+    known = np.isfinite(values)
+    codes = np.full(len(values), _GAP, np.uint16)
+    low, quantum, far = 0.0, 1.0, []
+    if known.any():
+        low, high = _ends_of(values[known])
+        inside = known & (values >= low) & (values <= high)
+        quantum = _quantum(values[inside], low, high)
+        codes[inside] = ((values[inside] - low) / quantum).round().clip(0, _TOP)
+        codes[known & ~inside] = _FAR
+        far = [float(f"{value:.9g}") for value in values[known & ~inside]]
+    return _Row(low, quantum, np.diff(codes, prepend=np.uint16(0)).astype("<u2"), far)
 
 
 def packed(timeline: Timeline, most_numbers: int) -> str:
     """Write a timeline as the JSON that the page's script unpacks."""
     import numpy as np
 
-    rows = max(1, len(timeline.channels))
-    grid = binned(timeline, most_numbers // rows)
+    channels = max(1, len(timeline.channels))
+    grid = binned(timeline, most_numbers // channels)
     kinds = [grid.mean]
     if not grid.raw:
-        grid = binned(timeline, most_numbers // (3 * rows))
+        grid = binned(timeline, most_numbers // (3 * channels))
         kinds = [grid.mean, grid.low, grid.high]
-    read = np.concatenate([grid.low[np.isfinite(grid.low)], grid.high[np.isfinite(grid.high)]])
-    low, high = (float(read.min()), float(read.max())) if read.size else (0.0, 0.0)
-    differences = np.concatenate([_codes(kind, low, high) for kind in kinds]).ravel()
+    rows = [_row(values) for kind in kinds for values in kind]
+    differences = np.concatenate([row.differences for row in rows])
     planes = differences.view(np.uint8).reshape(-1, 2).T.tobytes()
     told = {
         "unit": timeline.unit,
@@ -112,8 +159,8 @@ def packed(timeline: Timeline, most_numbers: int) -> str:
         "width": grid.width_s,
         "bins": grid.mean.shape[1],
         "kinds": len(kinds),
-        "low": low,
-        "high": high,
+        "rows": [[row.low, row.quantum] for row in rows],
+        "far": [value for row in rows for value in row.far],
         "data": base64.b64encode(gzip.compress(planes, 6, mtime=0)).decode(),
     }
     # Inside a script element only "<" could end it.

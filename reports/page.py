@@ -11,14 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.store.results import Results
-from reports import cell_table, differences, layouts, numbers, sections, words
-from reports.answer import Answer, answer, trial_list
+from reports import cell_table, differences, layouts, numbers, sections, usage, words
+from reports.answer import WARNINGS_SHOWN, Answer, answer, trial_list
+from reports.changes import Changes, changes
 from reports.drawn import chart, colours_of, strips
+from reports.energy import energy_drawings
 from reports.evidence import Evidence
 from reports.grid import Grid, gate_grid, grid, trial_grid
+from reports.ladders import ladder_drawings
+from reports.links import Links
+from reports.step_time import step_time
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from reports.versus import Versus
 
 _HERE = Path(__file__).parent
 
@@ -76,10 +83,13 @@ class Figure:
     name: str
     grid: Grid | None
     packed: str
+    raw: str
 
 
 def _figures(drawings: Sequence[sections.Drawing]) -> list[Figure]:
-    return [Figure(d.title, d.note, d.svg, d.name, grid(d.table), d.packed) for d in drawings]
+    return [
+        Figure(d.title, d.note, d.svg, d.name, grid(d.table), d.packed, d.raw) for d in drawings
+    ]
 
 
 @dataclass(frozen=True)
@@ -110,28 +120,58 @@ def _inline(*, zoom: bool) -> _Inline:
     return _Inline(tuple(styles), tuple(scripts))
 
 
-def render(results: Results, evidence: Evidence | None = None) -> str:
-    """Make the page."""
+def render(
+    results: Results,
+    evidence: Evidence | None = None,
+    *,
+    against: Versus | None = None,
+    place: Path | None = None,
+    readings: Sequence[str] = (),
+) -> str:
+    """Make the page.
+
+    ``against`` is the comparison of exactly two runs. ``place`` is where the page will lie: what
+    lies in the same folder or below it is linked. ``readings`` are the raw files of timelines.
+    """
     shown = evidence or Evidence()
     told: Answer = answer(results)
+    changed: Changes | None = changes(against) if against else None
+    links = Links.of(results, place)
     colours = colours_of(results)
     trial_total = len(trial_list(results))
-    listed = trial_grid(results)
-    timelines = _figures(sections.timeline_drawings(shown))
+    listed = trial_grid(results, links)
+    timelines = _figures(sections.timeline_drawings(shown, readings))
     return (
         _templates()
         .get_template("page.html")
         .render(
             results=results,
             answer=told,
-            charts=[chart(r, colours) for r in told.rankings if r.cells or r.set_aside],
-            cells=grid(cell_table.cells(results), filters=("workload", "framework", "machine")),
+            changed=changed,
+            warnings_shown=WARNINGS_SHOWN,
+            change_figures=_figures([changed.drawing] if changed else []),
+            changed_besides=grid(changed.differences) if changed else None,
+            not_compared=grid(changed.not_compared) if changed else None,
+            charts=[chart(r, colours, links) for r in told.rankings if r.cells or r.set_aside],
+            cells=grid(
+                cell_table.cells(results),
+                filters=("workload", "framework", "machine"),
+                links=links,
+            ),
             differences=grid(differences.between_cells(results)),
-            machines=grid(differences.between_runs(results)) if len(results.runs) > 1 else None,
-            splits=_figures(sections.split_drawings(shown)),
+            machines=grid(differences.between_runs(results))
+            if len(results.runs) > 1 and not changed
+            else None,
+            splits=_figures(step_time(results, shown)),
+            is_split=bool(shown.splits),
             scaling=_figures(sections.scaling_drawings(results)),
             roofline=_figures(sections.roof_drawings(shown)),
+            ladders=_figures(ladder_drawings(shown)),
             timelines=timelines,
+            usage=grid(usage.usage(results), filters=("workload", "cell", "node", "what", "name")),
+            unread=grid(usage.unread(shown)),
+            observer=usage.observer(results),
+            energy=_figures(energy_drawings(shown)),
             strips=[(r, *strips(r, colours)) for r in told.rankings],
             trials=listed,
             trial_total=trial_total,

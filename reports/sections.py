@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,6 @@ from reports import numbers
 from reports.charts.heat import BINS, heat
 from reports.charts.lines import lines
 from reports.charts.roofline import roofline
-from reports.charts.stacks import stacks
 from reports.evidence import Evidence, Timeline
 from reports.packing import MOST_NUMBERS, binned, packed
 from reports.scaling import scaling, scaling_lines
@@ -27,6 +27,8 @@ class Drawing:
     name: str
     table: Table
     packed: str = ""
+    raw: str = ""
+    """Where its raw readings lie, from the page; empty where they were not written beside it."""
 
 
 def scaling_drawings(results: Results) -> list[Drawing]:
@@ -48,21 +50,6 @@ def scaling_drawings(results: Results) -> list[Drawing]:
             )
         )
     return drawn
-
-
-def split_drawings(evidence: Evidence) -> list[Drawing]:
-    """Draw where a step's time goes."""
-    if not evidence.splits:
-        return []
-    columns = (
-        Column("cell", "cell", "name"),
-        Column("part", "part"),
-        Column("seconds", "time", "seconds"),
-    )
-    rows = tuple((s.name, part, seconds) for s in evidence.splits for part, seconds in s.parts_s)
-    title = "Where a step's time goes"
-    table = Table("step-time", title, columns, rows)
-    return [Drawing("", "", stacks(evidence.splits, name="step-time"), "step-time", table)]
 
 
 def roof_drawings(evidence: Evidence) -> list[Drawing]:
@@ -94,16 +81,20 @@ def findings(evidence: Evidence) -> Table:
     return Table("findings", "What the paper found, what you measured", columns, rows)
 
 
-def timeline_drawings(evidence: Evidence) -> list[Drawing]:
-    """Draw each timeline as a heat map, with the numbers to zoom into, all within one budget."""
+def timeline_drawings(evidence: Evidence, raw: Sequence[str] = ()) -> list[Drawing]:
+    """Draw each timeline as a heat map, with the numbers to zoom into, all within one budget.
+
+    ``raw`` says where each timeline's readings lie, where they were written beside the page.
+    """
     share = MOST_NUMBERS // max(1, len(evidence.timelines))
+    places = raw or [""] * len(evidence.timelines)
     return [
-        _timeline(timeline, f"timeline-{index + 1}", share)
-        for index, timeline in enumerate(evidence.timelines)
+        _timeline(timeline, f"timeline-{index}", share, place)
+        for index, (timeline, place) in enumerate(zip(evidence.timelines, places, strict=True), 1)
     ]
 
 
-def _timeline(timeline: Timeline, name: str, most_numbers: int) -> Drawing:
+def _timeline(timeline: Timeline, name: str, most_numbers: int, raw: str) -> Drawing:
     import numpy as np
 
     grid = binned(timeline, BINS)
@@ -136,4 +127,5 @@ def _timeline(timeline: Timeline, name: str, most_numbers: int) -> Drawing:
         name,
         Table(name, timeline.title, columns, tuple(rows)),
         packed(timeline, most_numbers),
+        raw,
     )

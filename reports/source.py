@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.store.layout import RunPaths
 from harness.store.results import Results
+from reports.evidence import Evidence
+
+if TYPE_CHECKING:
+    from reports.versus import Versus
 
 RUNS = Path("runs")
 
@@ -38,3 +43,22 @@ def read_results(directories: Sequence[Path]) -> Results:
     from harness.store.dataset import Dataset
 
     return analyse(Dataset(directories))
+
+
+def read_page(directories: Sequence[Path]) -> tuple[Results, Evidence]:
+    """Read runs with everything that a page shows beside the results."""
+    from harness.store.analyse import analyse
+    from harness.store.dataset import Dataset
+    from reports.observed import evidence
+
+    dataset = Dataset(directories)
+    results = analyse(dataset)
+    return results, evidence(dataset, results)
+
+
+def read_comparison(before: Path, after: Path) -> Versus:
+    """Read two runs and compare the second with the first, as `bakeoff compare` does."""
+    from harness.store.dataset import Dataset
+    from reports.versus import versus
+
+    return versus(Dataset([before]), Dataset([after]))

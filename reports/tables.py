@@ -59,7 +59,7 @@ def shown_row(table: Table, row: Sequence[Any]) -> list[str]:
         before, center = table.columns[index - 1], row[index - 1]
         if before.kind == "ratio" and center is not None:
             texts[index - 1] = numbers.ratio(center, value)
-            texts[index] = f"[{numbers.ratio_span(value, center).replace('–', ', ')}]"
+            texts[index] = numbers.ratio_bracket(value, center)
         elif before.kind == "number" and center is not None:
             texts[index - 1], texts[index] = numbers.with_interval(center, value)
     return texts

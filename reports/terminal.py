@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.store.results import CellResult, Results
 from reports import numbers
-from reports.answer import Answer, answer
+from reports.answer import WARNINGS_SHOWN, Answer, answer
 from reports.ranking import Ranking
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -108,6 +109,10 @@ def _trust(told: Answer) -> str:
     return f"{trust.value}; {trust.detail}." if trust.detail else f"{trust.value}."
 
 
+def _warned(warnings: Sequence[str], width: int) -> str:
+    return "\n".join(_wrapped(w, width, "  ! ", "    ") for w in warnings)
+
+
 def render(results: Results, width: int = 100) -> str:
     """Say the answer, the warnings, the rankings and how far to trust them."""
     told = answer(results)
@@ -118,7 +123,9 @@ def render(results: Results, width: int = 100) -> str:
     ]
     parts.append("\n".join(said))
     if told.warnings:
-        parts.append("\n".join(_wrapped(w, width, "  ! ", "    ") for w in told.warnings))
+        parts.append(_warned(told.warnings[:WARNINGS_SHOWN], width))
     parts += ["\n".join(_ranking(r, width)) for r in told.rankings if r.cells]
     parts.append(_wrapped(_trust(told), width))
+    if told.warnings[WARNINGS_SHOWN:]:
+        parts.append(_warned(told.warnings[WARNINGS_SHOWN:], width))
     return "\n\n".join(parts) + "\n"

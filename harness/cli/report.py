@@ -15,24 +15,39 @@ import click
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the page (one run: report.html in it; several: report.html here).",
 )
+@click.option(
+    "--compare",
+    "compare_them",
+    is_flag=True,
+    help="Of exactly two runs: how the second differs from the first, cell by cell.",
+)
 @click.option("--open", "open_it", is_flag=True, help="Open the page in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print where the page is, as JSON.")
-def command(runs: tuple[str, ...], *, output: Path | None, open_it: bool, as_json: bool) -> None:
+def command(
+    runs: tuple[str, ...], *, output: Path | None, compare_them: bool, open_it: bool, as_json: bool
+) -> None:
     """Write the HTML page of one or more runs.
 
     RUN is a run directory, a name under runs/, or a folder of runs; several machines are put side
     by side. The page is one file: it opens from disk, prints, and can be mailed.
     """
+    from harness.errors import UsageError
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
     from reports.page import render
-    from reports.source import read_results, run_directories
+    from reports.readings import write_readings
+    from reports.source import read_comparison, read_page, run_directories
 
     directories = run_directories(runs)
-    page = render(read_results(directories))
+    if compare_them and len(directories) != 2:
+        raise UsageError(f"--compare takes exactly two runs; {len(directories)} are named")
     place = output or (
         RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
     )
+    against = read_comparison(*directories) if compare_them else None
+    results, evidence = read_page(directories)
+    readings = write_readings(evidence, place)
+    page = render(results, evidence, against=against, place=place, readings=readings)
     write_whole(place, page)
     if as_json:
         click.echo(json.dumps({"report": str(place), "bytes": len(page.encode())}))

@@ -31,13 +31,13 @@ def explained(path: Path) -> Iterator[None]:
         raise RunError(f"{path}: {reason}") from problem
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file beside, flush it to the disk, then give it its name."""
     beside = path.with_name(f".{path.name}.new")
     with explained(path):
         try:
-            with beside.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with beside.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(path)

@@ -127,5 +127,5 @@
   every('[data-svg]').forEach((b) => b.addEventListener('click', () =>
     save(`${b.dataset.svg}.svg`, 'image/svg+xml', finish(named('svg', b.dataset.svg).cloneNode(true)))));
 
-  addEventListener('beforeprint', () => every('.facts-of').forEach((d) => { d.open = true; }));
+  addEventListener('beforeprint', () => every('details.opens').forEach((d) => { d.open = true; }));
 })();

@@ -1,20 +1,23 @@
 'use strict';
 (() => {
   const GAP = 65535;
+  const FAR = 65534;
   const unpack = async (told) => {
     const raw = Uint8Array.from(atob(told.data), (c) => c.charCodeAt(0));
     const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
     const planes = new Uint8Array(await new Response(stream).arrayBuffer());
     const half = planes.length / 2;
     const bins = told.bins;
-    const scale = (told.high - told.low) / 65534;
     const rows = [];
+    let far = 0;
     for (let at = 0; at < half; at += bins) {
+      const [low, quantum] = told.rows[rows.length];
       const row = new Array(bins);
       let code = 0;
       for (let i = 0; i < bins; i += 1) {
         code = (code + planes[at + i] + (planes[half + at + i] << 8)) & 0xffff;
-        row[i] = code === GAP ? null : told.low + code * scale;
+        if (code === GAP) row[i] = null;
+        else if (code === FAR) { row[i] = told.far[far]; far += 1; } else row[i] = low + code * quantum;
       }
       rows.push(row);
     }

@@ -1,20 +1,22 @@
-"""This file draws where the time of a step goes, one stacked bar per cell."""
+"""This file draws what a whole is made of, one stacked bar per cell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from html import escape
 
-from reports import numbers
 from reports.charts.svg import element, picture, text
-from reports.evidence import StepSplit
 
 _WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 90.0, 30.0
 
+Stack = tuple[str, Sequence[tuple[str, float]]]
+"""The name of a bar, and its parts."""
 
-def stacks(splits: Sequence[StepSplit], *, name: str) -> str:
-    """Draw all cells on one axis; the same part has the same colour everywhere."""
-    parts = list(dict.fromkeys(part for split in splits for part, _ in split.parts_s))
-    longest = max(sum(seconds for _, seconds in split.parts_s) for split in splits) or 1.0
+
+def stacks(bars: Sequence[Stack], *, name: str, label: str, shown: Callable[[float], str]) -> str:
+    """Draw all bars on one axis; the same part has the same colour everywhere."""
+    parts = list(dict.fromkeys(part for _, pieces in bars for part, _ in pieces))
+    longest = max(sum(amount for _, amount in pieces) for _, pieces in bars) or 1.0
     scale = (_WIDTH - _LEFT - _RIGHT) / longest
     drawn, at = [], _LEFT
     for index, part in enumerate(parts):
@@ -23,18 +25,17 @@ def stacks(splits: Sequence[StepSplit], *, name: str) -> str:
         )
         drawn.append(text(at + 16, 14, part))
         at += 34 + 7 * len(part)
-    for row, split in enumerate(splits):
+    for row, (title, pieces) in enumerate(bars):
         top, left = 28 + row * _ROW, _LEFT
-        drawn.append(text(0, top + 14, split.name))
-        for part, seconds in split.parts_s:
-            title = element("title", f"{part}: {numbers.seconds(seconds)}")
-            width = seconds * scale
+        drawn.append(text(0, top + 14, title))
+        for part, amount in pieces:
+            said = element("title", f"{escape(part)}: {shown(amount)}")
             kind = f"s{parts.index(part) % 8 + 1}"
             drawn.append(
-                element("rect", title, class_=kind, x=left, y=top, width=width, height=_ROW - 11)
+                element(
+                    "rect", said, class_=kind, x=left, y=top, width=amount * scale, height=_ROW - 11
+                )
             )
-            left += width
-        total = sum(seconds for _, seconds in split.parts_s)
-        drawn.append(text(left + 8, top + 14, numbers.seconds(total)))
-    height = 32 + len(splits) * _ROW
-    return picture(_WIDTH, height, "".join(drawn), label="Where a step's time goes", name=name)
+            left += amount * scale
+        drawn.append(text(left + 8, top + 14, shown(sum(amount for _, amount in pieces))))
+    return picture(_WIDTH, 32 + len(bars) * _ROW, "".join(drawn), label=label, name=name)

@@ -27,8 +27,11 @@ def unpacked(text: str) -> tuple[dict[str, object], np.ndarray]:
     words = planes.reshape(2, -1).astype(np.uint16)
     differences = (words[0] + (words[1] << 8)).reshape(-1, told["bins"])
     codes = np.cumsum(differences, axis=1, dtype=np.uint16)
-    values = told["low"] + codes / 65534 * (told["high"] - told["low"])
-    return told, np.where(codes == 65535, np.nan, values)
+    low, quantum = np.array(told["rows"]).T
+    values = low[:, None] + codes * quantum[:, None]
+    values[codes == 65535] = np.nan
+    values[codes == 65534] = told["far"]
+    return told, values
 
 
 def line(values: list[float], **changes: object) -> Timeline:
@@ -43,6 +46,31 @@ def test_readings_that_fit_come_back_within_the_quantum(values):
     assert told["kinds"] == 1
     quantum = (max(values) - min(values)) / 65534 + 1e-9
     assert np.allclose(rows[0], values, atol=quantum)
+
+
+def test_one_spike_does_not_coarsen_the_rest_of_its_channel():
+    readings = [20 + 0.37 * math.sin(i) for i in range(2000)]
+    readings[700] = 1e9
+    _, rows = unpacked(packed(line(readings), 10_000))
+    assert rows[0][700] == 1e9
+    usual = np.delete(rows[0] - readings, 700)
+    assert np.abs(usual).max() < 1e-4
+
+
+def test_a_channel_is_not_coarsened_by_another():
+    channels = tuple(
+        Channel(f"disk{i}", [0.0, 1.0, 2.0], [0.0, 0.123456 * scale, scale])
+        for i, scale in enumerate((1.0, 1e9))
+    )
+    _, rows = unpacked(packed(line([0.0], channels=channels), 1000))
+    assert abs(rows[0][1] - 0.123456) < 1e-4
+
+
+def test_what_an_instrument_reports_in_whole_steps_comes_back_exactly():
+    readings = [float(i % 101) for i in range(500)]
+    told, rows = unpacked(packed(line(readings), 10_000))
+    assert told["rows"][0] == [0.0, 1.0]
+    assert list(rows[0]) == readings
 
 
 def test_beyond_the_budget_bins_keep_mean_least_and_most():

@@ -1,0 +1,118 @@
+"""This file lays out one run against another: each cell's ratio, and what differs besides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from harness.store.results import Interval
+from reports import numbers
+from reports.cell_table import parts
+from reports.charts.ratios import Ratio, ratios
+from reports.sections import Drawing
+from reports.tables import Column, Table
+from reports.versus import METRICS, Pair, Versus
+
+_MOST_DRAWN = 60
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the page says of a second run against a first."""
+
+    question: str
+    sentence: str
+    notes: tuple[str, ...]
+    drawing: Drawing
+    differences: Table
+    not_compared: Table
+
+
+def _interval(pair: Pair) -> Interval | None:
+    change = pair.change
+    if change.low is None or change.high is None:
+        return None
+    meaning = f"{change.before} and {change.after} trials, relabelled; holds for all cells together"
+    return Interval(change.low, change.high, change.level, meaning)
+
+
+def _listed(count: int, answer: str) -> str:
+    return f"{answer} in {count} {'cell' if count == 1 else 'cells'}"
+
+
+def _sentence(told: Versus) -> str:
+    """Say in how many cells what changed, and the largest clear change with its interval."""
+    counts = Counter(pair.change.answer for pair in told.pairs)
+    order = ("faster", "slower", "same", "cannot tell")
+    said = [_listed(counts.pop(one), one) for one in order if counts.get(one)]
+    said += [_listed(count, answer) for answer, count in counts.items()]
+    text = f"{told.after.name} against {told.before.name}: {', '.join(said)}."
+    clear = [p for p in told.pairs if p.change.answer in ("faster", "slower") and p.change.ratio]
+    if clear:
+        most = max(clear, key=lambda p: abs((p.change.ratio or 1) - 1))
+        inside = _interval(most)
+        ratio = numbers.ratio(most.change.ratio, inside)
+        within = numbers.ratio_span(inside, most.change.ratio)
+        text += f" The largest change is {ratio} × (interval {within}) in {most.label}."
+    return text
+
+
+def _drawing(told: Versus) -> Drawing:
+    columns = (
+        Column("workload", "workload", "name"),
+        Column("cell", "cell", "name"),
+        Column("before", told.before.name, "number"),
+        Column("before_interval", "interval", "interval"),
+        Column("before_trials", "n", "count"),
+        Column("after", told.after.name, "number"),
+        Column("after_interval", "interval", "interval"),
+        Column("after_trials", "n", "count"),
+        Column("unit", "unit"),
+        Column("ratio", "×", "ratio"),
+        Column("ratio_interval", "interval of ×", "interval"),
+        Column("answer", "answer"),
+    )
+    rows = tuple(
+        (
+            pair.workload,
+            pair.label,
+            *parts(pair.before.rate),
+            *parts(pair.after.rate),
+            pair.after.rate.unit if pair.after.rate else pair.after.unit,
+            pair.change.ratio,
+            _interval(pair),
+            pair.change.answer,
+        )
+        for pair in told.pairs
+    )
+    drawn = [
+        Ratio(p.label, p.change.ratio, _interval(p), p.change.answer)
+        for p in told.pairs
+        if p.change.ratio is not None
+    ]
+    title = f"{METRICS[told.metric].title} of {told.after.name} over that of {told.before.name}"
+    note = f"{title[:1].upper()}{title[1:]}; right of 1 is better. Lines are intervals."
+    if len(drawn) > _MOST_DRAWN:
+        note += f" The first {_MOST_DRAWN} of {len(drawn)} cells are drawn; the table has all."
+    svg = ratios(drawn[:_MOST_DRAWN], name="changes", label=title)
+    return Drawing("", note, svg, "changes", Table("changes", title, columns, rows))
+
+
+def changes(told: Versus) -> Changes:
+    """Prepare the section, and what the first screen says of it."""
+    differences = (
+        Column("what", "what", "name"),
+        Column("before", told.before.name, "long"),
+        Column("after", told.after.name, "long"),
+    )
+    holes = (Column("cell", "cell", "name"), Column("why", "why", "long"))
+    return Changes(
+        question=f"What changed from {told.before.name} to {told.after.name}?",
+        sentence=_sentence(told),
+        notes=told.warnings,
+        drawing=_drawing(told),
+        differences=Table(
+            "changed-besides", "What differs besides", differences, tuple(told.differences)
+        ),
+        not_compared=Table("not-compared", "Not compared", holes, tuple(told.not_compared)),
+    )

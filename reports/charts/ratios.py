@@ -1,0 +1,50 @@
+"""This file draws ratios around 1: a dot and its interval per cell, slower left, faster right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.store.results import Interval
+from reports import numbers
+from reports.charts.svg import Scale, element, picture, text, ticks
+
+_WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 960.0, 330.0, 230.0, 26.0, 10.0
+_LEAST_REACH = 0.06
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One line of the chart."""
+
+    name: str
+    value: float
+    interval: Interval | None
+    answer: str
+
+
+def ratios(lines: Sequence[Ratio], *, name: str, label: str) -> str:
+    """Draw all lines on one logarithmic axis, so that twice and half lie equally far out."""
+    ends = [1 - _LEAST_REACH, 1 + _LEAST_REACH]
+    for line in lines:
+        ends += [line.value]
+        ends += [line.interval.low, line.interval.high] if line.interval else []
+    x = Scale(min(ends), max(ends), _LEFT, _WIDTH - _RIGHT, log=True)
+    bottom = _TOP + len(lines) * _ROW
+    drawn = []
+    for value in {1.0, *ticks(x.low, x.high, 5)}:
+        kind = "axis" if value == 1 else "grid"
+        drawn.append(element("line", class_=kind, x1=x(value), x2=x(value), y1=_TOP - 4, y2=bottom))
+        drawn.append(
+            text(x(value), bottom + 16, f"{value:g} ×", text_anchor="middle", class_="soft")
+        )
+    for row, line in enumerate(lines):
+        middle = _TOP + (row + 0.5) * _ROW
+        drawn.append(text(0, middle + 4, line.name))
+        if line.interval:
+            low, high = x(line.interval.low), x(line.interval.high)
+            drawn.append(element("line", class_="whisker", x1=low, x2=high, y1=middle, y2=middle))
+        drawn.append(element("circle", class_="s1", cx=x(line.value), cy=middle, r=4.5))
+        said = f"{numbers.ratio(line.value, line.interval)} × {line.answer}"
+        drawn.append(text(_WIDTH - _RIGHT + 14, middle + 4, said))
+    return picture(_WIDTH, bottom + 26, "".join(drawn), label=label, name=name)

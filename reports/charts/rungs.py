@@ -1,0 +1,38 @@
+"""This file draws a ladder: one bar per rung from the device upwards, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports import numbers
+from reports.charts.svg import element, picture, text
+from reports.evidence import Rung
+
+_WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 250.0, 30.0
+
+
+def rungs(ladder: Sequence[Rung], *, name: str, label: str) -> str:
+    """Draw rates from zero; beside each, its number and its share of the rung below."""
+    top = max(r.rate.interval.high if r.rate.interval else r.rate.value for r in ladder) or 1.0
+    scale = (_WIDTH - _LEFT - _RIGHT) / top
+    drawn = []
+    for row, rung in enumerate(ladder):
+        up, rate = 6 + row * _ROW, rung.rate
+        drawn.append(text(0, up + 14, rung.name))
+        drawn.append(
+            element("rect", class_="s1", x=_LEFT, y=up, width=rate.value * scale, height=_ROW - 11)
+        )
+        right = _LEFT + rate.value * scale
+        if rate.interval:
+            low, high = (_LEFT + end * scale for end in (rate.interval.low, rate.interval.high))
+            middle = up + (_ROW - 11) / 2
+            drawn += [
+                element("line", class_=kind, x1=low, x2=high, y1=middle, y2=middle)
+                for kind in ("halo", "whisker")
+            ]
+            right = max(right, high)
+        said = f"{numbers.number(rate.value)} {rate.unit}"
+        if row and ladder[row - 1].rate.value:
+            said += f", {numbers.share(rate.value / ladder[row - 1].rate.value)} of the one above"
+        drawn.append(text(right + 8, up + 14, said))
+    return picture(_WIDTH, 10 + len(ladder) * _ROW, "".join(drawn), label=label, name=name)

@@ -1,0 +1,42 @@
+"""This file draws the input and checkpoint ladders: how fast the chain is, rung by rung."""
+
+from __future__ import annotations
+
+from harness.store.results import Interval
+from reports.charts.rungs import rungs
+from reports.evidence import Evidence, Ladder
+from reports.sections import Drawing
+from reports.tables import Column, Table
+
+_COLUMNS = (
+    Column("rung", "up to", "name"),
+    Column("rate", "rate", "number"),
+    Column("rate_interval", "interval", "interval"),
+    Column("unit", "unit"),
+    Column("trials", "n", "count"),
+    Column("share", "of the rung above", "share"),
+    Column("cpu_s_per_gb", "CPU-s per GB", "number"),
+)
+
+
+def ladder_drawings(evidence: Evidence) -> list[Drawing]:
+    """Draw every ladder, inputs before checkpoints, cold apart from warm."""
+    told = sorted(evidence.ladders, key=lambda ladder: ladder.kind != "input")
+    return [_drawing(ladder, f"ladder-{index}") for index, ladder in enumerate(told, 1)]
+
+
+def _drawing(ladder: Ladder, name: str) -> Drawing:
+    title = f"{ladder.title}, {ladder.state}" if ladder.state else ladder.title
+    rows: list[tuple[str, float, Interval | None, str, int, float | None, float | None]] = []
+    above: float | None = None
+    for rung in ladder.rungs:
+        rate = rung.rate
+        share = rate.value / above if above else None
+        rows.append(
+            (rung.name, rate.value, rate.interval, rate.unit, rate.n, share, rung.cpu_s_per_gb)
+        )
+        above = rate.value
+    said = [f"Bottleneck: {ladder.bottleneck}."] if ladder.bottleneck else []
+    said += [ladder.source] if ladder.source else []
+    svg = rungs(ladder.rungs, name=name, label=title)
+    return Drawing(title, " ".join(said), svg, name, Table(name, title, _COLUMNS, tuple(rows)))
