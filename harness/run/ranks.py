@@ -12,6 +12,7 @@ _CACHES = {
     "TRITON_CACHE_DIR": "triton",
     "CUDA_CACHE_PATH": "cuda",
     "JAX_COMPILATION_CACHE_DIR": "jax",
+    "CACHEDB": "tinygrad/cache.db",
 }
 
 

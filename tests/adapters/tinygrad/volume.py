@@ -1,0 +1,13 @@
+"""This file is a small network over three dimensions, for the gate."""
+
+from dataclasses import replace
+
+from harness.node.workload import SGD
+from tests.adapters.tinygrad import every_layer
+
+WORKLOAD = replace(
+    every_layer.WORKLOAD,
+    network=every_layer.VOLUME,
+    loss="cross-entropy",
+    optimiser=SGD(rate=0.1, weight_decay=0.5, rate_batch=8),
+)
