@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any
 
-from harness.node import feed, loop, place, resources
+from harness.node import feed, loop, outside, place, resources
 from harness.node.contracts import Activity, Adapter, OutOfMemory, Unsupported
 from harness.node.events import Events
 from harness.node.examine import examine
@@ -62,7 +62,12 @@ class Worker:
         activity = adapter.activity(workload, self._feed(workload), job.options)
         self._assert_identity(activity, workload)
         self.events.say("units", units=dict(activity.units))
-        loop.run(activity, self.events, warmup=job.warmup, until=job.until, size=self.where.size)
+        warmup, until = job.warmup, job.until
+        marks = getattr(activity, "marks", None)
+        if marks is not None:
+            outside.run(marks, self.events, warmup=warmup, until=until)
+        else:
+            loop.run(activity, self.events, warmup=warmup, until=until, size=self.where.size)
         self._say_facts(adapter.facts())
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:

@@ -9,6 +9,9 @@ Optional doors. Of an Activity, each called outside the clock:
     device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
                                     many of the latest as the adapter holds (CUDA events)
 
+An Activity whose steps happen in another program has ``marks`` instead of step and sync; see
+``outside.py``.
+
 Of an Adapter, each used outside any timed trial, by a job with that purpose:
 
     examine(workload, precision) -> Subject             see ``examine.py``

@@ -9,7 +9,8 @@ number may be NaN or Infinity, as a loss may.
     identity   parameters, macs, shapes, digest, lowered      what was asserted before timing;
                lowered: the parameters that the adapter itself counts, null if it cannot
     units      units              work per step of this rank, for example {"images": 16}
-    window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`
+    window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`;
+               clock: "external" where the times are a program's own (``outside.py``), else absent
     values     step, values       loss and the like, read outside the clock
     device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
     facts      facts              peak_rss_bytes and cpu_s of this process; by the adapter's word

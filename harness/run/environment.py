@@ -79,6 +79,7 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
         env = {**isolated(loaded.env), **there.environment}
     lock = load_lock(reference.lock) if reference.lock in lock_files() else None
     if lock is not None:
+        env = {**env, **lock.environment}
         _require_programs(lock, env)
     if there.interpreter is not None:
         return _foreign(reference, there.interpreter, env, loaded, f"named by {platform.name}")

@@ -26,7 +26,7 @@ _REFERENCE = re.compile(
 )
 _KEYS = {
     *("title", "python", "variable", "imports", "shown", "same_as", "packages", "pins"),
-    *("groups", "programs", *DEVICES),
+    *("environment", "groups", "programs", *DEVICES),
 }
 
 
@@ -80,6 +80,8 @@ class Lock:
     """Which Pythons serve, for example ``>=3.7,<3.8``."""
     variable: str | None = None
     """An environment variable that names the interpreter."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that every worker in it sees."""
     imports: tuple[str, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
     pins: Mapping[str, str] = field(default_factory=dict)
@@ -222,6 +224,7 @@ def parse_lock(name: str, file: Path) -> Lock:
         title=table.get("title", name),
         python=table.get("python", ""),
         variable=table.get("variable"),
+        environment=table.get("environment", {}),
         imports=tuple(table.get("imports", ())),
         packages=table.get("packages", {}),
         pins=table.get("pins", {}),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,11 @@ def said(trial: TrialPaths, rank: int) -> Said:
         if "phase" in found and ("finished" in found or "failed_kind" in found):
             break
     return Said(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **found)
+
+
+def has_stand_in(trial: TrialPaths, ranks: Iterable[int]) -> bool:
+    """Tell stand-ins from real frameworks: their versions confess what they are."""
+    return any("stand-in" in one for rank in ranks for one in _versions(trial.events(rank)))
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,17 @@ def _work_per_step(trial: TrialPaths, unit: str) -> float | None:
                 work: float | None = event["units"].get(unit)
                 return None if work is None else work * ranks
     return None
+
+
+def _versions(path: Path) -> Iterable[str]:
+    try:
+        with path.open("rb") as file:
+            lines = file.read(_TAIL).split(b"\n")[:-1]
+    except FileNotFoundError:
+        return ()
+    events = (json.loads(text) for text in lines)
+    said = next((event for event in events if event["event"] == "versions"), None)
+    return () if said is None else map(str, said["versions"].values())
 
 
 def _events(path: Path, size: int) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from harness.run.interrupts import Interrupts
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.probe_topology import read_topology
 from harness.run.ranks import environment, free_port
-from harness.run.said import said
+from harness.run.said import has_stand_in, said
 from harness.spec.cell import Cell
 from harness.spec.measure import Measure
 from harness.spec.platform import Platform
@@ -184,7 +184,7 @@ def _outcome(
         "attempt": name.attempt if isinstance(name, TrialName) else 1,
         "outcome": ended.outcome,
         "reason": ended.reason,
-        "origin": "stand-in" if end is not None and end.stand_ins else "measured",
+        "origin": _origin(trial, end),
         "fingerprint": prepared.fingerprint,
         "mixed": prepared.mixed,
         "ranks": [],
@@ -199,3 +199,11 @@ def _outcome(
             "ended_wall_ns": end.ended_wall_ns,
         }
     return outcome
+
+
+def _origin(trial: TrialPaths, end: TrialEnd | None) -> str:
+    """Call a trial measured if neither its framework nor what observed it was a stand-in."""
+    if end is None:
+        return "measured"
+    pretended = end.stand_ins or has_stand_in(trial, (one.rank for one in end.ranks))
+    return "stand-in" if pretended else "measured"
