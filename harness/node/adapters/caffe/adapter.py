@@ -1,0 +1,170 @@
+"""This file opens the caffe program for a worker: BVLC's, or Intel's flavour of it.
+
+Which one, the environment says: ``caffe`` runs CAFFE_BIN, ``caffe@intel`` INTEL_CAFFE_BIN, which
+understands ``-engine``. Defaults and why: the engine is the build's own; threads are all that the
+rank may use; on a GPU, the rank's own. Caffe computes in fp32 and trains with one process.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import resource
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from harness.node import loop
+from harness.node.adapters.caffe import blobs, program, prototxt
+from harness.node.adapters.caffe.lowering import lower
+from harness.node.adapters.caffe.solver import solver
+from harness.node.contracts import Unsupported
+from harness.node.feed import Feed
+from harness.node.job import Job, Span
+from harness.node.outside import Mark
+from harness.node.place import Place
+from harness.node.shapes import sites
+from harness.node.workload import Training
+
+ITERATIONS = 5
+PROGRAMS = {"bvlc": ("CAFFE_BIN", "caffe"), "intel": ("INTEL_CAFFE_BIN", "caffe")}
+
+
+class WrongShape(Exception):
+    """Say that Caffe set up another network than the one described."""
+
+
+class CaffeActivity:
+    """A net and how to train it; the steps happen in another process."""
+
+    def __init__(self, adapter: CaffeAdapter, workload: Training, feed: Feed) -> None:
+        self._adapter = adapter
+        self._workload = workload
+        self._feed = feed
+        self.net, tops = lower(workload, feed)
+        self._net_path = adapter.write("net.prototxt", self.net)
+        self.timing = adapter.time_net(self._net_path)
+        self._assert_shapes(tops)
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+
+    def marks(self, until: Span) -> Iterator[Mark]:
+        """Train until this is closed, with windows as long as the loop's own."""
+        step_s = sum(self.timing.passes.values())
+        message = solver(
+            self._workload,
+            net=self._net_path,
+            global_batch=self._feed.global_batch,
+            display=loop.steps_per_window(step_s, until),
+            device=self._adapter.device,
+            seed=self._feed.seed,
+        )
+        return self._adapter.train(self._adapter.write("solver.prototxt", message))
+
+    def parameters(self) -> int:
+        """Count what the solver changes, from the prototxt that Caffe reads."""
+        with builtins.open(self._net_path, encoding="utf-8") as file:
+            return blobs.infer(prototxt.read(file.read())).learned
+
+    def _assert_shapes(self, tops: Mapping[str, str]) -> None:
+        """Compare what Caffe printed on setting up with what the vocabulary says."""
+        wanted = {site.path: site.output for site in sites(self._workload.network)}
+        for path, layer in tops.items():
+            said = self.timing.shapes.get(layer)
+            if said is None:
+                continue
+            expected = (self._feed.batch, *(size for size in wanted[path] if size != 1))
+            if (said[0], *(size for size in said[1:] if size != 1)) != expected:
+                raise WrongShape(
+                    "layer '{}' is {} in Caffe, not {}".format(path, said[1:], wanted[path])
+                )
+
+
+class CaffeAdapter:
+    """One caffe program."""
+
+    def __init__(self, job: Job, place: Place) -> None:
+        self.flavour = os.environ.get("BAKEOFF_CAFFE_FLAVOUR", "bvlc")
+        self.device = str(job.factors.get("device") or "cpu")
+        self._engine: Optional[str] = job.options.get("engine")
+        if self._engine and self.flavour != "intel":
+            raise Unsupported("only Intel's flavour has engines; use caffe@intel")
+        if self.device == "gpu" and self.flavour == "intel":
+            raise Unsupported("Intel's flavour computes on CPUs")
+        variable, name = PROGRAMS[self.flavour]
+        self._argv = [os.environ.get(variable) or name]
+        self._gpu = place.local_rank
+        threads = job.factors.get("threads") or len(os.sched_getaffinity(0))
+        self._threads = int(threads)
+        self._env = program.environment(self._threads)
+        self._folder = os.path.join(job.directory, "caffe")
+        self._timing: Dict[str, Any] = {}
+
+    def versions(self) -> Mapping[str, str]:
+        """Name the program's version and flavour."""
+        return {"caffe": program.version(self._argv, self._env), "flavour": self.flavour}
+
+    def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> CaffeActivity:
+        """Write the net, and time it once, which shows what Caffe made of it."""
+        activity = CaffeActivity(self, workload, feed)
+        layers = activity.timing.layers
+        self._timing = {
+            "forward_s": activity.timing.passes["forward"],
+            "backward_s": activity.timing.passes["backward"],
+            "input_s": layers.get("input", {}).get("forward"),
+        }
+        return activity
+
+    def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say what each layer takes in both directions."""
+        activity = self.activity(workload, feed, options)
+        return dict(self.facts(), layers=activity.timing.layers)
+
+    def examine(self, workload: Training, precision: str) -> Any:
+        """Refuse: the program gives no tensors out."""
+        raise Unsupported("Caffe computes in fp32, and its program gives no tensors out")
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what was used, by the programs that ran."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {
+            "clock": "external",
+            "program": self._argv[0],
+            "engine": self._engine,
+            "threads": self._threads,
+            "peak_rss_bytes": used.ru_maxrss * 1024,
+            "cpu_s": used.ru_utime + used.ru_stime,
+            **self._timing,
+        }
+
+    def close(self) -> None:
+        """Have nothing left open."""
+
+    def write(self, name: str, message: prototxt.Message) -> str:
+        """Write a file that Caffe reads, beside the trial's own."""
+        os.makedirs(self._folder, exist_ok=True)
+        path = os.path.join(self._folder, name)
+        with builtins.open(path, "w", encoding="utf-8") as file:
+            file.write(prototxt.write(message))
+        return path
+
+    def time_net(self, net: str) -> Any:
+        """Run ``caffe time``."""
+        argv = [*self._argv, "time", "-model", net, "-iterations", str(ITERATIONS)]
+        return program.time_net([*argv, *self._flags()], self._env, self._log("time"))
+
+    def train(self, solver_path: str) -> Iterator[Mark]:
+        """Run ``caffe train``."""
+        argv = [*self._argv, "train", "-solver", solver_path, *self._flags()]
+        return program.train(argv, self._env, self._log("train"))
+
+    def _flags(self) -> List[str]:
+        flags = ["-gpu", str(self._gpu)] if self.device == "gpu" else []
+        return flags + (["-engine", self._engine] if self._engine else [])
+
+    def _log(self, name: str) -> str:
+        return os.path.join(self._folder, name + ".log")
+
+
+def open(job: Job, place: Place) -> CaffeAdapter:  # noqa: A001 - the contract's name
+    """Find the program that the environment names."""
+    if place.size > 1:
+        raise Unsupported("Caffe trains with one process here")
+    return CaffeAdapter(job, place)

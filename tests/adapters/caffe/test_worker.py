@@ -1,0 +1,174 @@
+"""This file drives a stand-in caffe through the worker and through a session."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.node import job as jobs
+from harness.node.adapters.caffe.program import CaffeFailed, time_net
+from harness.run.session import start
+from harness.spec.plan import make_plan
+from harness.spec.platform import load_platform
+from harness.spec.study import load_study
+from harness.store.dataset import Dataset
+from workloads.tinycnn import WORKLOAD
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+
+
+def program(folder: Path, dialect: str) -> Path:
+    """Make a caffe program of the stand-in."""
+    path = folder / f"caffe-{dialect}"
+    words = [sys.executable, str(HERE / "stand_in.py"), "--dialect", dialect]
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def work(folder: Path, dialect: str = "bvlc", **fields: Any) -> list[dict[str, Any]]:
+    given: dict[str, Any] = {
+        "purpose": "trial",
+        "cell_key": "k",
+        "trial": "t",
+        "workload": "tinycnn",
+        "workload_module": "workloads.tinycnn",
+        "framework": "caffe",
+        "adapter_module": "harness.node.adapters.caffe.adapter",
+        "strategy": "none",
+        "factors": {"batch": 8, "threads": 1},
+        "options": {},
+        "warmup": jobs.Span(steps=5),
+        "until": jobs.Span(steps=200),
+        "seed": 7,
+        "directory": str(folder),
+        **fields,
+    }
+    path = folder / "job.json"
+    path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
+    caffe = str(program(folder, dialect))
+    named = {"CAFFE_BIN": caffe} if dialect == "bvlc" else {"INTEL_CAFFE_BIN": caffe}
+    env = {**os.environ, **named, "BAKEOFF_CAFFE_FLAVOUR": dialect, "PYTHONPATH": str(ROOT)}
+    subprocess.run(
+        [sys.executable, "-m", "harness.node", path], env=env, capture_output=True, check=False
+    )
+    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def told(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    found = [event for event in events if event["event"] == kind]
+    assert found, events
+    return found
+
+
+@pytest.mark.parametrize("dialect", ["bvlc", "intel"])
+def test_a_training_is_recorded_from_the_program_s_own_timestamps(
+    tmp_path: Path, dialect: str
+) -> None:
+    events = work(tmp_path, dialect)
+    assert told(events, "finished")
+    assert told(events, "identity")[0]["lowered"] == WORKLOAD.parameters
+    windows = told(events, "window")
+    assert {window["clock"] for window in windows} == {"external"}
+    measured = [window for window in windows if window["phase"] == "measure"]
+    assert sum(window["steps"] for window in measured) >= 200
+    for before, after in itertools.pairwise(windows):
+        assert before["first"] + before["steps"] == after["first"]
+        assert before["end"] == after["start"] < after["end"]
+    build, close = (next(e["t"] for e in events if e.get("name") == n) for n in ("build", "close"))
+    assert build < windows[0]["start"] < windows[-1]["end"] < close
+    facts = told(events, "facts")[0]["facts"]
+    assert facts["clock"] == "external"
+    assert facts["forward_s"] > 0
+    assert facts["backward_s"] > 0
+    assert "stopped early" in (tmp_path / "caffe" / "train.log").read_text(encoding="utf-8")
+
+
+def test_a_stand_in_confesses_in_its_version(tmp_path: Path) -> None:
+    assert told(work(tmp_path), "versions")[0]["versions"]["caffe"] == "1.0.0-stand-in"
+
+
+def test_a_build_without_gpus_is_an_honest_hole(tmp_path: Path) -> None:
+    (failed,) = told(work(tmp_path, factors={"batch": 8, "device": "gpu"}), "failed")
+    assert failed["kind"] == "unsupported"
+    assert failed["message"] == "Cannot use GPU in CPU-only Caffe: check mode."
+
+
+def test_engines_are_intel_s(tmp_path: Path) -> None:
+    (failed,) = told(work(tmp_path, options={"engine": "MKL2017"}), "failed")
+    assert failed["message"] == "only Intel's flavour has engines; use caffe@intel"
+    assert told(work(tmp_path, "intel", options={"engine": "MKL2017"}), "finished")
+
+
+def test_a_probe_says_what_each_layer_takes(tmp_path: Path) -> None:
+    facts = told(work(tmp_path, purpose="probe"), "facts")[0]["facts"]
+    assert facts["layers"]["block/conv2"].keys() == {"forward", "backward"}
+
+
+def test_the_gate_is_told_why_it_cannot_look(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    index = {"version": 1, "about": {"precision": "timed", "input": None}, "tensors": {}}
+    (given / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    paths = {"given": str(given), "made": str(tmp_path / "made")}
+    (failed,) = told(work(tmp_path, purpose="examine", paths=paths), "failed")
+    assert failed["message"] == "Caffe computes in fp32, and its program gives no tensors out"
+
+
+def test_a_program_that_cannot_read_its_net_is_quoted(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'Error parsing text-format' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(CaffeFailed, match=r"exit code 1: Error parsing text-format"):
+        time_net([str(broken)], {}, str(tmp_path / "log"))
+
+
+STUDY = """title = "Caffe"
+[matrix]
+workload = "tinycnn"
+framework = ["caffe", "caffe@intel"]
+batch = 4
+[measure]
+trials = 1
+warmup = "3 steps"
+until = "50 ms"
+"""
+
+
+class Listener:
+    """Wants to hear nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **named: None
+
+
+def test_a_session_keeps_stand_ins_apart_from_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAFFE_BIN", str(program(tmp_path, "bvlc")))
+    monkeypatch.setenv("INTEL_CAFFE_BIN", str(program(tmp_path, "intel")))
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY, encoding="utf-8")
+    plan = make_plan(load_study(study), load_platform())
+    start(plan, root=tmp_path / "run", study_text=STUDY, observer=Listener())
+    outcomes = [json.loads(p.read_text()) for p in tmp_path.glob("run/cells/*/*/outcome.json")]
+    assert outcomes
+    assert {(one["outcome"], one["origin"]) for one in outcomes} == {("ok", "stand-in")}
+    assert not Dataset([tmp_path / "run"]).trials
+    flavours = [
+        event["versions"]["flavour"]
+        for path in tmp_path.glob("run/cells/*/trial-1/events.0.jsonl")
+        for event in map(json.loads, path.read_text().splitlines())
+        if event["event"] == "versions"
+    ]
+    assert sorted(flavours) == ["bvlc", "intel"]
