@@ -87,7 +87,7 @@ def _energy(cell: CellResult) -> Energy | None:
     unit = f"{cell.unit} per joule"
     work = Estimate(cell.rate.value / total, unit, cell.rate.n, interval)
     source = f"{', '.join(meters)}; nothing else in the machine is in it."
-    return Energy(f"{cell.workload} {cell.label}", tuple(parts.items()), work, source)
+    return Energy(cell.label, tuple(parts.items()), work, source)
 
 
 def _part(scope: str) -> str | None:
@@ -137,7 +137,7 @@ def _timelines(
 ) -> Iterator[Timeline]:
     marks, zero_ns = _phases(dataset, cell, trial)
     zero_s = zero_ns / 1e9
-    where = f"{cell.workload} {cell.label}, block {trial.block} on {node}"
+    where = f"{cell.label}, block {trial.block} on {node}"
     source = f"Raw readings: {trial.directory.rpartition('cells/')[2]}"
     drawings = (
         ("cores busy", "%", 100.0, _cores(recording)),
@@ -169,16 +169,16 @@ Drawn = list[tuple[str, "Floats", "Floats", float]]
 
 
 def _shifted(drawn: Drawn, zero_s: float) -> tuple[list[Channel], float]:
-    """Count time from the trial's first phase; mark where readings were missed."""
+    """Count time from the trial's first phase in whole ticks; mark where readings were missed."""
     import numpy as np
 
     channels = []
     for name, times, values, period_s in drawn:
-        since = times - zero_s
+        since = np.round((times - zero_s) / period_s) * period_s
         wide = np.flatnonzero(np.diff(since) > 1.9 * period_s)
         gaps = tuple((float(since[at]), float(since[at + 1])) for at in wide)
         channels.append(Channel(name, since.tolist(), values.tolist(), gaps))
-    return channels, min((period_s for *_, period_s in drawn), default=1.0)
+    return channels, max((period_s for *_, period_s in drawn), default=1.0)
 
 
 def _rounded(top: float) -> float:

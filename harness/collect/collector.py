@@ -155,6 +155,8 @@ def _opened(recording: Recording, sources: Sequence[Source], observed: Observed)
         except (Unavailable, OSError) as problem:
             recording.note("unavailable", source=source.name, reason=str(problem))
             continue
+        if notes := getattr(sampler, "notes", None):
+            recording.note("devices", source=source.name, **notes)
         stand_in = getattr(sampler, "stand_in", None)
         if stand_in is not None:
             recording.note("stand-in", source=source.name, device=stand_in)

@@ -51,8 +51,9 @@ class Series:
             fell = steps < 0
             # where a counter without a known end fell, it began anew: nothing is known of that span
             wraps = self.channel.wraps
-            steps = np.where(fell, steps + wraps if wraps else 0, steps)
-            told[known] = np.cumsum(steps.astype(np.float64))
+            grown = steps.astype(np.float64)
+            grown[fell] = grown[fell] + wraps if wraps else 0.0
+            told[known] = np.cumsum(grown)
         else:
             told[known] = self.raw[known]
         result: Floats = told * self.channel.scale

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.stats.verdict import Hardware
 from harness.store.streams import Stream
-from harness.store.usage import NodeUse, Span
+from harness.store.usage import NodeUse, Span, devices
 
 _CPU = ("rank.user", "rank.system")
 _RUNNING = ("cpu.user", "cpu.nice", "cpu.system")
@@ -67,9 +67,11 @@ def foreign_cores(use: NodeUse, span: Span | None = None) -> float | None:
 
 
 def _foreign_contexts(use: NodeUse) -> int | None:
+    used = set(devices(use))
     peaks = [
         peak
         for series in use.recording.named("gpu.processes.foreign")
+        if series.channel.scope in used
         if (peak := series.peak(use.steady.start_ns, use.steady.end_ns)) is not None
     ]
     return int(max(peaks)) if peaks else None

@@ -183,18 +183,18 @@ def share_of_cores(nodes: Sequence[NodeUse]) -> float | None:
     return used / cores if cores else None
 
 
-def _devices(use: NodeUse) -> Iterator[str]:
+def devices(use: NodeUse) -> Iterator[str]:
     """Name the GPUs that the ranks may use; all where nobody says which."""
-    told = [note for note in use.recording.noted("devices") if note.get("used")]
-    named = {scope for note in told for scope in note["used"]}
+    told = list(use.recording.noted("devices"))
+    named = {scope for note in told for scope in note.get("used", ())}
     for series in use.recording.named("gpu.utilisation"):
-        if not named or series.channel.scope in named:
+        if not told or series.channel.scope in named:
             yield series.channel.scope
 
 
 def gpu_share(nodes: Sequence[NodeUse]) -> float | None:
     """Give the share of time in which a kernel ran on the ranks' GPUs, which is not how full."""
-    rates = [use.rate(scope, "gpu.utilisation") for use in nodes for scope in _devices(use)]
+    rates = [use.rate(scope, "gpu.utilisation") for use in nodes for scope in devices(use)]
     known = [rate for rate in rates if rate is not None]
     return sum(known) / len(known) if known else None
 
@@ -203,7 +203,7 @@ def power_w(nodes: Sequence[NodeUse]) -> float | None:
     """Add up the power of the ranks' GPUs and of the processor packages, as far as counted."""
     known = []
     for use in nodes:
-        for scope in _devices(use):
+        for scope in devices(use):
             for name in ("gpu.energy", "gpu.power.average", "gpu.power.instant"):
                 if (rate := use.rate(scope, name)) is not None:
                     known.append(rate)

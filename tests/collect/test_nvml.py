@@ -1,0 +1,177 @@
+"""This file drives the real pynvml with a stand-in library, through everything a GPU may do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+
+from harness.collect.devices import used_by, visible
+from harness.store import samples
+from harness.store.recording import Recording
+from harness.store.usage import NodeUse, Span, gpu_share, power_w
+from tests.collect.observing import observe
+from tests.needs import program
+
+SOURCE = Path(__file__).with_name("nvml_stub.c")
+UUIDS = [f"GPU-{0xABC00000 + index:08x}-0000-0000-0000-000000000000" for index in range(8)]
+
+Watch = Callable[..., tuple[Recording, dict[str, Any]]]
+
+
+@cache
+def library(*flags: str) -> str:
+    folder = mkdtemp(prefix="bakeoff-stub-")
+    subprocess.run(
+        [
+            *(program("cc", "gcc", package="gcc"), "-shared", "-fPIC", "-O1", "-Wall", "-Werror"),
+            *(*flags, "-o", f"{folder}/libnvidia-ml.so.1", str(SOURCE)),
+        ],
+        check=True,
+    )
+    return folder
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    def start(seconds: float = 1.0, *flags: str, **told: Any) -> tuple[Recording, dict[str, Any]]:
+        stub = {f"STUB_{name.upper()}": str(value) for name, value in told.items()}
+        environment = {**os.environ, "LD_LIBRARY_PATH": library(*flags), **stub}
+        return observe(
+            tmp_path / "samples.bin",
+            seconds,
+            ranks={0: os.getpid()},
+            devices={0: None},
+            rates={"nvml": 10.0},
+            environment=environment,
+        )
+
+    return start
+
+
+def raw(recording: Recording, index: int, name: str) -> list[int]:
+    series = recording.find(f"gpu:{UUIDS[index]}", name)
+    assert series is not None
+    return [int(value) for value in series.raw]
+
+
+def rate(recording: Recording, index: int, name: str) -> float:
+    series = recording.find(f"gpu:{UUIDS[index]}", name)
+    assert series is not None
+    told = series.mean(int(series.times_ns[0]), int(series.times_ns[-1]))
+    assert told is not None
+    return told
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_every_gpu_is_read_by_its_uuid(watch: Watch, count: int) -> None:
+    recording, end = watch(gpus=count)
+    for index in range(count):
+        assert set(raw(recording, index, "gpu.utilisation")) == {10 * index + 5}
+        assert set(raw(recording, index, "gpu.memory-used")) == {(index + 1) << 30}
+        assert rate(recording, index, "gpu.energy") == pytest.approx(100.0 * (index + 1), rel=0.01)
+        assert rate(recording, index, "gpu.power.average") == 100.0 * (index + 1)
+    assert end["stand_ins"] == ["STUB (not a GPU)"]
+
+
+def test_counters_that_wrap_go_on_counting(watch: Watch) -> None:
+    recording, _ = watch(1.5, narrow=1)
+    sent = raw(recording, 0, "gpu.pcie.sent")
+    assert any(after < before for before, after in pairwise(sent))
+    assert rate(recording, 0, "gpu.pcie.sent") == pytest.approx(1e9, rel=0.01)
+    assert rate(recording, 1, "gpu.pcie.received") == pytest.approx(2e9, rel=0.01)
+    assert rate(recording, 1, "gpu.nvlink.sent") == pytest.approx(2**30, rel=0.01)
+
+
+def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> None:
+    recording, _ = watch(old=1)
+    assert set(raw(recording, 0, "gpu.energy")) == {samples.UNSUPPORTED}
+    assert set(raw(recording, 0, "gpu.ecc.uncorrected")) <= {
+        samples.UNSUPPORTED,
+        samples.NOT_READ,
+    }
+    assert set(raw(recording, 0, "gpu.utilisation")) == {5}
+
+
+def test_a_library_without_newer_functions_still_gives_the_rest(watch: Watch) -> None:
+    recording, _ = watch(1.0, "-DWITHOUT_FIELDS", slowed=32)
+    assert set(raw(recording, 1, "gpu.energy")) == {samples.UNSUPPORTED}
+    assert set(raw(recording, 1, "gpu.temperature")) == {41}
+    assert set(raw(recording, 0, "gpu.slowed")) == {32}
+
+
+def test_a_gpu_lost_in_mid_run_is_lost_from_then_on_and_alone(watch: Watch) -> None:
+    recording, _ = watch(1.5, lost="1@0.5")
+    told = raw(recording, 1, "gpu.utilisation")
+    first = told.index(samples.LOST)
+    assert first > 0
+    assert set(told[:first]) == {15}
+    assert set(told[first:]) == {samples.LOST}
+    assert set(raw(recording, 0, "gpu.utilisation")) == {5}
+
+
+def test_slow_calls_delay_no_other_source(watch: Watch) -> None:
+    recording, _ = watch(2.0, slow_ms=150)
+    gpu = recording.find(f"gpu:{UUIDS[0]}", "gpu.utilisation")
+    core = recording.find("core:0", "cpu.user")
+    assert gpu is not None
+    assert core is not None
+    assert len(gpu.raw) <= 5
+    assert len(core.raw) >= 12
+
+
+def test_contexts_of_others_are_told_from_those_of_ranks(watch: Watch) -> None:
+    recording, _ = watch(pids=f"1,{os.getpid()}")
+    assert max(raw(recording, 0, "gpu.processes")) == 2
+    assert max(raw(recording, 0, "gpu.processes.foreign")) == 1
+
+
+def test_power_and_use_are_of_the_gpus_that_the_ranks_may_use(
+    tmp_path: Path,
+) -> None:
+    recording, _ = observe(
+        tmp_path / "samples.bin",
+        1.0,
+        ranks={0: os.getpid()},
+        devices={0: UUIDS[1]},
+        rates={"nvml": 10.0},
+        environment={**os.environ, "LD_LIBRARY_PATH": library(), "STUB_GPUS": "4"},
+    )
+    series = recording.find(f"gpu:{UUIDS[1]}", "gpu.energy")
+    assert series is not None
+    span = Span(int(series.times_ns[0]), int(series.times_ns[-1]))
+    use = NodeUse("here", recording, (0,), span)
+    assert gpu_share([use]) == pytest.approx(0.15)
+    assert power_w([use]) == pytest.approx(200.0, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        (None, UUIDS[:3]),
+        ("", []),
+        ("1", UUIDS[1:2]),
+        ("2,0", [UUIDS[2], UUIDS[0]]),
+        ("0,7,1", UUIDS[:1]),
+        ("-1,0", []),
+        ("GPU-abc00002", UUIDS[2:3]),
+        ("GPU-abc", []),
+        ("0,0", UUIDS[:1]),
+    ],
+)
+def test_visible_devices_mean_what_cuda_makes_of_them(
+    setting: str | None, expected: list[str]
+) -> None:
+    assert visible(setting, UUIDS[:3]) == expected
+
+
+def test_used_are_the_devices_of_all_ranks_together() -> None:
+    assert used_by({0: "2", 1: "0"}, UUIDS[:3]) == [UUIDS[0], UUIDS[2]]
+    assert used_by({}, UUIDS[:3]) == UUIDS[:3]
