@@ -21,6 +21,7 @@ pytestmark = pytest.mark.browser
 PAGES = {
     "demo": lambda: render(samples.demo()),
     "two-runs": lambda: render(samples.two_runs()),
+    "compared": lambda: render(samples.two_runs(), against=samples.versus()),
     "failures": lambda: render(samples.failures()),
     "everything": lambda: render(samples.scaled(), samples.evidence()),
     "hostile": lambda: render(samples.hostile()),
@@ -173,7 +174,7 @@ def test_hostile_names_run_nothing(visit):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["demo", "two-runs", "failures", "everything"])
+@pytest.mark.parametrize("name", ["demo", "two-runs", "compared", "failures", "everything"])
 def test_accessibility_has_no_serious_fault(visit, axe, name, theme):
     page = visit(PAGES[name](), theme=theme).page
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")

@@ -7,6 +7,7 @@ import math
 import random
 import statistics
 
+from harness.stats.unpaired import Change
 from harness.store.results import (
     CellResult,
     Comparison,
@@ -21,13 +22,17 @@ from harness.store.results import (
 from reports.evidence import (
     Ceiling,
     Channel,
+    Energy,
     Evidence,
     Finding,
+    Ladder,
     Mark,
     RoofPoint,
+    Rung,
     StepSplit,
     Timeline,
 )
+from reports.versus import Pair, Versus
 
 START_NS = 1_763_700_000_000_000_000
 MEANING = "smallest and largest of 6 trials"
@@ -346,6 +351,52 @@ def timeline(devices: int = 8, seconds: float = 60.0, rate_hz: float = 10.0) -> 
     )
 
 
+def versus() -> Versus:
+    """The second of two runs against the first: one clear change, one doubt, one hole."""
+    both = two_runs()
+    before = [c for c in both.cells if c.run == both.runs[0].name]
+    after = [c for c in both.cells if c.run == both.runs[1].name]
+    told = (
+        Change(2.41, 2.30, 2.52, 0.95, 0.002, "faster", 6, 6, "relabelled"),
+        Change(0.93, 0.91, 0.95, 0.95, 0.002, "slower", 6, 6, "relabelled"),
+        Change(1.004, 0.99, 1.02, 0.95, 0.4, "same", 6, 6, "relabelled"),
+        Change(1.03, 0.94, 1.12, 0.95, 0.3, "cannot tell", 6, 5, "relabelled"),
+    )
+    pairs = tuple(
+        Pair(a.key, a.label, a.workload, a, b, change)
+        for a, b, change in zip(before, after, told, strict=True)
+    )
+    return Versus(
+        metric="rate",
+        before=both.runs[0],
+        after=both.runs[1],
+        pairs=pairs,
+        not_compared=(("tinycnn · torch · fp32", "only in the first run"),),
+        differences=(("host.kernel", "6.1.0", "6.8.0"),),
+        warnings=("The two runs were not measured together.",),
+    )
+
+
+def ladder(kind: str = "input", state: str = "cold") -> Ladder:
+    """A loader that halves what the device gives, and a model that waits for it."""
+    steps = (("device", 2400.0), ("decode", 1300.0), ("loader", 1210.0), ("loader + model", 640.0))
+    rungs = tuple(
+        Rung(name, Estimate(rate, "images/s", 6, interval(rate * 0.97, rate * 1.02)), 1.5)
+        for name, rate in steps
+    )
+    return Ladder("PNG from Lustre", kind, state, rungs, "CPU-bound", "Read with O_DIRECT.")
+
+
+def energy() -> tuple[Energy, ...]:
+    """Two cells with a GPU and a CPU meter."""
+    meter = "NVML and RAPL; nothing else in the machine is in it."
+    work = Estimate(1.9, "images per joule", 6, interval(1.8, 2.0))
+    return (
+        Energy("resnet50 torch", (("GPU", 281.0), ("CPU package", 94.0)), work, meter),
+        Energy("resnet50 jax", (("GPU", 240.0), ("CPU package", 88.0)), None, meter),
+    )
+
+
 def evidence() -> Evidence:
     """Something for every door."""
     return Evidence(
@@ -364,5 +415,7 @@ def evidence() -> Evidence:
             RoofPoint("resnet50 torch", 40.0, 9e12),
             RoofPoint("alexnet torch", 12.0, 5e12),
         ),
+        ladders=(ladder("checkpoint", ""), ladder()),
+        energy=energy(),
         findings=(Finding("Does NVLink help?", "not available", "no second link here"),),
     )

@@ -8,11 +8,14 @@ import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
+from reports.answer import answer
+from reports.evidence import Evidence
 from reports.page import render
 from tests import runs
 from tests.reports import samples
@@ -116,8 +119,8 @@ def test_a_section_without_data_is_not_there():
 
 def test_sections_stand_in_the_order_a_reader_needs_them():
     ids = Outline(render(samples.scaled(), samples.evidence())).ids()
-    wanted = ["cells", "differences", "step-time", "scaling", "roofline", "timelines", "trials"]
-    wanted += ["gate", "provenance", "method", "glossary", "findings"]
+    wanted = ["cells", "differences", "step-time", "scaling", "roofline", "ladders", "timelines"]
+    wanted += ["energy", "trials", "gate", "provenance", "method", "glossary", "findings"]
     assert [name for name in ids if name in wanted] == wanted
 
 
@@ -177,3 +180,79 @@ def test_a_cell_stands_beside_the_nearest_published_figure():
     run = dataclasses.replace(here.runs[0], platform=platform, provenance={})
     page = render(dataclasses.replace(here, runs=(run,), cells=(cell,)))
     assert "of the nearest published figure" in page
+
+
+def test_raw_data_are_linked_from_a_page_beside_its_run(tmp_path):
+    directory = runs.write_run(tmp_path / "my runs", [runs.RecordedCell()])
+    results = analyse(Dataset([directory]))
+    for place in (directory / "report.html", tmp_path / "all.html"):
+        links = [
+            attributes["href"]
+            for tag, attributes in Outline(render(results, place=place)).elements
+            if tag == "a" and not (attributes["href"] or "").startswith("#")
+        ]
+        assert len(links) > 6
+        for link in links:
+            assert (place.parent / unquote(link or "")).is_dir()
+
+
+def test_raw_data_elsewhere_are_named_and_not_linked(tmp_path):
+    directory = runs.write_run(tmp_path / "runs", [runs.RecordedCell()])
+    page = render(analyse(Dataset([directory])), place=tmp_path / "mail" / "report.html")
+    assert 'href="cells' not in page
+    assert "cells/" in page
+
+
+def test_every_number_of_the_first_screen_shows_its_trials_and_intervals():
+    screen = render(samples.demo()).split("<nav")[0]
+    row = re.search(r"<tr>\s*<th[^>]*>jax fp32.*?</tr>", screen, re.DOTALL)
+    assert row is not None
+    shown = re.sub(r"<[^>]+>", " ", row[0])
+    assert re.search(r"\[24\.\d+, 25\.\d+\]\s+6\s+0\.80\d*\s+\[0\.7\d+, 0\.8\d+\]", shown), shown
+
+
+def test_many_warnings_are_folded_with_the_gravest_first():
+    here = dataclasses.replace(samples.failures(), warnings=tuple(f"remark {i}" for i in range(9)))
+    page = render(here)
+    shown, _, folded = page.split("<nav")[0].partition('<details class="warned opens">')
+    assert shown.count("<li>") == 3
+    assert "it computes something else" in shown
+    assert "no number (out of memory" in shown
+    assert folded.count("<li>remark") == 8
+
+
+def test_cells_that_failed_alike_share_a_warning():
+    here = samples.failures()
+    failed = here.cells[3]
+    twin = dataclasses.replace(failed, key="twin", framework="torch")
+    told = answer(dataclasses.replace(here, cells=(*here.cells, twin)))
+    assert any("jax bf16, torch bf16: no number" in warning for warning in told.warnings)
+
+
+def test_two_runs_compared_lead_with_what_changed():
+    page = render(samples.two_runs(), against=samples.versus())
+    assert "<h1>What changed from quickstart-2026-11-21 to quickstart-minna?</h1>" in page
+    assert "faster in 1 cell, slower in 1 cell, same in 1 cell, cannot tell in 1 cell" in page
+    assert "only in the first run" in page
+    assert "6.8.0" in page
+    assert "The two runs were not measured together." in page.split("<section")[0]
+
+
+def test_a_ladder_says_which_share_each_rung_keeps_and_where_the_bottleneck_is():
+    page = render(samples.demo(), Evidence(ladders=(samples.ladder(),)))
+    section = page.split('id="ladders"')[1].split("</section>")[0]
+    assert "1,300 images/s, 54 % of the one above" in section
+    assert "Bottleneck: CPU-bound." in section
+
+
+def test_energy_names_its_meter():
+    page = render(samples.demo(), Evidence(energy=samples.energy()))
+    section = page.split('id="energy"')[1].split("</section>")[0]
+    assert "375 W" in section
+    assert "NVML and RAPL" in section
+
+
+def test_a_step_that_nobody_split_shows_its_percentiles():
+    section = render(samples.demo()).split('id="step-time"')[1].split("</section>")[0]
+    assert "How long a step takes" in section
+    assert "to p95" in section

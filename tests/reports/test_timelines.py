@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import dataclasses
 import gzip
 import json
@@ -17,6 +18,7 @@ from reports.charts.heat import heat
 from reports.evidence import Channel, Evidence, Timeline
 from reports.packing import binned, packed
 from reports.page import render
+from reports.readings import write_readings
 from tests.reports import samples
 
 
@@ -121,3 +123,17 @@ def test_64_gpus_for_an_hour_at_10_hz_stay_below_5_megabytes():
 def test_zooming_is_carried_only_by_pages_that_have_timelines():
     assert "uPlot" not in render(samples.demo())
     assert "uPlot" in render(samples.demo(), samples.evidence())
+
+
+def test_raw_readings_lie_beside_the_page_which_links_them(tmp_path):
+    evidence = samples.evidence()
+    place = tmp_path / "report.html"
+    readings = write_readings(evidence, place)
+    page = render(samples.demo(), evidence, place=place, readings=readings)
+    assert f'href="{readings[0]}"' in page
+    text = gzip.decompress((tmp_path / readings[0]).read_bytes()).decode()
+    lines = list(csv.reader(text.splitlines()))
+    assert lines[0] == ["channel", "t_s", "GPU utilisation, %"]
+    timeline = evidence.timelines[0]
+    assert len(lines) == 1 + sum(len(channel.values) for channel in timeline.channels)
+    assert float(lines[700][2]) == pytest.approx(timeline.channels[1].values[99])

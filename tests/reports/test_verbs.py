@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from harness.cli.export import command as export
 from harness.cli.report import command as report
 from harness.cli.show import command as show
-from harness.errors import RunError
+from harness.errors import RunError, UsageError
 from tests import runs
 
 
@@ -50,6 +50,19 @@ def test_a_folder_of_runs_is_one_page_side_by_side(tmp_path, recorded):
     invoke(report, tmp_path / "runs", "--output", place)
     assert "Minna" in place.read_text()
     assert "A laptop" in place.read_text()
+
+
+def test_two_runs_are_compared_on_the_page(tmp_path, recorded):
+    slower = runs.RecordedCell(behaviour=runs.Behaviour(step_s=0.03))
+    other = runs.write_run(tmp_path / "runs", [slower], runs.Recording(name="after"))
+    place = tmp_path / "changes.html"
+    invoke(report, recorded, other, "--compare", "--output", place)
+    assert "slower in 1 cell" in place.read_text()
+
+
+def test_comparing_takes_two_runs(recorded):
+    with pytest.raises(UsageError, match="takes exactly two runs; 1 are named"):
+        invoke(report, recorded, "--compare")
 
 
 def test_a_run_is_found_by_its_name_under_runs(recorded, monkeypatch, tmp_path):
