@@ -74,15 +74,15 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
     from reports.page import render
-    from reports.source import read_results
+    from reports.source import read_page
     from reports.summary import summary
     from reports.terminal import render as in_words
 
     click.echo(_how_it_went(result), err=True)
     if result.ok:
-        results = read_results([result.run])
+        results, evidence = read_page([result.run])
         page = RunPaths(result.run).report
-        write_whole(page, render(results))
+        write_whole(page, render(results, evidence, place=page))
         if as_json:
             told = {"run": str(result.run), "report": str(page), **summary(results)}
             click.echo(json.dumps(told, indent=2, ensure_ascii=False))
