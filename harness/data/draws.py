@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from harness.data import rounded
 from harness.node.network import BatchNorm, Network
 from harness.node.shapes import parameter_shapes, product, sites
 from harness.node.workload import Training
@@ -31,11 +32,13 @@ def initial(network: Network) -> Iterator[tuple[str, Array]]:
         for name, shape in parameter_shapes(site):
             kind = name.rpartition("/")[2]
             spread = math.sqrt(2 / product(shape[1:])) if kind == "weight" else 0.1
-            yield name, (1.0 if kind == "gamma" else 0.0) + spread * normal(name, shape)
+            middle = 1.0 if kind == "gamma" else 0.0
+            yield name, rounded.to("fp32", middle + spread * normal(name, shape))
         if isinstance(site.layer, BatchNorm):
             channels = site.input[:1]
-            yield f"{site.path}/mean", 0.1 * normal(f"{site.path}/mean", channels)
-            yield f"{site.path}/variance", 0.5 + _stream(f"{site.path}/variance").random(channels)
+            mean, variance = f"{site.path}/mean", f"{site.path}/variance"
+            yield mean, rounded.to("fp32", 0.1 * normal(mean, channels))
+            yield variance, rounded.to("fp32", 0.5 + _stream(variance).random(channels))
 
 
 def batch(workload: Training, samples: int) -> tuple[Array, npt.NDArray[np.int64] | Array]:
@@ -69,8 +72,7 @@ def distinct(name: str, shape: Shape, kernel: int) -> Array:
 
 def normal(name: str, shape: Shape) -> Array:
     """Draw a standard normal tensor."""
-    drawn = _stream(name).standard_normal(shape)
-    return drawn.astype(np.float32).astype(np.float64)
+    return rounded.to("fp32", _stream(name).standard_normal(shape))
 
 
 def _stream(name: str) -> np.random.Generator:

@@ -78,7 +78,7 @@ class Examiner:
         token = f"door-{secrets.token_hex(8)}"
         worker = Worker(
             argv=interpreter.argv,
-            env=environment(interpreter.env, self._scratch / "caches"),
+            env=environment(interpreter.env, self._scratch / "caches", allocator=None),
             payload=str(payload),
             token=token,
             port=free_port(),

@@ -51,7 +51,7 @@ _TIMEOUT_S = 900.0
 
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic")
-_TIMED = (*_LOWERING, "precision", "compile", "allocator")
+_TIMED = (*_LOWERING, "precision", "compile")
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
     if precision is None:
         info = framework_info(cell.adapter)
         chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
-    return chosen | {"threads": None, "interop_threads": None, "batch": 1}
+    return chosen | {"threads": None, "interop_threads": None, "allocator": None, "batch": 1}
 
 
 def _code_digest() -> str:

@@ -28,7 +28,7 @@ _FEW_ROUNDINGS = 4.0
 """An output is rounded after a product, again after a bias, a scale and a shift."""
 _SUMMATION = 16.0
 """Blocked sums and Winograd's transforms lose a few bits more than a plain sum."""
-_DEPTH = 8.0
+_DEPTH = 2.0
 """Batch norms of few samples amplify what came before them."""
 _DEVIATIONS = 6.0
 """A dropout this many standard deviations off its rate is not chance."""

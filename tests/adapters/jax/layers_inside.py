@@ -1,0 +1,94 @@
+"""This file holds JAX's lowering to loops in both layouts, and every workload to its parameters."""
+
+import importlib
+
+import jax
+
+from harness.node import place
+from harness.node.adapters.jax import adapter, settings, training
+from harness.node.adapters.jax.lowering import Lowered, Pass
+from tests.adapters.tensorflow import examined
+
+WORKLOADS = (
+    "alexnet",
+    "alexnet_caffe",
+    "alexnet_chien",
+    "cosmoflow",
+    "cosmoflow_lee",
+    "neuron_inverter",
+    "resnet50",
+    "resnet50_v1",
+    "tinycnn",
+)
+NETWORKS = (examined.IN_ONE, examined.IN_TWO, examined.IN_THREE, examined.AVERAGES)
+
+
+def opened(precision, layout="channels-last"):
+    factors = {"precision": precision, "layout": layout}
+    return adapter.JaxAdapter(settings.apply(factors, place.find({})), seed=3)
+
+
+def test_every_layer_agrees_with_loops_in_float64_channels_last():
+    for network in NETWORKS:
+        examined.hold(opened("float64"), network, "float64", 1e-11)
+
+
+def test_every_layer_agrees_with_loops_in_float64_channels_first():
+    for network in NETWORKS:
+        examined.hold(opened("float64", "channels-first"), network, "float64", 1e-11)
+
+
+def test_every_layer_as_timed_agrees_with_loops_in_float32():
+    for network in NETWORKS:
+        examined.hold(opened("fp32"), network, "timed", 1e-4)
+
+
+def test_volumes_convolved_whole_equal_those_convolved_by_slices():
+    state, x, _ = examined.drawn(examined.IN_THREE)
+    opened("float64")
+    for channels_last in (True, False):
+        outputs = []
+        for slices in (True, False):
+            net = Lowered(examined.IN_THREE, channels_last, slices)
+            given = {name: net.weight_in(name, jax.numpy.asarray(a)) for name, a in state.items()}
+            one = Pass(given, given, None, {}, None)
+            outputs.append(net.run(net.activation_in(jax.numpy.asarray(x)), one))
+        examined.near(outputs[0], outputs[1], 1e-12, "output")
+
+
+def test_dropout_drops_its_rate_and_scales_the_rest():
+    examined.hold_dropout(opened("fp32"))
+
+
+def test_every_workload_is_lowered_with_its_parameters_and_outputs():
+    opened("fp32")
+    for name in WORKLOADS:
+        workload = importlib.import_module("workloads." + name).WORKLOAD
+        net = Lowered(workload.network, True, True)
+
+        def forward(net=net, workload=workload):
+            state = training.initial(net, workload, 0, "fp32")
+            x = net.activation_in(jax.numpy.zeros((2, *workload.network.input)))
+            run = Pass(state.parameters, state.statistics, state.key, {}, None)
+            return state.parameters, net.run(x, run)
+
+        parameters, output = jax.eval_shape(forward)
+        assert sum(one.size for one in parameters.values()) == workload.parameters, name
+        last = list(net.sites.values())[-1]
+        assert output.shape == (2, *last.output), name
+
+
+def test_every_rank_starts_from_the_same_weights_but_its_own_batch():
+    from harness.node import feed
+    from harness.node.place import Place
+
+    workload = importlib.import_module("workloads.tinycnn").WORKLOAD
+    starts = []
+    for rank in (0, 1):
+        where = Place(rank, 2, rank, 2, "here", "none")
+        described = feed.describe(workload, {"batch": 2}, 3, where)
+        starts.append(opened("fp32").activity(workload, described, {}))
+    names = starts[0]._state.parameters
+    for name in names:
+        assert (starts[0]._state.parameters[name] == starts[1]._state.parameters[name]).all()
+    assert (starts[0]._given.input != starts[1]._given.input).any()

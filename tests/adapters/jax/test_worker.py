@@ -1,0 +1,48 @@
+"""This file runs the JAX adapter through the worker: training and probing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adapters.jax.interpreter import work
+from workloads.tinycnn import WORKLOAD
+
+pytestmark = pytest.mark.framework
+
+
+def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    found = [event for event in events if event["event"] == kind]
+    assert found, events
+    return found[-1]
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [{}, {"precision": "bf16"}, {"layout": "channels-first", "threads": 1}],
+    ids=["fp32", "bf16", "channels-first"],
+)
+def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, Any]) -> None:
+    events = work(tmp_path, factors={"batch": 8, **factors})
+    assert told(events, "finished")
+    assert told(events, "identity")["lowered"] == WORKLOAD.parameters
+    assert told(events, "units")["units"] == {"images": 8}
+    losses = [event["values"]["loss"] for event in events if event["event"] == "values"]
+    assert losses[-1] < losses[0] / 2
+    facts = told(events, "facts")["facts"]
+    assert facts["layout"] == factors.get("layout", "channels-last")
+    assert facts["compile_s"] > 0
+
+
+def test_a_probe_lists_the_heavy_operations_by_their_type(tmp_path: Path) -> None:
+    events = work(tmp_path, purpose="probe", factors={"batch": 4, "precision": "bf16"})
+    heavy = told(events, "facts")["facts"]["heavy_operations"]
+    assert heavy
+    assert told(events, "finished")
+
+
+def test_a_precision_that_a_cpu_has_not_is_unsupported(tmp_path: Path) -> None:
+    events = work(tmp_path, factors={"batch": 4, "precision": "fp16"})
+    assert told(events, "failed")["kind"] == "unsupported"

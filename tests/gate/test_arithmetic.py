@@ -1,0 +1,97 @@
+"""This file holds the gate's arithmetic to what its words say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from harness.data import draws, reduced, rounded
+from harness.node.shapes import ImpossibleNetwork, sites
+from harness.stats import gate
+from tests.gate.network import WORKLOAD
+from workloads import alexnet, cosmoflow_lee, resnet50, tinycnn
+
+
+def test_an_error_is_relative_to_the_largest_value_not_to_each() -> None:
+    reference = np.array([100.0, 1e-12])
+    assert gate.error(reference + np.array([0, 1e-9]), reference) == pytest.approx(1e-11)
+
+
+def test_a_gradient_that_is_only_rounding_has_no_error() -> None:
+    least = gate.floor([np.array([3.0, 4.0])])
+    assert least == pytest.approx(5e-9)
+    assert gate.error(np.array([1e-15]), np.array([-1e-15]), floor=least) == 0
+    assert gate.error(np.array([1e-3]), np.array([-1e-15]), floor=least) > 1
+
+
+def test_wrong_shapes_and_missing_numbers_are_infinitely_off() -> None:
+    assert gate.error(np.zeros(2), np.zeros(3)) == math.inf
+    assert gate.error(np.array([np.nan]), np.array([1.0])) == math.inf
+    assert gate.error(np.array([1.0]), np.array([0.0])) == math.inf
+
+
+def test_narrower_precisions_are_allowed_more() -> None:
+    allowed = [gate.layer_tolerance(name, 100) for name in ("fp32", "fp16", "bf16")]
+    assert allowed == sorted(allowed)
+    assert gate.network_tolerance("bf16", 50, 100) < 1
+
+
+def test_a_biased_variance_is_found_from_the_corrected_one() -> None:
+    before, batches, count = np.array([2.0]), [0.5, 0.7, 0.2], 4
+    corrected = biased = before
+    for batch in batches:
+        corrected = 0.9 * corrected + 0.1 * batch * count / (count - 1)
+        biased = 0.9 * biased + 0.1 * batch
+    found = gate.biased_variance(corrected, before, momentum=0.1, updates=3, count=count)
+    np.testing.assert_allclose(found, biased)
+
+
+def test_a_dropout_is_held_to_its_scale_and_its_rate() -> None:
+    stream = np.random.default_rng(1)
+    given = stream.standard_normal(10_000) + 3
+    dropped = stream.random(10_000) < 0.25
+    made = np.where(dropped, 0, given / 0.75)
+    assert gate.dropout_fault(given, made, 0.25, 1e-6) is None
+    assert "drops" in str(gate.dropout_fault(given, given / 0.75, 0.25, 1e-6))
+    assert "what stays" in str(gate.dropout_fault(given, np.where(dropped, 0, given), 0.25, 1e-6))
+
+
+def test_draws_do_not_depend_on_other_layers() -> None:
+    assert np.array_equal(draws.normal("a/weight", (3, 2)), draws.normal("a/weight", (3, 2)))
+    assert not np.array_equal(draws.normal("a/weight", (3,)), draws.normal("b/weight", (3,)))
+
+
+def test_every_parameter_and_statistic_is_drawn_in_float32() -> None:
+    drawn = dict(draws.initial(WORKLOAD.network))
+    assert {"block/bn1/gamma", "block/bn1/variance", "fc/bias"} <= set(drawn)
+    assert all(np.array_equal(rounded.to("fp32", one), one) for one in drawn.values())
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 9), (2, 3, 8, 7), (2, 2, 6, 5, 7)])
+def test_no_window_of_a_pool_holds_equal_values_in_any_precision(shape) -> None:
+    kernel = 3
+    values = rounded.to("bf16", draws.distinct("pool", shape, kernel))
+    windows = np.lib.stride_tricks.sliding_window_view(
+        values, (kernel,) * (len(shape) - 2), axis=tuple(range(2, len(shape)))
+    )
+    flat = np.sort(windows.reshape(-1, kernel ** (len(shape) - 2)))
+    assert np.all(np.diff(flat) > 0)
+
+
+def test_rounding_to_a_precision_goes_to_the_nearest_and_ties_to_even() -> None:
+    given = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-7, -1 - 2**-8 - 2**-20])
+    expected = np.array([1.0, 1.0, 1 + 2**-6, 1 + 2**-7, -1 - 2**-7])
+    assert np.array_equal(rounded.to("bf16", given), expected)
+
+
+def test_large_networks_are_examined_small_and_small_ones_whole() -> None:
+    assert reduced.reduced(tinycnn.WORKLOAD.network) is None
+    assert reduced.reduced(resnet50.WORKLOAD.network) == (3, 64, 64)
+    assert reduced.reduced(alexnet.WORKLOAD.network) == (3, 96, 96)
+    shape = reduced.reduced(cosmoflow_lee.WORKLOAD.network)
+    try:
+        assert sites(cosmoflow_lee.WORKLOAD.network, shape)
+    except ImpossibleNetwork as fault:
+        pytest.fail(str(fault))

@@ -1,0 +1,101 @@
+"""This file holds the gate to its purpose: each classic mistake is caught and named."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.framework
+
+TORCH = "harness/node/adapters/torch/"
+JAX = "harness/node/adapters/jax/"
+WORKLOAD = "workloads/gated.py"
+
+MISTAKES = {
+    "an asymmetric pad the wrong way round": (
+        "torch",
+        TORCH + "lowering.py",
+        ("(pad[0] - folded, pad[1] - folded)", "(pad[1] - folded, pad[0] - folded)"),
+        "conv1: output",
+    ),
+    "another batch norm epsilon": (
+        "torch",
+        TORCH + "lowering.py",
+        ("eps=layer.epsilon", "eps=1e-3"),
+        "block/bn1: output",
+    ),
+    "the complement of a batch norm's momentum": (
+        "torch",
+        TORCH + "lowering.py",
+        ("momentum=layer.momentum", "momentum=1 - layer.momentum"),
+        "block/bn1: running mean",
+    ),
+    "a damped momentum": (
+        "torch",
+        TORCH + "training.py",
+        ("momentum=chosen.momentum,", "momentum=chosen.momentum, dampening=chosen.momentum,"),
+        "after update 2",
+    ),
+    "an LRN alpha divided by the size": (
+        "torch",
+        TORCH + "lrn.py",
+        (".mul_(alpha)", ".mul_(alpha / size)"),
+        "norm1: output",
+    ),
+    "ResNet v1 for v1.5": (
+        "torch",
+        WORKLOAD,
+        ("STRIDES = (1, 2)", "STRIDES = (2, 1)"),
+        "block/conv1: output has shape (4, 8, 2, 2), not (4, 8, 4, 4)",
+    ),
+    "a max pool that rounds up": (
+        "torch",
+        TORCH + "lowering.py",
+        ("ceil_mode=layer.ceil", "ceil_mode=True"),
+        "pool1: output has shape (4, 8, 5, 5), not (4, 8, 4, 4)",
+    ),
+    "a running variance without Bessel's correction": (
+        "jax",
+        JAX + "lowering.py",
+        ("variance * (count / (count - 1))", "variance"),
+        "block/bn1: running variance",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_caught_and_named(mistake, semantics) -> None:
+    name, file, change, words = MISTAKES[mistake]
+    finding = semantics(name, {file: change})
+    assert words in finding.differs
+
+
+def test_torch_equals_itself_channels_last(semantics) -> None:
+    finding = semantics("torch", {})
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+def test_a_declared_running_variance_is_named_and_accounted_for(semantics) -> None:
+    mistake = "a running variance without Bessel's correction"
+    name, file, change, _ = MISTAKES[mistake]
+    finding = semantics(name, {file: change}, declared=("*/variance",))
+    assert finding.differs is None
+    assert finding.named
+
+
+def test_a_declared_variance_that_is_wrong_otherwise_still_differs(semantics) -> None:
+    change = {JAX + "lowering.py": ("variance * (count / (count - 1))", "variance * 0.9")}
+    finding = semantics("jax", change, declared=("*/variance",))
+    assert "running variance" in finding.differs
+
+
+def test_a_timed_lowering_stays_within_its_rounding(timed) -> None:
+    finding = timed("torch", "bf16", {})
+    assert finding.differs is None
+    assert finding.error > 1e-5
+
+
+def test_a_dropout_that_does_not_scale_is_caught_as_timed(timed) -> None:
+    change = {JAX + "lowering.py": ("x / (1 - site.layer.rate)", "x")}
+    finding = timed("jax", "fp32", change)
+    assert "drop: output: what stays" in finding.differs
