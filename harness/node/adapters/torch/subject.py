@@ -177,8 +177,11 @@ def _keep_gradient(seen: Dict[str, torch.Tensor], path: str) -> Any:
     def keep_gradient(gradient: torch.Tensor) -> None:
         seen[path] = gradient.detach().clone()
 
-    def keep(_module: Any, _inputs: Any, output: torch.Tensor) -> None:
-        output.register_hook(keep_gradient)
+    def keep(_module: Any, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
+        # A copy: where the output is a view (one-dimensional pools), overwriting it loses the hook.
+        copied = output.clone()
+        copied.register_hook(keep_gradient)
+        return copied
 
     return keep
 
