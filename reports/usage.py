@@ -33,7 +33,14 @@ def usage(results: Results) -> Table:
         Column("unit", "unit"),
     )
     rows = tuple(
-        (ranking.workload, ranking.name(cell), reading.node, reading.scope, *_quantity(reading))
+        (
+            ranking.workload,
+            ranking.name(cell),
+            reading.node,
+            reading.scope,
+            reading.name,
+            *in_units(reading),
+        )
         for ranking in rankings(results)
         for cell in (*ranking.cells, *ranking.set_aside)
         for reading in _listed(cell)
@@ -49,10 +56,11 @@ def _listed(cell: CellResult) -> list[Reading]:
     return [one for one in shown if one.mean or not one.scope.startswith(("net:", "disk:"))]
 
 
-def _quantity(reading: Reading) -> tuple[str, float, float | None, str]:
+def in_units(reading: Reading) -> tuple[float, float | None, str]:
+    """Give a reading's mean and highest value in the unit that a person reads."""
     factor, unit = _SPLIT.get(reading.unit, (1.0, reading.unit))
     peak = None if reading.peak is None else reading.peak / factor
-    return reading.name, reading.mean / factor, peak, unit
+    return reading.mean / factor, peak, unit
 
 
 def unread(evidence: Evidence) -> Table:

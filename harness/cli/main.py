@@ -25,6 +25,8 @@ VERBS = {
     "report": "Write the HTML page of one or more runs.",
     "compare": "Compare two runs cell by cell; a gate for CI.",
     "export": "Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit.",
+    "watch": "Show live what a running trial does to the machine.",
+    "collect": "Observe any command, and say what the hardware did meanwhile.",
     "sql": "Query a run's raw tables.",
     "reference": "Keep and list published figures to hold results against.",
     "env": "Build, check and remove framework environments.",

@@ -172,7 +172,11 @@ def frames(data: bytes) -> Iterator[tuple[Frame, int]]:
     """
     if not data.startswith(MAGIC):
         raise ValueError("not a samples file")
-    at = len(MAGIC)
+    yield from frames_from(data, len(MAGIC))
+
+
+def frames_from(data: bytes, at: int) -> Iterator[tuple[Frame, int]]:
+    """Give each whole frame from a place where one begins: what a file has grown by."""
     while at + _HEAD.size + _CHECK.size <= len(data):
         length, kind = _HEAD.unpack_from(data, at)
         begin = at + _HEAD.size

@@ -36,7 +36,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "fabric.sent": ("sent", "bytes/s"),
     "lustre.read": ("read", "bytes/s"),
     "lustre.written": ("written", "bytes/s"),
-    "numa.used": ("memory", "bytes"),
+    "numa.used": ("memory, caches included", "bytes"),
     "clock": ("clock", "Hz"),
     "temperature": ("temperature", "°C"),
     "energy": ("power", "W"),
