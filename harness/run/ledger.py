@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from harness.run.outcome import CANCELLED, NODE_LOST, OK, OUT_OF_MEMORY, UNSUPPORTED
-from harness.store.layout import TrialName
+from harness.run.repetition import enough
+from harness.spec.plan import Plan
+from harness.store import run as store
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+
+Rejects = Callable[[TrialPaths], str | None]
+"""Reads a finished trial and says why it must be run again, or None."""
 
 _LOST_AT_MOST = 2
 _FAILURES = 2
@@ -61,3 +68,110 @@ class TimeLeft:
     def _each(self, key: str) -> float:
         took = self._took_s.get(key)
         return sum(took) / len(took) if took else self.guesses_s[key]
+
+
+class Ledger:
+    """What a run has, owes and no longer needs; everything follows from what is stored."""
+
+    def __init__(
+        self, paths: RunPaths, plan: Plan, rejects: Rejects, noted: Callable[[str], None]
+    ) -> None:
+        self._paths = paths
+        self._plan = plan
+        self._rejects = rejects
+        self._noted = noted
+        self._outcomes: dict[str, dict[TrialName, dict[str, Any]]] = store.outcomes(paths)
+        self._owed: dict[tuple[str, int], TrialName] = {}
+        """Further attempts at trials that ran well but cannot be believed."""
+        self._last_block: int | None = None
+        """Where it was decided to stop repeating."""
+
+    def take_up(self) -> None:
+        """Decide again all that an earlier session had decided, or owed when it was killed."""
+        ran = [
+            (one.get("position") or 0, key, name)
+            for key, trials in self._outcomes.items()
+            for name, one in trials.items()
+        ]
+        if ran:  # each trial was judged before the next began, so only the last may not have been
+            _, key, name = max(ran)
+            self._judge(key, name)
+        for block, keys in self.blocks():
+            if any(self._waits(key, block) for key in keys) or self.is_enough(block):
+                return
+
+    def positions(self) -> int:
+        """Count the trials that ran."""
+        return sum(map(len, self._outcomes.values()))
+
+    def due(self) -> list[tuple[str, int]]:
+        """Give the planned trials, up to where repeating was stopped."""
+        last = self._last_block
+        return [one for one in self._plan.order if last is None or one[1] <= last]
+
+    def blocks(self) -> list[tuple[int, list[str]]]:
+        """Give the blocks in the order of running, each with its cells."""
+        return [
+            (block, [key for key, _ in some])
+            for block, some in groupby(self.due(), key=lambda one: one[1])
+        ]
+
+    def needs(self, key: str, block: int) -> TrialName | None:
+        """Name the attempt that a block of a cell still needs."""
+        return next_attempt(block, self._of(key)) or self._owed.get((key, block))
+
+    def given_up(self, key: str) -> str | None:
+        """Say why a cell's further trials would be a waste of time, or None."""
+        return given_up(self._of(key))
+
+    def final(self, key: str, block: int) -> Mapping[str, Any] | None:
+        """Give the last outcome of a block that needs no further attempt."""
+        if self.needs(key, block) is not None:
+            return None
+        tried = {name: one for name, one in self._of(key).items() if name.block == block}
+        return tried[max(tried)]
+
+    def waiting(self) -> set[str]:
+        """Name the cells that have trials to be run."""
+        return {key for key, block in self.due() if self.needs(key, block) is not None}
+
+    def left(self) -> Counter[str]:
+        """Count the trials still to be run, by cell."""
+        return Counter(key for key, block in self.due() if self.needs(key, block) is not None)
+
+    def enter(self, key: str, name: TrialName, outcome: dict[str, Any]) -> None:
+        """Take down how a trial ended; what cannot be believed is owed another attempt."""
+        self._of(key)[name] = outcome
+        self._judge(key, name)
+
+    def is_enough(self, block: int) -> bool:
+        """Decide after a block whether to stop repeating, and say why."""
+        if self._last_block is not None:
+            return block >= self._last_block
+        decision = enough(self._paths, self._plan, block)
+        if decision is None:
+            return False
+        if decision.stop or block in self._plan.measure.looks:
+            what = "enough" if decision.stop else "not enough"
+            store.log(self._paths, what, block=block, why=decision.why, wide=list(decision.wide))
+        if decision.stop:
+            self._last_block = block
+            self._noted(f"No further blocks: {decision.why}.")
+        return decision.stop
+
+    def _judge(self, key: str, name: TrialName) -> None:
+        self._owed.pop((key, name.block), None)
+        if self._of(key)[name]["outcome"] != OK or name.attempt > self._plan.measure.reruns:
+            return
+        why = self._rejects(self._paths.trial(key, name))
+        if why is None:
+            return
+        store.log(self._paths, "run again", cell=key, trial=str(name), why=why)
+        self._noted(f"{self._plan.cell(key).label}: {name} is run again: {why}")
+        self._owed[key, name.block] = TrialName(name.block, name.attempt + 1)
+
+    def _of(self, key: str) -> dict[TrialName, dict[str, Any]]:
+        return self._outcomes.setdefault(key, {})
+
+    def _waits(self, key: str, block: int) -> bool:
+        return self.needs(key, block) is not None and self.given_up(key) is None

@@ -7,6 +7,7 @@ two differ: somebody resumed with ``--mix`` after code, environment or platform 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import time
 from collections.abc import Iterable, Mapping
@@ -63,8 +64,8 @@ def survey(plan: Plan) -> Ground:
         raise Unavailable("\n".join(missing))
     payload = gather()
     closures = Closures(payload)
-    facts = plan.platform.model_dump_json(exclude_none=True)
-    platform = hashlib.sha256(facts.encode()).hexdigest()
+    facts = plan.platform.model_dump(mode="json", exclude_none=True)
+    platform = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     fingerprints = {
         cell.key: fingerprint(
             closures.digest(cell.workload_module, cell.adapter_module),

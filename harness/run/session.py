@@ -7,8 +7,7 @@ run directory is whole, and ``resume`` goes on where it stopped.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from harness.agent import processes
 from harness.errors import UsageError
 from harness.run.agent import AgentProcess
 from harness.run.interrupts import Interrupts
-from harness.run.ledger import Outcomes, TimeLeft, given_up, next_attempt
+from harness.run.ledger import Ledger, Rejects, TimeLeft
 from harness.run.outcome import OK
 from harness.run.preparation import accept, identity, lay_out, prepared, read_plan, survey
 from harness.run.progress import Ended, Observer, Progress, SessionResult
@@ -26,9 +25,6 @@ from harness.run.trial import COLD, Bench, Launcher, Prepared, run_trial
 from harness.spec.plan import Plan
 from harness.store import run as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-
-Rejects = Callable[[TrialPaths], str | None]
-"""Reads a finished trial and says why it must be run again, or None."""
 
 
 def start(
@@ -44,9 +40,10 @@ def start(
     ground = survey(plan)
     paths = lay_out(plan, root.resolve(), study_text, ground)
     with store.locked(paths):
-        store.log(paths, "started", trials=len(plan.order))
+        store.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         cells = prepared(plan, ground, identity(paths))
-        return _Session(paths, plan, cells, launcher, observer, rejects).carry_out()
+        ledger = Ledger(paths, plan, rejects, observer.noted)
+        return _Session(paths, plan, cells, launcher, observer, ledger).carry_out()
 
 
 def resume(
@@ -61,19 +58,16 @@ def resume(
     with store.locked(paths):
         plan = read_plan(paths)
         _clean_up(paths)
-        outcomes = store.outcomes(paths)
-        waiting = {
-            key
-            for key, block in plan.order
-            if next_attempt(block, outcomes.get(key, {})) is not None
-        }
+        ledger = Ledger(paths, plan, rejects, observer.noted)
+        ledger.take_up()
+        waiting = ledger.waiting()
         store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
         cells: dict[str, Prepared] = {}
         if waiting:
             ground = survey(plan)
             known = accept(paths, plan, ground, sorted(waiting), mix=mix)
             cells = prepared(plan, ground, known)
-        return _Session(paths, plan, cells, _launcher(plan), observer, rejects).carry_out()
+        return _Session(paths, plan, cells, _launcher(plan), observer, ledger).carry_out()
 
 
 def _launcher(plan: Plan) -> Launcher:
@@ -104,21 +98,18 @@ class _Session:
         cells: dict[str, Prepared],
         launcher: Launcher,
         observer: Observer,
-        rejects: Rejects,
+        ledger: Ledger,
     ) -> None:
         self._paths = paths
         self._plan = plan
         self._cells = cells
         self._observer = observer
-        self._rejects = rejects
+        self._ledger = ledger
         self._interrupts = Interrupts()
         self._told = 0
-        self._outcomes: dict[str, dict[TrialName, dict[str, Any]]] = store.outcomes(paths)
-        self._position = sum(map(len, self._outcomes.values()))
-        self._left = TimeLeft(
-            {cell.key: _guess_s(plan, cell.start_up_s) for cell in plan.cells},
-            Counter(key for key, block in plan.order if self._needs(key, block) is not None),
-        )
+        self._position = ledger.positions()
+        guesses = {cell.key: _guess_s(plan, cell.start_up_s) for cell in plan.cells}
+        self._left = TimeLeft(guesses, ledger.left())
         known = identity(paths)
         self._bench = Bench(
             paths=paths,
@@ -136,8 +127,9 @@ class _Session:
         try:
             with self._interrupts.installed():
                 self._fill_caches()
-                for key, block in self._plan.order:
-                    self._run_block(key, block)
+                for block, keys in self._ledger.blocks():
+                    if not self._run_block(block, keys):
+                        break
         finally:
             self._bench.agent.close()
         result = self.result()
@@ -147,39 +139,22 @@ class _Session:
 
     def result(self) -> SessionResult:
         """Count what the run holds."""
-        done = [one for one in map(self._final, self._plan.order) if one is not None]
+        due = self._ledger.due()
+        done = [one for one in (self._ledger.final(*at) for at in due) if one is not None]
         ok = sum(one["outcome"] == OK for one in done)
         skipped = sum(
-            self._final((key, block)) is None and self._given_up(key) is not None
-            for key, block in self._plan.order
+            self._ledger.final(key, block) is None and self._ledger.given_up(key) is not None
+            for key, block in due
         )
         return SessionResult(
             run=self._paths.root,
-            total=len(self._plan.order),
+            total=len(due),
             done=len(done),
             ok=ok,
             failed=len(done) - ok,
             skipped=skipped,
-            interrupted=self._interrupts.count > 0 and len(done) + skipped < len(self._plan.order),
+            interrupted=self._interrupts.count > 0 and len(done) + skipped < len(due),
         )
-
-    def _final(self, at: tuple[str, int]) -> dict[str, Any] | None:
-        """Give the last outcome of a block that needs no further attempt."""
-        key, block = at
-        if self._needs(key, block) is not None:
-            return None
-        tried = {name: one for name, one in self._of(key).items() if name.block == block}
-        return tried[max(tried)]
-
-    def _of(self, key: str) -> dict[TrialName, dict[str, Any]]:
-        return self._outcomes.setdefault(key, {})
-
-    def _needs(self, key: str, block: int) -> TrialName | None:
-        outcomes: Outcomes = self._of(key)
-        return next_attempt(block, outcomes)
-
-    def _given_up(self, key: str) -> str | None:
-        return given_up(self._of(key))
 
     def _fill_caches(self) -> None:
         """Run each compiling cell once from empty caches, so that block order decides nothing."""
@@ -191,31 +166,31 @@ class _Session:
             if not trial.outcome.is_file() and self._interrupts.count == 0:
                 self._tell(prepared_cell, COLD, 0, self._run(prepared_cell, COLD, 0))
 
-    def _run_block(self, key: str, block: int) -> None:
-        name = self._needs(key, block)
-        if name is not None and (why := self._given_up(key)) is not None:
+    def _run_block(self, block: int, keys: Sequence[str]) -> bool:
+        """Run what a block still needs; tell whether to go on to the next."""
+        for key in keys:
+            self._run_cell(key, block)
+        if self._interrupts.count:
+            return False
+        if self._ledger.is_enough(block):
+            self._left.left.clear()
+            return False
+        return True
+
+    def _run_cell(self, key: str, block: int) -> None:
+        name = self._ledger.needs(key, block)
+        if name is not None and (why := self._ledger.given_up(key)) is not None:
             self._left.left[key] = 0
             store.log(self._paths, "skipped", cell=key, block=block, why=why)
             return
         while name is not None and self._interrupts.count == 0:
             outcome = self._run(self._cells[key], name, block)
-            self._of(key)[name] = outcome
-            following = self._needs(key, block) or self._again(key, name, outcome)
+            self._ledger.enter(key, name, outcome)
+            following = self._ledger.needs(key, block)
             if following is None:
                 self._left.left[key] -= 1
             self._tell(self._cells[key], name, block, outcome)
             name = following
-
-    def _again(self, key: str, name: TrialName, outcome: dict[str, Any]) -> TrialName | None:
-        """Name the next attempt at a trial that ran well but cannot be believed."""
-        if outcome["outcome"] != OK or name.attempt > self._plan.measure.reruns:
-            return None
-        why = self._rejects(self._paths.trial(key, name))
-        if why is None:
-            return None
-        store.log(self._paths, "run again", cell=key, trial=str(name), why=why)
-        self._observer.noted(f"{self._cells[key].cell.label}: {name} is run again: {why}")
-        return TrialName(name.block, name.attempt + 1)
 
     def _run(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any]:
         self._position += 1
@@ -270,13 +245,13 @@ class _Session:
         elapsed_s: float,
     ) -> Progress:
         now = glance(trial, one.cell.unit) if trial is not None else None
-        total = len(self._plan.order)
+        total = len(self._ledger.due())
         return Progress(
             run=self._paths.root,
             done=total - self._left.left.total(),
             total=total,
             block=block,
-            blocks=self._plan.measure.trials,
+            blocks=self._plan.measure.looks[-1],
             label=one.cell.label,
             trial=str(name),
             phase=now.phase if now else None,

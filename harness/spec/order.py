@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-PILOT = 0
+from harness.store.layout import PILOT
 
 
 def interleaved(

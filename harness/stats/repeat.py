@@ -81,15 +81,15 @@ def decide(
     known = {name: values for name, values in rates.items() if values}
     wide = tuple(name for name, values in known.items() if _width(values, plan.level) > width)
     if done in plan.looks and not wide:
-        why = f"every interval is within {width:.1%} after {done} blocks"
+        why = f"every interval is within {width * 100:.3g} % after {done} blocks"
         return Decision(True, None, why, ())
     later = [look for look in plan.looks if look > done]
     if not later:
         why = f"the declared {plan.looks[-1]} blocks are done; {_cells(len(wide))} still wider"
-        return Decision(True, None, f"{why} than {width:.1%}", wide)
+        return Decision(True, None, f"{why} than {width * 100:.3g} %", wide)
     if blocks_left is not None and blocks_left <= 0:
         why = f"the budget ended after {done} blocks; {_cells(len(wide))} still wider"
-        return Decision(True, None, f"{why} than {width:.1%}", wide)
+        return Decision(True, None, f"{why} than {width * 100:.3g} %", wide)
     return Decision(False, later[0], f"the next look is after {later[0]} blocks", wide)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from harness.stats import compare, estimate
+from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
 from harness.stats.verdict import rejecting
+from harness.store import repetition
+from harness.store.against_reference import compared
 from harness.store.criticism import criticise
 from harness.store.dataset import Dataset
-from harness.store.records import CellRecord, RunRecord, read_gate
+from harness.store.layout import PILOT
+from harness.store.records import CANCELLED, CellRecord, RunRecord, read_gate
 from harness.store.results import (
     CellResult,
-    Comparison,
     Estimate,
     Interval,
     Reading,
@@ -37,13 +39,17 @@ def analyse(
     estimated = estimate_cells(dataset, steady_from=steady_from)
     cells: list[CellResult] = []
     for run in dataset.runs:
-        cells += _compared(run, estimated[run.info.name], equivalence)
+        cells += compared(run, estimated[run.info.name], equivalence)
     cells.sort(key=_rank)
     first = dataset.runs[0]
+    repeated = {
+        run.info.name: repetition.so_far(run, dataset.trials, estimated[run.info.name])
+        for run in dataset.runs
+    }
     results = Results(
         title=first.info.title,
         question=first.question,
-        runs=tuple(run.info for run in dataset.runs),
+        runs=tuple(replace(run.info, repetition=repeated[run.info.name]) for run in dataset.runs),
         cells=tuple(cells),
         holes=tuple(hole for run in dataset.runs for hole in run.holes),
         varied=_varied(cells),
@@ -58,7 +64,9 @@ def estimate_cells(
     """Judge every trial and estimate every cell, by run; nothing is compared yet."""
     units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
     trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
-    for record, streams in read_streams(dataset.trials):
+    # an attempt that somebody cancelled says nothing of the cell, and is made again
+    ended = [record for record in dataset.trials if record.outcome != CANCELLED]
+    for record, streams in read_streams(ended):
         place = (record.run, record.cell_key)
         if place in units:
             judged = judge_trial(record, streams, units[place], steady_from=steady_from)
@@ -77,10 +85,15 @@ def _rejecting(run: RunRecord) -> frozenset[str]:
 
 
 def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[TrialResult, ...]:
-    """Let one attempt per block count: the last that ended well and was not rejected."""
+    """Let one attempt per block count: the last that ended well and was not rejected.
+
+    None of the pilot block does: what chooses the reference must not be compared with it.
+    """
     best: dict[int, int] = {}
     for index, trial in enumerate(trials):
-        if trial.rate is not None and trial.verdict not in rejected:
+        if trial.block == PILOT or trial.verdict in rejected:
+            continue
+        if trial.rate is not None:
             best[trial.block] = index
     chosen = set(best.values())
     return tuple(replace(trial, counted=index in chosen) for index, trial in enumerate(trials))
@@ -88,10 +101,11 @@ def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[T
 
 def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> CellResult:
     rates = [trial.rate for trial in trials if trial.counted and trial.rate is not None]
-    rate = _estimate(rates, f"{cell.unit}/s")
+    level = repetition.level(run)
+    rate = _estimate(rates, f"{cell.unit}/s", level)
     epoch = None
     if rate is not None and cell.epoch_samples is not None:
-        epoch = _estimate([cell.epoch_samples / value for value in rates], "s")
+        epoch = _estimate([cell.epoch_samples / value for value in rates], "s", level)
     return CellResult(
         run=run.info.name,
         key=cell.key,
@@ -140,80 +154,14 @@ def _readings(trials: Sequence[Sequence[Reading]]) -> tuple[Reading, ...]:
     )
 
 
-def _estimate(values: Sequence[float], unit: str) -> Estimate | None:
+def _estimate(values: Sequence[float], unit: str, level: float) -> Estimate | None:
     if not values:
         return None
-    told = estimate.median_interval(values)
+    told = estimate.median_interval(values, level)
     interval = None
     if told is not None:
         interval = Interval(told.low, told.high, told.level, told.meaning)
     return Estimate(estimate.median(values), unit, len(values), interval)
-
-
-def _compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
-    """Compare each workload's cells with its reference."""
-    told: list[CellResult] = []
-    for workload in dict.fromkeys(cell.workload for cell in cells):
-        some = [cell for cell in cells if cell.workload == workload]
-        told += _compared_workload(run.reference.get(workload), some, run.info.seed, equivalence)
-    return told
-
-
-def _compared_workload(
-    declared: str | None, cells: Sequence[CellResult], seed: int, equivalence: float
-) -> list[CellResult]:
-    # what computes something else is neither better nor worse
-    rates = {cell.key: rates_by_block(cell) for cell in cells if cell.gate.state != "differs"}
-    blocks = sorted({block for row in rates.values() for block in row})
-    reference = declared
-    if reference is None and blocks:
-        pilot = blocks.pop(0)
-        reference = compare.pilot_leader({key: row.get(pilot) for key, row in rates.items()})
-    if reference is None or reference not in rates:
-        return list(cells)
-    base = [rates[reference].get(block) for block in blocks]
-    logs = {
-        key: compare.log_ratios([row.get(block) for block in blocks], base)
-        for key, row in rates.items()
-        if key != reference and row
-    }
-    answers = compare.compare(logs, equivalence=equivalence, seed=seed)
-    chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
-    told = []
-    for cell in cells:
-        if cell.key == reference:
-            itself = Comparison(reference, 1.0, None, "reference", len(blocks), None, chosen)
-            told.append(replace(cell, comparison=itself))
-        elif cell.key in answers:
-            comparison = _comparison(reference, answers[cell.key], len(answers))
-            told.append(replace(cell, comparison=comparison))
-        else:
-            told.append(cell)
-    return told
-
-
-def _comparison(reference: str, answer: compare.Answer, cells: int) -> Comparison:
-    interval = None
-    if answer.low is not None and answer.high is not None:
-        together = f"holds for all {cells} compared cells together" if cells > 1 else "exact"
-        meaning = f"inverted sign flips of {answer.blocks} blocks, {together}"
-        interval = Interval(answer.low, answer.high, answer.level, meaning)
-    return Comparison(
-        reference,
-        answer.ratio,
-        interval,
-        answer.answer,
-        answer.blocks,
-        answer.more_blocks,
-        answer.why,
-    )
-
-
-def rates_by_block(cell: CellResult) -> Mapping[int, float]:
-    """Give the counted rate of each block."""
-    return {
-        trial.block: trial.rate for trial in cell.trials if trial.counted and trial.rate is not None
-    }
 
 
 def _rank(cell: CellResult) -> tuple[str, bool, float]:

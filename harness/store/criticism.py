@@ -18,8 +18,9 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     """List every warning, the gravest first."""
     trials = [trial for cell in results.cells for trial in cell.trials]
     return (
-        *_completeness(dataset, trials),
+        *_completeness(dataset, results, trials),
         *_provenance(dataset, results),
+        *_repetition(results),
         *_precision(results.cells),
         *_verdicts(trials),
         *_comparisons(results.cells),
@@ -27,8 +28,20 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     )
 
 
-def _completeness(dataset: Dataset, trials: Sequence[TrialResult]) -> Iterator[str]:
-    planned = sum(run.planned for run in dataset.runs)
+def _completeness(
+    dataset: Dataset, results: Results, trials: Sequence[TrialResult]
+) -> Iterator[str]:
+    stopped = {
+        run.name: run.repetition.blocks
+        for run in results.runs
+        if run.repetition is not None and run.repetition.stopped
+    }
+    planned = sum(
+        count
+        for run in dataset.runs
+        for block, count in run.planned.items()
+        if block <= stopped.get(run.info.name, block)
+    )
     started = len({(trial.run, trial.cell_key, trial.block) for trial in trials})
     if dataset.left_out:
         yield (
@@ -69,6 +82,12 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
             )
     if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):
         yield "Some cells ran with cold compile caches: their first steps include compiling."
+
+
+def _repetition(results: Results) -> Iterator[str]:
+    for run in results.runs:
+        if run.repetition is not None and not (run.repetition.stopped and run.repetition.narrow):
+            yield str(run.repetition)
 
 
 def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -119,8 +138,8 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
     ]
     if pilots:
         yield (
-            "No reference was declared: the fastest cell of the first block is it, and that block "
-            "is not compared. `measure.reference` saves it."
+            "No reference was declared: the fastest cell of a pilot block is it, and that block "
+            "is discarded. `measure.reference` saves it."
         )
 
 

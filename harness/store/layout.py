@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VERSION = 1  # 1: first
+PILOT = 0
+"""The block that chooses a reference where none was declared, and is then discarded."""
 
 _TRIAL = re.compile(r"^trial-(\d+)(?:\.(\d+))?$")
 

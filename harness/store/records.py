@@ -6,6 +6,7 @@ Event streams are not read here: they are large, and ``dataset.py`` leaves them 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Any
 from harness.errors import RunError
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 from harness.store.results import Gate, Hole, RunInfo
+
+CANCELLED = "cancelled"
+"""The outcome of a trial that somebody interrupted; it is made again."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,10 @@ class RunRecord:
     holes: tuple[Hole, ...]
     reference: Mapping[str, str]
     """Workload -> key of the declared reference cell."""
-    planned: int
-    """How many trials the plan asks for."""
+    planned: Mapping[int, int]
+    """How many trials the plan asks for in each block."""
+    looks: tuple[int, ...]
+    """After how many blocks it was to be decided whether to go on."""
 
 
 def read_run(directory: Path) -> RunRecord:
@@ -115,7 +121,8 @@ def read_run(directory: Path) -> RunRecord:
         cells=tuple(_cell(raw) for raw in plan["cells"]),
         holes=tuple(Hole(raw["label"], raw["why"]) for raw in plan.get("holes", ())),
         reference=plan.get("reference") or {},
-        planned=len(plan.get("order", ())),
+        planned=Counter(block for _, block in plan.get("order", ())),
+        looks=tuple(plan.get("looks") or ()),
     )
 
 

@@ -146,6 +146,23 @@ class Hole:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """How far repeating until intervals are narrow has come."""
+
+    looks: tuple[int, ...]
+    """After how many blocks it was decided, as declared before the first trial."""
+    blocks: int
+    stopped: bool
+    narrow: bool
+    why: str
+
+    def __str__(self) -> str:
+        times = ", ".join(map(str, self.looks))
+        said = "stopped" if self.stopped else "not finished"
+        return f"Repeating {said}: {self.why} (declared looks: after {times} blocks)."
+
+
+@dataclass(frozen=True)
 class RunInfo:
     """Where results came from."""
 
@@ -158,6 +175,8 @@ class RunInfo:
     measure: Mapping[str, Any]
     environments: Mapping[str, Any]
     seed: int
+    repetition: Repetition | None = None
+    """None where the number of blocks is fixed."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from harness.run.session import resume, start
 from harness.spec.plan import Plan, make_plan
 from harness.spec.platform import load_platform
 from harness.spec.study import load_study
+from harness.store.analyse import analyse
+from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 
 STUDY = """title = "Null"
@@ -157,3 +159,66 @@ def test_nothing_is_made_when_an_interpreter_is_missing(plan, tmp_path, listener
     with pytest.raises(Exception, match=r"null@2\.1"):
         begin(replace(plan, cells=cells), tmp_path / "run", listener)
     assert not (tmp_path / "run").exists()
+
+
+def repeated(tmp_path: Path, *more: str) -> Plan:
+    study = tmp_path / "repeated.toml"
+    study.write_text(STUDY)
+    overrides = ('workload="nothing"', *more)
+    return make_plan(
+        load_study(study, overrides=[f"matrix.{overrides[0]}", *overrides[1:]]), load_platform()
+    )
+
+
+def logged(root: Path, what: str) -> list[dict]:
+    lines = map(json.loads, RunPaths(root).log.read_text().splitlines())
+    return [line for line in lines if line["what"] == what]
+
+
+def test_blocks_are_repeated_until_intervals_are_narrow_and_resume_decides_the_same(
+    tmp_path, listener
+):
+    plan = repeated(tmp_path, 'measure.until_interval="10000 %"', "measure.trials_at_most=20")
+    assert plan.measure.looks == (8, 12, 18, 20)
+    result = begin(plan, tmp_path / "run", listener)
+    assert (result.done, result.total, result.interrupted) == (8, 8, False)
+    assert "every interval is within" in listener.notes[-1]
+    assert [one["block"] for one in logged(tmp_path / "run", "enough")] == [8]
+    again = Listener()
+    result = resume(tmp_path / "run", observer=again)
+    assert (result.done, result.total, again.ended) == (8, 8, [])
+    assert again.notes == listener.notes
+    (run,) = analyse(Dataset([tmp_path / "run"])).runs
+    assert run.repetition is not None
+    assert (run.repetition.stopped, run.repetition.narrow, run.repetition.blocks) == (True, True, 8)
+
+
+def test_a_budget_that_ends_first_is_named_and_kept_on_resume(tmp_path, listener):
+    more = ('measure.until_interval="0.001 %"', "measure.trials_at_most=20", 'measure.budget="1 s"')
+    plan = repeated(tmp_path, *more)
+    result = begin(
+        replace(plan, measure=replace(plan.measure, budget_s=1e-3)), tmp_path / "run", listener
+    )
+    assert (result.done, result.total) == (2, 2)
+    assert "the budget ended after 2 blocks" in listener.notes[-1]
+    again = Listener()
+    assert resume(tmp_path / "run", observer=again).total == 2
+    assert again.notes == listener.notes
+    warnings = analyse(Dataset([tmp_path / "run"])).warnings
+    assert any("the budget ended after 2 blocks" in warning for warning in warnings)
+    assert not any("not complete" in warning for warning in warnings)
+
+
+def test_a_host_killed_before_it_ran_a_rejected_trial_again_does_so_on_resume(
+    plan, tmp_path, listener
+):
+    key, _ = plan.order[-1]
+
+    def rejects(trial) -> str | None:
+        return "contended: a neighbour" if trial.root.name == "trial-2" else None
+
+    begin(plan, tmp_path / "run", listener)  # nothing was judged: as if killed right after it ended
+    again = Listener()
+    assert resume(tmp_path / "run", observer=again, rejects=rejects).done == 4
+    assert [(one.cell_key, one.trial) for _, one in again.ended] == [(key, "trial-2.2")]
+    assert resume(tmp_path / "run", observer=Listener(), rejects=rejects).done == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,3 +192,43 @@ def test_a_cell_that_computes_something_else_is_not_compared(tmp_path: Path) -> 
 def test_a_clean_run_has_nothing_to_criticise(tmp_path: Path) -> None:
     told = results(tmp_path, replace(TORCH, gate="equivalent"), replace(JAX, gate="equivalent"))
     assert told.warnings == ()
+
+
+def test_the_pilot_block_chooses_the_reference_and_is_discarded(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [JAX, TORCH], Recording(reference=None, trials=7))
+    for cell in (JAX, TORCH):
+        RunPaths(run).trial(cell.key, TrialName(7)).root.rename(
+            RunPaths(run).trial(cell.key, TrialName(0)).root
+        )
+    cell = named(analyse(Dataset([run])), "jax")
+    assert cell.comparison is not None
+    assert (cell.comparison.reference_key, cell.comparison.blocks) == (TORCH.key, 6)
+    assert cell.rate is not None
+    assert cell.rate.n == 6
+    assert [trial.counted for trial in cell.trials] == [False, *[True] * 6]
+
+
+def test_a_cancelled_attempt_is_no_trial(tmp_path: Path) -> None:
+    cancelled = replace(TORCH, outcomes=dict.fromkeys(range(2, 7), "cancelled"))
+    told = results(tmp_path, cancelled)
+    assert [trial.block for trial in told.cells[0].trials] == [1]
+    assert "The run is not complete: 1 of 6 planned trials are there." in told.warnings
+    assert not any("cancelled" in warning for warning in told.warnings)
+
+
+def test_repeated_looks_share_the_error(tmp_path: Path) -> None:
+    measure = {"trials": 6, "until_interval": 0.5, "warmup": "5 steps", "until": "60 steps"}
+    run = write_run(tmp_path, [TORCH, JAX], Recording(trials=12, measure=measure))
+    plan = json.loads(RunPaths(run).plan.read_text())
+    RunPaths(run).plan.write_text(json.dumps({**plan, "looks": [8, 12, 18, 20]}))
+    told = analyse(Dataset([run]))
+    jax = named(told, "jax")
+    assert jax.rate is not None
+    assert jax.rate.interval is not None
+    assert jax.rate.interval.level >= 1 - 0.05 / 4
+    assert jax.comparison is not None
+    assert jax.comparison.interval is not None
+    assert jax.comparison.interval.level == pytest.approx(1 - 0.05 / 4)
+    assert "the error shared by 4 looks" in jax.comparison.interval.meaning
+    assert told.runs[0].repetition is not None
+    assert "every interval is within" in str(told.runs[0].repetition)
