@@ -149,7 +149,7 @@ class _Gate:
         except NoReference as problem:
             return Result(NOT_CHECKED, str(problem))
         at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
-        return _result(semantics, timed, cell, at)
+        return joined(semantics, timed, cell, at)
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
         """Give one half from what is kept, or examine; without a precision, the semantics."""
@@ -256,8 +256,8 @@ def _code_digest() -> str:
     return whole.hexdigest()
 
 
-def _result(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
-    """Join both halves: what differs comes first, then what is missing."""
+def joined(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
+    """Join both halves: what differs comes first, then what is missing; ``at`` says the size."""
     precision = str(cell.factors["precision"])
     records = {"semantics": _record(semantics), "timed": _record(timed)}
     for part, what in ((semantics, "float64"), (timed, precision)):

@@ -1,0 +1,95 @@
+"""This file holds the gate's answers to their words, and what is kept to being found again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.run import gate
+from harness.run.findings import Finding
+from harness.run.gate import Part, joined
+from harness.spec.cell import Cell
+from harness.spec.plan import Plan, make_plan
+from harness.spec.platform import load_platform
+from harness.spec.study import load_study
+from harness.store.files import read_json
+from tests.needs import framework
+
+STUDY = """
+title = "One cell"
+[matrix]
+workload = "WORKLOAD"
+framework = "FRAMEWORK"
+[measure]
+trials = 1
+warmup = "3 steps"
+until = "5 steps"
+"""
+
+
+def plan_of(place: Path, workload: str, name: str) -> Plan:
+    path = place / "study.toml"
+    path.write_text(STUDY.replace("WORKLOAD", workload).replace("FRAMEWORK", name))
+    return make_plan(load_study(str(path)), load_platform("local"))
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Cell:
+    return plan_of(tmp_path, "tinycnn", "torch").cells[0]
+
+
+GOOD = Part(Finding(3e-11))
+TIMED = Part(Finding(2e-6))
+
+
+def test_an_equivalent_cell_says_how_close_and_at_which_size(cell) -> None:
+    result = joined(GOOD, TIMED, cell, " at 3×64×64")
+    expected = "equivalent (float64, 3e-11; fp32 layer by layer, 2e-06 at 3×64×64)"
+    assert str(result) == expected
+
+
+def test_what_differs_comes_before_everything_else(cell) -> None:
+    wrong = Part(Finding(0.0, "block/conv2: output is 3.1e-02 off"))
+    assert str(joined(wrong, TIMED, cell, "")).startswith("differs at block/conv2: output")
+    assert joined(GOOD, wrong, cell, "").state == gate.DIFFERS
+    assert joined(wrong, Part(None, "it crashed"), cell, "").state == gate.DIFFERS
+
+
+def test_a_framework_without_float64_passes_as_timed_and_says_so(cell) -> None:
+    narrow = Part(None, "it computes in float32 only", is_unsupported=True)
+    result = joined(narrow, TIMED, cell, "")
+    assert result.state == gate.EQUIVALENT
+    assert "not in float64: it computes in float32 only" in result.detail
+
+
+def test_an_examination_that_failed_is_no_pass(cell) -> None:
+    failed = Part(None, "it crashed")
+    assert joined(failed, TIMED, cell, "").state == gate.NOT_CHECKED
+    assert joined(GOOD, failed, cell, "").state == gate.NOT_CHECKED
+
+
+def test_a_named_difference_is_told_in_the_framework_s_own_words(cell) -> None:
+    keras = replace(cell, adapter="keras")
+    result = joined(Part(Finding(3e-11, named=True)), TIMED, keras, "")
+    assert result.state == gate.NAMED
+    assert "biased variance" in result.detail
+
+
+def test_a_cell_that_trains_nothing_is_not_checked(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "nothing", "null")
+    (result,) = gate.ensure(plan, kept=tmp_path / "kept").values()
+    assert str(result) == "not checked: it trains no network"
+
+
+@pytest.mark.framework
+def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
+    framework("torch")
+    plan = plan_of(tmp_path, "tinycnn", "torch")
+    (first,) = gate.ensure(plan, kept=tmp_path / "kept", folder=tmp_path / "gate").values()
+    assert first.state == gate.EQUIVALENT
+    monkeypatch.setattr(gate, "Examiner", None)
+    assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
+    stored = read_json(tmp_path / "gate" / f"{plan.cells[0].key}.json")
+    assert (stored["state"], stored["detail"]) == (first.state, first.detail)
