@@ -85,7 +85,10 @@ def differing(made: Arrays, reference: Arrays) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize(("name", "updates"), [("every_layer", 3), ("line", 2), ("volume", 0)])
+@pytest.mark.parametrize(
+    ("name", "updates"),
+    [pytest.param("every_layer", 3, marks=pytest.mark.slow), ("line", 2), ("volume", 0)],
+)
 def test_every_layer_and_update_is_the_reference_s_in_float64(
     name: str, updates: int, tmp_path: Path
 ) -> None:

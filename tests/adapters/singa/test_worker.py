@@ -1,0 +1,151 @@
+"""This file trains with a stand-in SINGA, in an interpreter that SINGA_PYTHON names.
+
+Nothing here says anything about SINGA's speed, and only its interface about SINGA itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.node import job as jobs
+from harness.run.session import start
+from harness.spec.plan import make_plan
+from harness.spec.platform import load_platform
+from harness.spec.study import load_study
+from workloads.tinycnn import WORKLOAD
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+
+
+def python(folder: Path) -> Path:
+    """Make an interpreter that has the stand-in."""
+    path = folder / "python"
+    text = f'#!/bin/sh\nPYTHONPATH="{HERE / "stand_in"}:$PYTHONPATH" exec {sys.executable} "$@"\n'
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def work(folder: Path, **fields: Any) -> list[dict[str, Any]]:
+    folder.mkdir(exist_ok=True)
+    given: dict[str, Any] = {
+        "purpose": "trial",
+        "cell_key": "k",
+        "trial": "t",
+        "workload": "tinycnn",
+        "workload_module": "workloads.tinycnn",
+        "framework": "singa",
+        "adapter_module": "harness.node.adapters.singa.adapter",
+        "strategy": "none",
+        "factors": {"batch": 8, "threads": 1},
+        "options": {},
+        "warmup": jobs.Span(steps=1),
+        "until": jobs.Span(steps=20),
+        "seed": 7,
+        "directory": str(folder),
+        **fields,
+    }
+    path = folder / "job.json"
+    path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(
+        [python(folder), "-m", "harness.node", path], env=env, capture_output=True, check=False
+    )
+    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    found = [event for event in events if event["event"] == kind]
+    assert found, events
+    return found[-1]
+
+
+def losses(events: list[dict[str, Any]]) -> list[float]:
+    return [event["values"]["loss"] for event in events if event["event"] == "values"]
+
+
+def test_tinycnn_trains_with_the_published_parameters_and_its_loss_falls(tmp_path: Path) -> None:
+    events = work(tmp_path)
+    assert told(events, "finished")
+    assert told(events, "identity")["lowered"] == WORKLOAD.parameters
+    assert losses(events)[-1] < losses(events)[0] * 0.7
+    assert "stand-in" in told(events, "versions")["versions"]["singa"]
+
+
+def test_lines_and_adam_train_too(tmp_path: Path) -> None:
+    events = work(
+        tmp_path,
+        workload_module="tests.adapters.singa.line",
+        until=jobs.Span(steps=60),
+    )
+    assert told(events, "finished")
+    assert losses(events)[-1] < losses(events)[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "factors", "reason"),
+    [
+        ("alexnet_caffe", {}, "SINGA has no layer for 'norm1' (LRN)"),
+        ("cosmoflow", {}, "SINGA has no layers for volumes"),
+        ("tinycnn", {"compile": True}, "batch norm in graph mode crashes SINGA on a CPU"),
+    ],
+)
+def test_what_singa_lacks_is_an_honest_hole(
+    tmp_path: Path, module: str, factors: dict[str, Any], reason: str
+) -> None:
+    events = work(tmp_path, workload_module=f"workloads.{module}", factors={"batch": 1, **factors})
+    failed = told(events, "failed")
+    assert failed["kind"] == "unsupported"
+    assert failed["message"] == reason
+
+
+def test_layers_compute_what_the_vocabulary_says(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [python(tmp_path), HERE / "inside.py"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == "fine\n"
+
+
+STUDY = """title = "SINGA"
+[matrix]
+workload = "tinycnn"
+framework = "singa"
+batch = 2
+[measure]
+trials = 1
+warmup = "3 steps"
+until = "4 steps"
+"""
+
+
+class Listener:
+    """Wants to hear nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **named: None
+
+
+def test_a_session_finds_the_interpreter_and_marks_the_stand_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SINGA_PYTHON", str(python(tmp_path)))
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY, encoding="utf-8")
+    plan = make_plan(load_study(study), load_platform())
+    start(plan, root=tmp_path / "run", study_text=STUDY, observer=Listener())
+    outcomes = [json.loads(p.read_text()) for p in tmp_path.glob("run/cells/*/*/outcome.json")]
+    assert {(one["outcome"], one["origin"]) for one in outcomes} == {("ok", "stand-in")}
