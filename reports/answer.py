@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.store.layout import PILOT
 from harness.store.results import CellResult, Comparison, Results, TrialResult
 from reports import numbers
 from reports.ranking import Ranking, machine_name, of_run, rankings
@@ -71,12 +72,12 @@ def _first(cells: Sequence[CellResult], answer: str) -> CellResult | None:
     return next((c for c in cells if c.comparison and c.comparison.answer == answer), None)
 
 
-def _reached(ranking: Ranking, cell: CellResult) -> str:
+def _reached(ranking: Ranking, cell: CellResult, verb: str = "reaches") -> str:
     value, _ = numbers.estimate(cell.rate)
     within = ""
     if cell.rate and cell.rate.interval:
         within = f" (interval {numbers.span(cell.rate.interval, cell.rate.value)})"
-    return f"{ranking.name(cell)} reaches {value} {ranking.unit}{within}"
+    return f"{ranking.name(cell)} {verb} {value} {ranking.unit}{within}"
 
 
 def _against_reference(ranking: Ranking, reference: CellResult) -> str:
@@ -96,7 +97,13 @@ def _against_reference(ranking: Ranking, reference: CellResult) -> str:
     if unclear and unclear.comparison and (not faster or leader is unclear):
         opening = f"Whether {name(unclear)} is faster or slower than {name(reference)}"
         doubtful = _cannot_tell(opening, unclear.comparison)
+    if doubtful and not clear:
+        clear = f"{_highest(ranking, leader)}."
     return f"{clear} {doubtful}".strip()
+
+
+def _highest(ranking: Ranking, cell: CellResult) -> str:
+    return _reached(ranking, cell, "has the highest median,")
 
 
 def _across_runs(ranking: Ranking) -> str:
@@ -119,7 +126,7 @@ def sentence(ranking: Ranking) -> str:
         return _reached(ranking, leader) + "; there is nothing to compare it with."
     reference = ranking.reference
     told = _against_reference(ranking, reference) if reference else ""
-    return told or f"{_reached(ranking, leader)}, the highest median; no comparison was made."
+    return told or f"{_highest(ranking, leader)}; no comparison was made."
 
 
 def _in_sentence(title: str) -> str:
@@ -223,7 +230,7 @@ def trial_list(results: Results) -> list[TrialResult]:
 
 
 def _trust(results: Results) -> Card:
-    trials = trial_list(results)
+    trials = [trial for trial in trial_list(results) if trial.block != PILOT]
     counted = sum(t.counted for t in trials)
     verdicts: dict[str, int] = {}
     for trial in trials:
@@ -246,6 +253,14 @@ def _trust(results: Results) -> Card:
     costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
     if costs:
         says.append(f"observer cost {numbers.share(max(costs))} of a core")
+    piloted = len(trial_list(results)) - len(trials)
+    if piloted:
+        says.append(f"{piloted} pilot trials chose the reference and are discarded")
+    says += [
+        str(run.repetition)[:-1]
+        for run in results.runs
+        if run.repetition and run.repetition.narrow and run.repetition.stopped
+    ]
     word = "count" if verdicts else "valid"
     return Card(
         "How far to trust this", f"{counted} of {len(trials)} trials {word}", "; ".join(says)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING
 from harness.store.results import Results
 from reports import cell_table, differences, layouts, numbers, sections, usage, words
 from reports.answer import WARNINGS_SHOWN, Answer, answer, trial_list
-from reports.changes import Changes, changes
 from reports.drawn import chart, colours_of, strips
 from reports.energy import energy_drawings
 from reports.evidence import Evidence
@@ -23,8 +23,9 @@ from reports.links import Links
 from reports.step_time import step_time
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
 
+    from reports.changes import Changes
     from reports.versus import Versus
 
 _HERE = Path(__file__).parent
@@ -59,12 +60,26 @@ def _facts(results: Results) -> list[tuple[str, list[tuple[str, list[tuple[str, 
     ]
 
 
+def _compiled() -> BytecodeCache | None:
+    """Keep compiled templates where caches live; compiling costs as much as a page of 50 cells."""
+    from jinja2 import FileSystemBytecodeCache
+
+    cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(cache_home) / "bakeoff" / "templates"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written to
+        return None
+    return FileSystemBytecodeCache(str(folder)) if os.access(folder, os.W_OK) else None
+
+
 @cache
 def _templates() -> Environment:
     """Make the one template environment: everything escaped, nothing undefined."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
+        bytecode_cache=_compiled(),
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -120,6 +135,12 @@ def _inline(*, zoom: bool) -> _Inline:
     return _Inline(tuple(styles), tuple(scripts))
 
 
+def _changed(against: Versus) -> Changes:
+    from reports.changes import changes  # brings numpy, which a page of one run does without
+
+    return changes(against)
+
+
 def render(
     results: Results,
     evidence: Evidence | None = None,
@@ -135,7 +156,7 @@ def render(
     """
     shown = evidence or Evidence()
     told: Answer = answer(results)
-    changed: Changes | None = changes(against) if against else None
+    changed = _changed(against) if against else None
     links = Links.of(results, place)
     colours = colours_of(results)
     trial_total = len(trial_list(results))

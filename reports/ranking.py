@@ -66,9 +66,11 @@ class Ranking:
         if "strategy" in self.varied and cell.strategy != "none":
             parts.append(cell.strategy)
         parts += [
-            factor_words(name, factor_value(cell, name))
+            factor_words(name, value)
             for name in self.varied
             if name not in _NAMED_APART
+            # beside "torch compiled", "torch" says enough
+            and not ((value := factor_value(cell, name)) is False and name == "compile")
         ]
         return " ".join(parts)
 

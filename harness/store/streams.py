@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.store import tables
+from harness.store import event_lines, tables
 from harness.store.records import TrialRecord
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def read_streams(
     trials: Sequence[TrialRecord],
 ) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
     """Read the ranks of each trial that left an event file, in the order of the trials."""
-    connection = tables.connect(len(trials))
+    places = (Path(tables.event_file(trial, rank.rank)) for trial in trials for rank in trial.ranks)
+    connection = None if event_lines.is_small(list(places)) else tables.connect(len(trials))
     for first in range(0, len(trials), TRIALS_AT_ONCE):
         yield from _read(connection, trials[first : first + TRIALS_AT_ONCE])
 
@@ -76,15 +77,10 @@ def _read(connection: Any, trials: Sequence[TrialRecord]) -> Iterator[Any]:
     present = [index for index, file in enumerate(files) if Path(file).exists()]
     spoken: dict[int, list[Stream]] = {id(trial): [] for trial in trials}
     if present:
-        connection.execute("DROP TABLE IF EXISTS event_ids")
-        rows = [(files[index], index) for index in present]
-        tables.fill(connection, "event_ids", {"file": "VARCHAR", "id": "INTEGER"}, rows)
-        tables.name_files(connection, [files[index] for index in present])
-        source = tables.read_events(_COLUMNS)
-        rows = connection.execute(_QUERY.format(events=source)).fetchnumpy()
-        ids, kinds = _plain(rows["id"]), _plain(rows["kind"])
-        steps, start, end = (_plain(rows[name]) for name in ("steps", "start", "end"))
-        said = np.ma.getdata(rows["said"])
+        numbered = {index: Path(files[index]) for index in present}
+        rows = _queried(connection, numbered) if connection else event_lines.read_lines(numbered)
+        ids, kinds, said = rows["id"], rows["kind"], rows["said"]
+        steps, start, end = rows["steps"], rows["start"], rows["end"]
         groups = ids.astype(np.int64) * _KINDS + kinds
         # lines arrive in the order of their files, which a stable sort turns into groups cheaply
         order = np.argsort(groups, kind="stable")
@@ -116,7 +112,12 @@ def _read(connection: Any, trials: Sequence[TrialRecord]) -> Iterator[Any]:
         yield trial, tuple(spoken[id(trial)])
 
 
-def _plain(column: Any) -> Any:
+def _queried(connection: Any, files: Mapping[int, Path]) -> Mapping[str, Any]:
     import numpy as np
 
-    return np.ma.getdata(column)
+    connection.execute("DROP TABLE IF EXISTS event_ids")
+    rows = [(str(file), number) for number, file in files.items()]
+    tables.fill(connection, "event_ids", {"file": "VARCHAR", "id": "INTEGER"}, rows)
+    tables.name_files(connection, [str(file) for file in files.values()])
+    told = connection.execute(_QUERY.format(events=tables.read_events(_COLUMNS))).fetchnumpy()
+    return {name: np.ma.getdata(column) for name, column in told.items()}
