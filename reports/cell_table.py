@@ -7,9 +7,8 @@ from typing import Any
 
 from harness.store.results import CellResult, Estimate, Interval, Results, TrialResult
 from reports.answer import work_per_joule
-from reports.nearest import nearest
+from reports.nearest import normal
 from reports.ranking import factor_value, rankings
-from reports.reference import own, published
 from reports.tables import Column, Table
 
 
@@ -76,20 +75,8 @@ _AFTER_FACTORS = (
 )
 
 
-def _published(results: Results) -> dict[tuple[str, str], str]:
-    """Say of each cell how it stands to the nearest published figure, where there is one."""
-    runs = {run.name: run for run in results.runs}
-    figures = (*published(), *own())
-    found = {}
-    for cell in results.cells:
-        match = nearest(cell, runs[cell.run], figures) if cell.run in runs else None
-        if match:
-            found[cell.run, cell.key] = str(match)
-    return found
-
-
 def _cell_row(
-    cell: CellResult, machine: str, factors: Sequence[str], normal: str | None
+    cell: CellResult, machine: str, factors: Sequence[str], published: str | None
 ) -> tuple[Any, ...]:
     value, interval, n = parts(cell.rate)
     comparison = cell.comparison
@@ -120,7 +107,7 @@ def _cell_row(
         work_per_joule(cell),
         worst_verdict(cell),
         cell.gate.state,
-        normal,
+        published,
         place(cell),
     )
 
@@ -141,9 +128,9 @@ def cells(results: Results) -> Table:
         *_AFTER_FACTORS,
     )
     ranked = rankings(results)
-    normal = _published(results)
+    beside = {place: str(match) for place, match in normal(results).items()}
     rows = [
-        _cell_row(cell, ranking.machine(cell), factors, normal.get((cell.run, cell.key)))
+        _cell_row(cell, ranking.machine(cell), factors, beside.get((cell.run, cell.key)))
         for ranking in ranked
         for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
     ]

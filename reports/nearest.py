@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any
 
-from harness.store.results import CellResult, RunInfo
+from harness.store.results import CellResult, Results, RunInfo
 from reports import numbers
 from reports.differences import flatten
-from reports.reference import VERSION, Figure
+from reports.reference import VERSION, Figure, own, published
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,18 @@ def nearest(cell: CellResult, run: RunInfo, figures: Sequence[Figure]) -> Match 
         if best is None or weight < best[0]:
             best = weight, Match(figure, share, tuple(text for _, text in told))
     return best[1] if best else None
+
+
+def normal(results: Results) -> dict[tuple[str, str], Match]:
+    """Find the nearest figure, published or one's own, of every cell that has one."""
+    runs = {run.name: run for run in results.runs}
+    figures = (*published(), *own())
+    found = {}
+    for cell in results.cells:
+        match = nearest(cell, runs[cell.run], figures) if cell.run in runs else None
+        if match is not None:
+            found[cell.run, cell.key] = match
+    return found
 
 
 def _share(cell: CellResult, figure: Figure) -> float | None:

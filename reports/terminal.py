@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from harness.store.results import CellResult, Results
 from reports import numbers
 from reports.answer import WARNINGS_SHOWN, Answer, answer
+from reports.nearest import normal
 from reports.ranking import Ranking
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST_BAR = 8
 _MOST_BAR = 48
 _MOST_NAME = 40
+_MOST_HELD = 3
+"""So many cells of a ranking are held against published figures; the page does all."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,22 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
     )
 
 
+def _normal(told: Answer, results: Results, width: int) -> str:
+    """Hold the fastest cells against published figures; they inform and judge nothing."""
+    found = normal(results)
+    lines = []
+    for ranking in told.rankings:
+        for cell in ranking.cells[:_MOST_HELD]:
+            match = found.get((cell.run, cell.key))
+            if match is not None:
+                name = ranking.name(cell)
+                where = f"{ranking.workload}, {name}" if len(told.rankings) > 1 else name
+                lines.append(_wrapped(f"{where}: {match}", width, "  ", "    "))
+    return (
+        "\n".join(("Is that normal? Published figures, for information:", *lines)) if lines else ""
+    )
+
+
 def _trust(told: Answer) -> str:
     trust = told.cards[-1]
     return f"{trust.value}; {trust.detail}." if trust.detail else f"{trust.value}."
@@ -125,6 +144,7 @@ def render(results: Results, width: int = 100) -> str:
     if told.warnings:
         parts.append(_warned(told.warnings[:WARNINGS_SHOWN], width))
     parts += ["\n".join(_ranking(r, width)) for r in told.rankings if r.cells]
+    parts += filter(None, [_normal(told, results, width)])
     parts.append(_wrapped(_trust(told), width))
     if told.warnings[WARNINGS_SHOWN:]:
         parts.append(_warned(told.warnings[WARNINGS_SHOWN:], width))

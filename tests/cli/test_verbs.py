@@ -133,3 +133,22 @@ def test_a_run_s_name_is_a_name(floor: Path) -> None:
     asked = bakeoff("run", "floor.toml", "--name", "../out", cwd=floor.parent)
     assert asked.returncode == 2
     assert not (floor.parent.parent / "out").exists()
+
+
+def test_without_a_reference_a_pilot_block_chooses_one_and_is_discarded(
+    floor: Path,
+) -> None:
+    study = floor.parent / "open.toml"
+    text = floor.read_text(encoding="utf-8").replace("trials = 2", "trials = 6")
+    lines = [line for line in text.splitlines() if not line.startswith("reference")]
+    study.write_text("\n".join(lines), encoding="utf-8")
+    planned = bakeoff("plan", "open.toml", cwd=floor.parent)
+    assert "one pilot block of 2 trials chooses the fastest cell" in planned.stdout
+    ran = bakeoff("run", "open.toml", "--name", "open", cwd=floor.parent)
+    assert ran.returncode == 0, ran.stderr
+    assert "14 of 14 trials, 14 ok" in ran.stderr
+    assert "12 of 12 trials" in ran.stdout
+    assert "2 pilot trials chose the reference and are discarded" in " ".join(ran.stdout.split())
+    assert "No reference was declared" in ran.stdout
+    page = (floor.parent / "runs" / "open" / "report.html").read_text(encoding="utf-8")
+    assert "12 of 12 trials" in page

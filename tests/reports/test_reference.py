@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.reference import command
+from harness.cli.show import command as show
 from harness.errors import FaultyFile
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
@@ -200,3 +202,14 @@ def test_figures_are_listed_by_words() -> None:
     output = CliRunner().invoke(command, ["list", "cosmoflow", "fugaku"]).output
     assert output.count("\n") == 1
     assert "2060 samples/s †" in output
+
+
+def test_a_run_is_shown_beside_the_nearest_figures_as_information(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [RESNET], Recording(platform=GPU))
+    shown = " ".join(CliRunner().invoke(show, [str(run)]).output.split())
+    told = re.search(
+        r"Is that normal\? .* torch: (\d+)% of the nearest published figure, (.*)\)", shown
+    )
+    assert told is not None, shown
+    assert "differs:" in told[2]
+    assert "verdict" not in told[2]
