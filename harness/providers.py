@@ -119,14 +119,19 @@ def environment_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
+def user_platforms() -> Path:
+    """Name the folder of the user's own profiles."""
+    configuration = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(configuration).expanduser() / "bakeoff" / "platforms"
+
+
 def platform_files(beside: Path | None = None) -> dict[str, Path]:
     """Give every platform profile; a user's own come before the shipped ones of the same name.
 
     A user's own lie in ``platforms/`` beside the study, in the current folder's ``platforms/`` or
     in ``~/.config/bakeoff/platforms/``.
     """
-    configuration = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    folders = [Path("platforms"), Path(configuration).expanduser() / "bakeoff" / "platforms"]
+    folders = [Path("platforms"), user_platforms()]
     if beside is not None:
         folders.insert(0, beside / "platforms")
     found: dict[str, Path] = {}

@@ -29,6 +29,7 @@ VERBS = {
     "collect": "Observe any command, and say what the hardware did meanwhile.",
     "sql": "Query a run's raw tables.",
     "reference": "Keep and list published figures to hold results against.",
+    "platforms": "Probe this machine; show, check and start profiles of machines.",
     "env": "Build, check and remove framework environments.",
     "doctor": "Say what is missing here and what would spoil numbers.",
 }

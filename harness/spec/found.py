@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 _DRIVER = Path("/proc/driver/nvidia/gpus")
+_QUOTA = ("quota", "period")
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -26,6 +27,14 @@ def memory_bytes() -> int | None:
     sizes = [int(total.split()[0]) * 1024] if total else []
     sizes += [int(limit) for path in _LIMITS if (limit := _read(path).strip()).isdigit()]
     return min(sizes, default=None)
+
+
+def cpu_quota() -> float | None:
+    """Give the CPUs' worth of time that the control group grants; None: no limit."""
+    quota, _, period = _read("/sys/fs/cgroup/cpu.max").strip().partition(" ")
+    if not quota:
+        quota, period = (_read(f"/sys/fs/cgroup/cpu/cpu.cfs_{one}_us").strip() for one in _QUOTA)
+    return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
 
 
 def gpus() -> Counter[str]:

@@ -240,6 +240,9 @@ def _completed(platform: Platform) -> Platform:
         seen["cpus"] = found.cpus()
     if node.cpu is None:
         seen["cpu"] = found.cpu()
+    quota = found.cpu_quota()
+    if node.cpu_quota is None and quota is not None:
+        seen["cpu_quota"] = quota
     memory = found.memory_bytes()
     if not node.memory and memory is not None:
         seen["memory"] = (Memory.model_construct(kind="DDR", size=memory, mode=None),)

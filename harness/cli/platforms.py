@@ -1,0 +1,261 @@
+"""This file is `bakeoff platforms`: describe machines, probe this one, show who would run where."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.launch.topology import Topology
+    from harness.run.probe_check import Compared
+    from harness.spec.platform import Platform
+
+_NAME = re.compile(r"^[a-z0-9][a-z0-9._-]*$")
+_SIGNS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "not seen": ("·", "bright_black")}
+
+
+@click.group("platforms")
+def command() -> None:
+    """Describe machines: probe this one, check and show profiles, start new ones.
+
+    A profile is one TOML file, in platforms/ of this folder or in ~/.config/bakeoff/platforms/.
+    """
+
+
+@command.command()
+@click.option("--write", "name", metavar="NAME", help="Write the profile as platforms/NAME.toml.")
+@click.option("--title", help="What people call the machine.")
+@click.option("--force", is_flag=True, help="Replace a profile of that name.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def probe(name: str | None, title: str | None, force: bool, as_json: bool) -> None:
+    """Describe this machine, or the share of it that is yours.
+
+    To describe a compute node, run this on it, for example: srun -N1 bakeoff platforms probe …
+    """
+    from harness.run.probe import frameworks_here, hostname, look, profile, summary
+    from harness.run.probe_check import tally
+    from harness.run.probe_text import profile_text
+    from harness.spec.platform import load_platform
+
+    seen = look(frameworks_here())
+    data = profile(seen, title or f"{name or hostname()}")
+    words = summary(seen)
+    comments = [*words, "Measured and declared by `bakeoff platforms probe`; edit it as you like."]
+    text = profile_text(data, comments)
+    if as_json:
+        click.echo(json.dumps(data, indent=1))
+    elif name is None:
+        click.echo(text, nl=False)
+    if name is None:
+        return
+    path = _place(name, user=False, force=force)
+    _write(path, text)
+    count = tally(load_platform(str(path)))
+    lines = sum(1 for line in text.splitlines() if line and not line.startswith("#"))
+    click.echo(
+        f"Wrote {path} ({lines} lines; {count['measured']} values measured, "
+        f"{count['declared']} declared, {count['unknown']} unknown).",
+        err=True,
+    )
+    for line in words:
+        click.echo(f"  {line}", err=True)
+    click.echo(
+        "  unknown: memory and link bandwidth, peak FLOP/s      →  "
+        f"bakeoff platforms calibrate {name}",
+        err=True,
+    )
+
+
+@command.command()
+@click.argument("name")
+@click.option("--here", is_flag=True, help="Insist that this is the machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def check(name: str, here: bool, as_json: bool) -> int:
+    """Check a profile: its file, its sources, and its claims where this is the machine.
+
+    The exit code is 1 if a claim differs from what this machine shows.
+    """
+    from dataclasses import asdict
+
+    from harness.run.probe import look
+    from harness.run.probe_check import compare, is_other_machine, tally, unsourced
+    from harness.spec.platform import load_platform
+
+    platform = load_platform(name)
+    seen = look()
+    other = None if here else is_other_machine(platform, seen)
+    rows = compare(platform, seen) if other is None else []
+    differing = [row for row in rows if row.state == "differs"]
+    if as_json:
+        facts = {
+            "name": platform.name,
+            "tried": platform.tried,
+            "other_machine": other,
+            "values": dict(tally(platform)),
+            "unsourced": unsourced(platform),
+            "compared": [asdict(row) for row in rows],
+        }
+        click.echo(json.dumps(facts, indent=1))
+        return 1 if differing else 0
+    count = tally(platform)
+    click.echo(
+        f"{platform.name}: a valid profile; {count['measured']} values measured, "
+        f"{count['declared']} declared, {count['unknown']} unknown."
+    )
+    if not platform.tried:
+        click.echo("Nobody here has run on this machine.")
+    nameless = unsourced(platform)
+    if nameless:
+        click.echo(f"No source is given for: {', '.join(nameless)}.")
+    if other is not None:
+        click.echo(f"This is another machine: {other}. Its claims were not compared.")
+        return 0
+    _print_rows(rows)
+    click.echo(
+        f"{len(differing)} of {len(rows)} claims differ from this machine."
+        if differing
+        else f"This machine agrees, in all {sum(r.state == 'agrees' for r in rows)} claims seen."
+    )
+    return 1 if differing else 0
+
+
+@command.command()
+@click.argument("name")
+@click.option("--ranks", type=click.IntRange(1), help="Show where so many ranks would run.")
+@click.option("--threads", type=click.IntRange(1), help="Threads of each rank.")
+@click.option("--gpus", type=click.IntRange(0), default=0, help="GPUs of each rank.")
+@click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON.")
+def show(name: str, ranks: int | None, threads: int | None, gpus: int, as_json: bool) -> None:
+    """Show a profile with its sources, its node's layout, and who would run where."""
+    from harness.launch.bind import bind
+    from harness.launch.map import draw, draw_node
+    from harness.launch.wishes import wish
+    from harness.spec.platform import load_platform
+
+    platform = load_platform(name)
+    if as_json:
+        click.echo(json.dumps(platform.model_dump(exclude_none=True), indent=1))
+        return
+    _print_platform(platform)
+    topology = _topology(platform)
+    if topology is None:
+        if ranks is not None:
+            raise UsageError(
+                f"{name} does not say how many cores its nodes have, so nothing can be laid out.\n"
+                "    Give it node.cores, or probe the machine."
+            )
+        return
+    click.echo()
+    click.echo(draw_node(topology))
+    if ranks is None:
+        return
+    factors = {
+        "ranks_per_node": ranks,
+        "threads": threads,
+        "device": "gpu" if gpus else "cpu",
+        "devices_per_rank": gpus,
+    }
+    wanted = wish(platform, factors, devices=len(topology.devices))
+    click.echo()
+    click.echo(draw(bind(topology, wanted)))
+
+
+@command.command()
+@click.argument("name")
+@click.option("--from", "relative", help="The profile to start from.")
+@click.option("--title", help="What people call the machine.")
+@click.option("--nodes", type=click.IntRange(1), help="How many nodes there are.")
+@click.option("--launcher", help="What starts jobs there: local, slurm, mpirun …")
+@click.option("--user", is_flag=True, help="Write into ~/.config/bakeoff/platforms/.")
+@click.option("--force", is_flag=True, help="Replace a profile of that name.")
+def new(
+    name: str,
+    relative: str | None,
+    title: str | None,
+    nodes: int | None,
+    launcher: str | None,
+    user: bool,
+    force: bool,
+) -> None:
+    """Write a profile that refines a close relative; asks for what no flag says."""
+    from harness.run.probe_text import profile_text
+    from harness.spec.platform import load_platform, platform_names
+
+    path = _place(name, user=user, force=force)
+    if relative is None:
+        relative = click.prompt(
+            f"Which profile is closest ({', '.join(platform_names())})", default="local", err=True
+        )
+    parent = load_platform(str(relative))
+    if title is None:
+        title = click.prompt("What do people call the machine", default=name, err=True)
+    data: dict[str, Any] = {"title": title, "extends": parent.name}
+    if nodes is not None:
+        data["nodes"] = nodes
+    if launcher is not None:
+        data["launcher"] = {"name": launcher}
+    comment = f"Refines {parent.name}: write here what differs; say in [sources] where it is from."
+    _write(path, profile_text(data, [comment]))
+    click.echo(f"Wrote {path}. Next: edit it, then bakeoff platforms check {name}", err=True)
+
+
+def _place(name: str, *, user: bool, force: bool) -> Path:
+    from harness.providers import user_platforms
+
+    if not _NAME.match(name):
+        raise UsageError(f"'{name}' cannot name a profile: use small letters, digits, - and _")
+    path = (user_platforms() if user else Path("platforms")) / f"{name}.toml"
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already. Replace it with --force.")
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".toml.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _topology(platform: Platform) -> Topology | None:
+    """Lay out what a profile claims; one that stands for this machine is read from it."""
+    if platform.as_found:
+        import os
+
+        from harness.run.probe_topology import read_topology
+
+        return read_topology(os.sched_getaffinity(0))
+    from harness.launch.synthetic import claimed
+
+    return claimed(platform)
+
+
+def _print_platform(platform: Platform) -> None:
+    from harness.run.probe_show import lines
+
+    click.secho(platform.title, bold=True)
+    if not platform.tried:
+        click.echo("Nobody here has run on this machine.")
+    for line in lines(platform):
+        click.echo(line)
+
+
+def _print_rows(rows: list[Compared]) -> None:
+    from harness.run.probe_show import value_text
+
+    width = max((len(row.place) for row in rows), default=0)
+    for row in rows:
+        sign, colour = _SIGNS[row.state]
+        claim = value_text(row.place, row.claim)
+        detail = {
+            "agrees": "",
+            "differs": f"; here: {value_text(row.place, row.fact)}",
+            "not seen": "; cannot be seen here",
+        }[row.state]
+        click.echo(f"{click.style(sign, fg=colour)} {row.place:<{width}}  {claim}{detail}")

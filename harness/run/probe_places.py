@@ -1,0 +1,199 @@
+"""This file looks around on this machine: networks, storage, clouds, and what starts jobs here.
+
+``root`` lets a test lay out a /proc and /sys of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_SHARED = {
+    "lustre": "Lustre",
+    "gpfs": "IBM Spectrum Scale",
+    "beegfs": "BeeGFS",
+    "nfs": "NFS",
+    "nfs4": "NFS",
+    "ceph": "CephFS",
+    "fuse.sshfs": "SSHFS",
+}
+_LOCAL = ("ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "overlay")
+_PLACES = ("SCRATCH", "TMPDIR")
+_USUAL = ("/scratch", "/local", "/nvme", "/tmp", "/var/tmp")  # noqa: S108  looked at, not written to
+_LAUNCHERS = {
+    "slurm": ("srun", "--version"),
+    "mpirun": ("mpirun", "--version"),
+    "lsf": ("jsrun", "--version"),
+    "pbs": ("qsub", "--version"),
+    "flux": ("flux", "--version"),
+}
+_INSIDE = {"SLURM_JOB_ID": "slurm", "LSB_JOBID": "lsf", "PBS_JOBID": "pbs", "FLUX_URI": "flux"}
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """One network of this node."""
+
+    name: str
+    interface: str
+    adapters: int
+    bytes_per_s: float | None
+    """Of one adapter, as its driver claims."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """One place to keep files."""
+
+    name: str
+    path: str
+    kind: str
+    roles: tuple[str, ...]
+    size: int | None
+
+
+def read_network(root: Path = Path("/")) -> Fabric | None:
+    """Give the fastest kind of network there is: InfiniBand and Omni-Path before Ethernet."""
+    adapters = sorted((root / "sys/class/infiniband").glob("*"))
+    for adapter in adapters:
+        for port in sorted((adapter / "ports").glob("*")):
+            if "ACTIVE" in _text(port / "state") or len(adapters) == 1:
+                rate = _text(port / "rate").split()  # "100 Gb/sec (4X EDR)"
+                speed = float(rate[0]) * 1e9 / 8 if rate else None
+                kind = rate[-1].strip("()") if len(rate) > 2 else ""
+                layer = _text(port / "link_layer")
+                name = "Omni-Path" if adapter.name.startswith("hfi") else layer or "InfiniBand"
+                words = f"{name} {kind}".strip()
+                return Fabric(words, adapter.name, len(adapters), speed)
+    cards = [
+        card
+        for card in sorted((root / "sys/class/net").glob("*"))
+        if (card / "device").exists() and _text(card / "operstate") != "down"
+    ]
+    if not cards:
+        return None
+    speeds = {card: _text(card / "speed") for card in cards}
+    best = max(cards, key=lambda card: int(speeds[card]) if speeds[card].isdigit() else 0)
+    speed = float(speeds[best]) * 1e6 / 8 if speeds[best].isdigit() else None
+    return Fabric("Ethernet", best.name, len(cards), speed)
+
+
+def read_cloud(root: Path = Path("/")) -> str | None:
+    """Name the cloud's instance type, as the firmware says (DMI)."""
+    dmi = root / "sys/class/dmi/id"
+    vendor, product = _text(dmi / "sys_vendor"), _text(dmi / "product_name")
+    if "Amazon EC2" in vendor or "Google" in vendor or "Microsoft" in vendor:
+        return product or vendor
+    return None
+
+
+def read_tiers(
+    *, root: Path = Path("/"), environ: Mapping[str, str] = os.environ
+) -> tuple[Tier, ...]:
+    """Give the places of different kinds where this user may write."""
+    mounts = _mounts(root)
+    wanted = [environ[name] for name in _PLACES if environ.get(name)] + list(_USUAL)
+    found: list[Tier] = []
+    seen: set[str] = set()
+    for path in [*wanted, "/dev/shm"]:  # noqa: S108  where memory is a folder
+        mount = _mount_of(path, mounts)
+        if mount is None or mount[0] in seen or not os.access(path, os.W_OK):
+            continue
+        tier = _tier(path, mount, root)
+        if tier is not None:
+            seen.add(mount[0])
+            found.append(tier)
+    return tuple(found)
+
+
+def _tier(path: str, mount: tuple[str, str, str], root: Path) -> Tier | None:
+    _, device, kind = mount
+    size = _size(path)
+    if kind in _SHARED:
+        return Tier("scratch", path, _SHARED[kind], ("data", "checkpoint"), size)
+    if kind == "tmpfs":
+        return Tier("memory", path, "memory", ("fast",), size)
+    if kind not in _LOCAL:
+        return None
+    disk = Path(device).name
+    words = _disk(disk, root)
+    roles = ("data", "checkpoint", *(("fast",) if words.startswith("NVMe") else ()))
+    name = "nvme" if words.startswith("NVMe") else "disk"
+    return Tier(name, path, f"{kind} on {words}", roles, size)
+
+
+def _disk(name: str, root: Path) -> str:
+    if name.startswith("nvme"):
+        return "NVMe"
+    if name.startswith(("vd", "xvd")):
+        return "a virtual disk"
+    turning = _text(root / "sys/block" / name.rstrip("0123456789") / "queue/rotational")
+    return {"1": "a hard disk", "0": "an SSD"}.get(turning, "a disk")
+
+
+def read_launchers(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Give what starts jobs here, with the first line of its version."""
+    found = {}
+    for name, (program, *arguments) in _LAUNCHERS.items():
+        path = shutil.which(program, path=environ.get("PATH"))
+        if path is not None:
+            found[name] = _first_line([path, *arguments]) or "version unknown"
+    if "slurm" in found:
+        sinfo = shutil.which("sinfo", path=environ.get("PATH"))
+        partitions = sorted(set(_lines([sinfo, "-h", "-o", "%R"]))) if sinfo else []
+        if partitions:
+            found["slurm"] += f" (partitions {', '.join(partitions)})"
+    return found
+
+
+def inside(environ: Mapping[str, str] = os.environ) -> str:
+    """Name the scheduler whose allocation this process runs in, or local."""
+    return next((name for key, name in _INSIDE.items() if key in environ), "local")
+
+
+def _first_line(argv: list[str]) -> str | None:
+    return next(iter(_lines(argv)), None)
+
+
+def _lines(argv: list[str]) -> list[str]:
+    try:
+        answer = subprocess.run(
+            argv, capture_output=True, text=True, timeout=10, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []  # it is there and does not answer: its version stays unknown
+    return [line.strip() for line in answer.stdout.splitlines() if line.strip()]
+
+
+def _mounts(root: Path) -> list[tuple[str, str, str]]:
+    """List (mount point, device, kind) of every mount; a later one hides an earlier one."""
+    found = []
+    for line in _text(root / "proc/mounts").splitlines():
+        device, point, kind, *_ = line.split()
+        found.append((point.replace("\\040", " "), device, kind))
+    return found
+
+
+def _mount_of(path: str, mounts: list[tuple[str, str, str]]) -> tuple[str, str, str] | None:
+    within = [one for one in mounts if Path(path).is_relative_to(one[0])]
+    return max(enumerate(within), key=lambda one: (len(one[1][0]), one[0]))[1] if within else None
+
+
+def _size(path: str) -> int | None:
+    try:
+        state = os.statvfs(path)
+    except OSError:
+        return None  # gone, or not ours to ask
+    return state.f_blocks * state.f_frsize
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace").strip("\0\n ")
+    except OSError:
+        # Not on this machine, or not ours to read: unknown.
+        return ""

@@ -1,0 +1,83 @@
+"""This file describes machines as a user does: with the command, in a folder of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.spec.platform import load_platform
+from tests.cli.command import bakeoff
+
+
+def test_a_machine_is_added_with_one_file_in_a_users_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "configuration" / "bakeoff" / "platforms"
+    folder.mkdir(parents=True)
+    (folder / "ada.toml").write_text(
+        'title = "Ada\'s workstation"\nnodes = 1\n[node]\ncores = 16\nthreads_per_core = 2\n'
+        'memory = [{ kind = "DDR", size = "128 GiB" }]\n'
+        '[sources]\nnode = { declared = "the invoice" }\n'
+    )
+    home = {"XDG_CONFIG_HOME": str(tmp_path / "configuration")}
+    listed = bakeoff("list", "platforms", cwd=tmp_path, **home)
+    assert "ada" in listed.stdout
+    shown = bakeoff("platforms", "show", "ada", "--ranks", "2", cwd=tmp_path, **home)
+    assert shown.returncode == 0, shown.stderr
+    assert "the invoice" in shown.stdout
+    assert "rank 1    7 cores, CPUs 7-13 + 23-29; 14 threads" in shown.stdout
+
+
+def test_probing_writes_a_profile_that_the_check_agrees_with(tmp_path: Path) -> None:
+    written = bakeoff("platforms", "probe", "--write", "minna", cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    assert "Wrote platforms/minna.toml (" in written.stderr
+    assert "bakeoff platforms calibrate minna" in written.stderr
+    checked = bakeoff("platforms", "check", "minna", "--json", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout
+    rows = json.loads(checked.stdout)["compared"]
+    assert {row["state"] for row in rows} <= {"agrees", "not seen"}
+    again = bakeoff("platforms", "probe", "--write", "minna", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "is there already. Replace it with --force." in again.stderr
+
+
+def test_a_claim_that_differs_is_shown_with_the_fact(tmp_path: Path) -> None:
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "proud.toml").write_text(
+        'title = "proud"\n[node]\ncores = 4096\n[sources]\nnode = { declared = "a dream" }\n'
+    )
+    checked = bakeoff("platforms", "check", "proud", cwd=tmp_path)
+    assert checked.returncode == 1
+    assert "node.cores  4096; here: " in checked.stdout
+    assert "1 of 1 claims differ from this machine." in checked.stdout
+
+
+def test_a_profile_starts_from_a_close_relative(tmp_path: Path, monkeypatch) -> None:
+    made = bakeoff(
+        *("platforms", "new", "ours", "--from", "summit", "--title", "Ours", "--nodes", "12"),
+        cwd=tmp_path,
+    )
+    assert made.returncode == 0, made.stderr
+    monkeypatch.chdir(tmp_path)
+    ours = load_platform("ours")
+    assert (ours.title, ours.extends, ours.nodes) == ("Ours", "summit", 12)
+    assert ours.node.cores == 44
+    assert ours.sources["node.cores"].tag == "declared"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("new", "Bad Name", "--from", "local", "--title", "x"), "cannot name a profile"),
+        (("show", "sumit"), "no platform is called 'sumit'. Did you mean 'summit'?"),
+        (("show", "dgx1-p100", "--ranks", "8"), "does not say how many cores its nodes have"),
+        (("show", "knl-7250-flat", "--ranks", "999"), "need more than the"),
+    ],
+)
+def test_a_mistake_is_told_with_its_cure(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    answer = bakeoff("platforms", *arguments, cwd=tmp_path)
+    assert answer.returncode == 2
+    assert message in answer.stderr
