@@ -1,0 +1,42 @@
+"""This file is a load that knows itself: one core, 50 MB/s written, 1 GiB held.
+
+It prints two lines of JSON, at the beginning and the end of what counts: its own clock, the CPU
+time it used (getrusage) and the bytes it wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+RATE = 50_000_000
+PIECE = bytes(500_000)
+
+
+def said(written: int) -> None:
+    use = resource.getrusage(resource.RUSAGE_SELF)
+    now = {"t": time.monotonic_ns(), "cpu_s": use.ru_utime + use.ru_stime, "written": written}
+    print(json.dumps(now), flush=True)
+
+
+def work(folder: str, seconds: float) -> None:
+    held = bytearray(1 << 30)
+    held[:: resource.getpagesize()] = b"1" * (len(held) // resource.getpagesize())
+    descriptor = os.open(Path(folder, "written"), os.O_WRONLY | os.O_CREAT)
+    written = 0
+    said(written)
+    begin = time.monotonic()
+    while (now := time.monotonic() - begin) < seconds:
+        if written < RATE * now:
+            # the same few megabytes again and again: no disk need keep up
+            written += os.pwrite(descriptor, PIECE, written % (1 << 23))
+    said(written)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    work(sys.argv[1], float(sys.argv[2]))
