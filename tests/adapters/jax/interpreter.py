@@ -60,7 +60,7 @@ def work(directory: Path, **fields: Any) -> list[dict[str, Any]]:
         "factors": {"batch": 8},
         "options": {},
         "warmup": jobs.Span(steps=1),
-        "until": jobs.Span(steps=20),
+        "until": jobs.Span(steps=40),
         "seed": 7,
         "directory": str(directory),
         **fields,
