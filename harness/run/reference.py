@@ -1,7 +1,7 @@
 """This file makes the gate's reference once per workload and keeps it: torch, float64, on the CPU.
 
 A reference is two tensor folders, ``given`` and ``made``, named by a hash of everything that
-decides what is in them. Another of the same workload and kind replaces it.
+decides what is in them. A new one removes those of its workload that nobody used for a day.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from harness.spec.framework import framework_info
 from harness.spec.platform import Platform
 
 FRAMEWORK = "torch"
+
+_UNUSED_S = 86_400.0
 
 _FACTORS: Mapping[str, Any] = {
     "device": "cpu",
@@ -94,6 +98,7 @@ class References:
         if place.name not in self._found:
             if not (place / "made" / tensors.INDEX).is_file():
                 self._make(cell, kind, place, write)
+            os.utime(place)
             given, made = (folders.open_folder(place / name) for name in ("given", "made"))
             self._found[place.name] = Reference(given, made)
         return self._found[place.name]
@@ -116,8 +121,10 @@ class References:
             if outcome.outcome != OK:
                 raise NoReference(f"the reference failed: {outcome.reason}")
             for old in place.parent.glob(f"{cell.workload}-{kind}-*"):
-                shutil.rmtree(old, ignore_errors=True)
-            beside.rename(place)
+                if time.time() - old.stat().st_mtime > _UNUSED_S:
+                    shutil.rmtree(old, ignore_errors=True)
+            with suppress(OSError):  # another process made the same meanwhile
+                beside.rename(place)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
