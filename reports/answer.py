@@ -13,6 +13,7 @@ from harness.store.results import CellResult, Comparison, Results, TrialResult
 from reports import numbers
 from reports.ranking import Ranking, machine_name, of_run, rankings
 
+_FASTEST = "Fastest, by median"
 _CLEAR = ("faster", "slower")
 WARNINGS_SHOWN = 3
 """More would push the ranking off the first screen; the others are told after it."""
@@ -172,17 +173,17 @@ def top_two(ranking: Ranking) -> tuple[str, str]:
 def _fastest(ranked: Sequence[Ranking]) -> Card:
     found = [r for r in ranked if r.cells]
     if not found:
-        return Card("Fastest", numbers.UNKNOWN, "no trial gave a number")
+        return Card(_FASTEST, numbers.UNKNOWN, "no trial gave a number")
     best = [(r, max(r.cells, key=lambda c: c.rate.value if c.rate else 0.0)) for r in found]
     if len(best) == 1:
         ranking, cell = best[0]
         value, interval = numbers.estimate(cell.rate)
         where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
-        return Card("Fastest", f"{ranking.name(cell)}{where}", f"{value} {ranking.unit} {interval}")
+        return Card(_FASTEST, f"{ranking.name(cell)}{where}", f"{value} {ranking.unit} {interval}")
     names = sorted({r.name(cell) for r, cell in best})
     value = names[0] if len(names) == 1 else "Depends on the workload"
     each = [f"{r.workload}: {r.name(c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
-    return Card("Fastest", value, "; ".join(each))
+    return Card(_FASTEST, value, "; ".join(each))
 
 
 def work_per_joule(cell: CellResult) -> float | None:

@@ -13,6 +13,8 @@ from reports.tables import Column, Table
 _LONGEST = 300
 # What changes how fast frameworks run; the rest of an environment is nobody's business on a page
 # that travels, and stays in the run's provenance.json.
+_OTHERS = ("TF_CLI_", "TF_VAR_", "TF_LOG", "TF_DATA_DIR", "TF_PLUGIN_")
+"""Terraform's, which shares its prefix with TensorFlow."""
 _TELLING = (
     "BAKEOFF_",
     "BLIS_",
@@ -82,7 +84,11 @@ def host_facts(provenance: Mapping[str, Any]) -> dict[str, Any]:
     told = dict(provenance)
     environment = told.pop("environment", None)
     if isinstance(environment, Mapping):
-        telling = {k: v for k, v in environment.items() if k.startswith(_TELLING)}
+        telling = {
+            name: value
+            for name, value in environment.items()
+            if name.startswith(_TELLING) and not name.startswith(_OTHERS)
+        }
         if telling:
             told["environment"] = telling
     return told

@@ -165,6 +165,7 @@ def test_what_is_vendored_is_what_was_published():
 def test_only_variables_that_change_speed_leave_the_machine():
     here = samples.demo()
     environment = {"OMP_NUM_THREADS": "2", "HOME": "/home/mallory", "DB_HOST": "db.internal"}
+    environment["TF_CLI_CONFIG_FILE"] = "/home/mallory/.terraformrc"
     run = dataclasses.replace(here.runs[0], provenance={"environment": environment})
     page = render(dataclasses.replace(here, runs=(run,)))
     assert "OMP_NUM_THREADS" in page
