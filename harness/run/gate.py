@@ -30,7 +30,7 @@ from harness.run.examiner import Examiner, door
 from harness.run.findings import Finding
 from harness.run.outcome import OK, UNSUPPORTED, Outcome
 from harness.run.payload import Closures, Payload
-from harness.run.reference import NoReference, References, code_digest
+from harness.run.reference import NoReference, References, code_digest, forget_unused
 from harness.spec.cell import Cell
 from harness.spec.framework import framework_info
 from harness.spec.plan import Plan
@@ -219,6 +219,7 @@ class _Gate:
     def _workplace(self) -> _Workplace:
         """Start an agent and make a scratch folder, once and only if needed."""
         if self._place is None:
+            forget_unused(self._kept.glob("gate-*"))
             temporary = tempfile.TemporaryDirectory(prefix="gate-", dir=self._kept)
             scratch = Path(self._stack.enter_context(temporary))
             self._payload.copy(scratch / "payload")

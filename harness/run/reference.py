@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,9 +120,7 @@ class References:
             outcome = self._go(job, self._torch())
             if outcome.outcome != OK:
                 raise NoReference(f"the reference failed: {outcome.reason}")
-            for old in place.parent.glob(f"{cell.workload}-{kind}-*"):
-                if time.time() - old.stat().st_mtime > _UNUSED_S:
-                    shutil.rmtree(old, ignore_errors=True)
+            forget_unused(place.parent.glob(f"{cell.workload}-{kind}-*"))
             with suppress(OSError):  # another process made the same meanwhile
                 beside.rename(place)
         finally:
@@ -135,6 +133,14 @@ class References:
             except Unavailable as problem:
                 raise NoReference(f"the reference is torch, and {_inline(problem)}") from problem
         return self._interpreter
+
+
+def forget_unused(folders: Iterable[Path]) -> None:
+    """Remove what nobody used for a day: outdated, or left behind by a process that was killed."""
+    for folder in folders:
+        with suppress(FileNotFoundError):  # another process was faster
+            if time.time() - folder.stat().st_mtime > _UNUSED_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def code_digest() -> str:
