@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.store.results import CellResult, Estimate, Interval, Results, TrialResult
+from harness.store.results import (
+    CellResult,
+    Estimate,
+    Interval,
+    Results,
+    RunInfo,
+    TrialResult,
+)
 from reports.answer import work_per_joule
+from reports.derived import Derived, derived
 from reports.nearest import normal
 from reports.ranking import factor_value, rankings
 from reports.tables import Column, Table
@@ -68,6 +76,12 @@ _AFTER_FACTORS = (
     Column("peak_device_bytes", "device memory", "bytes"),
     Column("power_w", "power, W", "number"),
     Column("work_per_joule", "work per joule", "number"),
+    Column("gflops", "GFLOP/s (6 × MACs)", "number"),
+    Column("share_of_ceiling", "of the ceiling", "share"),
+    Column("per_node_hour", "work per node-hour", "number"),
+    Column("per_price", "work per unit of price", "number"),
+    Column("currency", "currency"),
+    Column("derived_mark", "mark", "long"),
     Column("verdict", "verdict"),
     Column("gate", "equivalence"),
     Column("published", "is that normal?", "long"),
@@ -76,10 +90,15 @@ _AFTER_FACTORS = (
 
 
 def _cell_row(
-    cell: CellResult, machine: str, factors: Sequence[str], published: str | None
+    cell: CellResult,
+    run: RunInfo | None,
+    machine: str,
+    factors: Sequence[str],
+    published: str | None,
 ) -> tuple[Any, ...]:
     value, interval, n = parts(cell.rate)
     comparison = cell.comparison
+    more = derived(cell, run) if run is not None else Derived()
     return (
         cell.workload,
         cell.framework,
@@ -105,6 +124,12 @@ def _cell_row(
         _peak(cell, lambda t: t.peak_device_bytes),
         cell.utilisation.get("power_w"),
         work_per_joule(cell),
+        more.flops / 1e9 if more.flops is not None else None,
+        more.share_of_ceiling,
+        more.per_node_hour,
+        more.per_price,
+        more.currency,
+        more.mark,
         worst_verdict(cell),
         cell.gate.state,
         published,
@@ -128,9 +153,16 @@ def cells(results: Results) -> Table:
         *_AFTER_FACTORS,
     )
     ranked = rankings(results)
+    runs = {run.name: run for run in results.runs}
     beside = {place: str(match) for place, match in normal(results).items()}
     rows = [
-        _cell_row(cell, ranking.machine(cell), factors, beside.get((cell.run, cell.key)))
+        _cell_row(
+            cell,
+            runs.get(cell.run),
+            ranking.machine(cell),
+            factors,
+            beside.get((cell.run, cell.key)),
+        )
         for ranking in ranked
         for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
     ]

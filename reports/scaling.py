@@ -12,6 +12,7 @@ from reports.ranking import Ranking, factor_words, rankings
 from reports.tables import Column, Table
 
 _COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
+_NOISE_OVER_ONE = 1.02
 _ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch"})
 
 
@@ -49,8 +50,16 @@ def devices(cell: CellResult) -> int:
     return product
 
 
+def batch_meaning(cell: CellResult) -> str:
+    """Say what is the same at every number of devices: the batch of each, or of all together."""
+    if cell.factors.get("global_batch") is not None:
+        return f"{cell.factors['global_batch']} in all (strong scaling)"
+    return f"{cell.factors.get('batch')} a device (weak scaling)"
+
+
 def _alike(cell: CellResult) -> tuple[object, ...]:
     others = {k: repr(v) for k, v in cell.factors.items() if k not in _ALSO_CHANGES}
+    others["batch"] = batch_meaning(cell)
     # One device needs no strategy: it is the baseline of every strategy of its framework.
     return (cell.run, cell.framework, tuple(sorted(others.items())))
 
@@ -112,11 +121,28 @@ def scaling_lines(results: Results) -> list[ScalingLine]:
     return [line for ranking in rankings(results) for line in _lines(ranking)]
 
 
+def _mark(line: ScalingLine, point: ScalingPoint, efficiency: float) -> str | None:
+    """Say what a reader must know before believing an efficiency."""
+    if point.devices == line.baseline:
+        return "baseline"
+    marks = []
+    if efficiency > _NOISE_OVER_ONE:
+        marks.append("more than 100 %: check the baseline")
+    if line.baseline > 1:
+        marks.append(f"compared with {line.baseline} devices, not with one")
+    base = line.points[0].cell
+    doubts = {str(t.verdict) for t in base.trials if t.counted and t.verdict not in (None, "valid")}
+    if doubts:
+        marks.append(f"the baseline is {' and '.join(sorted(doubts))}")
+    return "; ".join(marks) or None
+
+
 def scaling(results: Results) -> Table:
     """Lay out speed-up and efficiency."""
     columns = (
         Column("workload", "workload", "name"),
         Column("cell", "cell", "name"),
+        Column("batch", "batch"),
         Column("devices", "devices", "count"),
         Column("rate", "rate", "number"),
         Column("rate_interval", "interval", "interval"),
@@ -135,11 +161,11 @@ def scaling(results: Results) -> Table:
             band = None
             if point.low is not None and point.high is not None:
                 band = Interval(point.low, point.high, 0.0, "")
-            over = "more than 100 %: check the baseline" if efficiency > 1.02 else None
             rows.append(
                 (
                     line.workload,
                     line.name,
+                    batch_meaning(point.cell),
                     point.devices,
                     rate.value if rate else None,
                     rate.interval if rate else None,
@@ -148,7 +174,7 @@ def scaling(results: Results) -> Table:
                     point.speedup,
                     band,
                     efficiency,
-                    over if point.devices > line.baseline else "baseline",
+                    _mark(line, point, efficiency),
                 )
             )
     return Table("scaling", "Scaling", columns, tuple(rows))

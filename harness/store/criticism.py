@@ -22,6 +22,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
         *_provenance(dataset, results),
         *_repetition(results),
         *_precision(results.cells),
+        *_batches(results.cells),
         *_verdicts(trials),
         *_comparisons(results.cells),
         *_marks(dataset),
@@ -112,6 +113,20 @@ def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
             f"{_count(len(wide), 'cell')} with an interval wider than {WIDE:.0%} of the number "
             f"(the widest {max(wide):.0%}): more trials or a quieter machine would narrow it."
         )
+
+
+def _batches(cells: Sequence[CellResult]) -> Iterator[str]:
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        stated = {
+            cell.factors.get("global_batch") is None
+            for cell in cells
+            if cell.workload == workload and cell.rate is not None
+        }
+        if len(stated) > 1:
+            yield (
+                f"{workload}: some cells state the batch of one device, others that of all devices "
+                "together; their steps are not the same work."
+            )
 
 
 def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:

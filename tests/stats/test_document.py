@@ -1,4 +1,4 @@
-"""These tests follow docs/statistics.md as a reader would: its queries and its thresholds."""
+"""These tests follow docs/method.md as a reader would: its queries and its thresholds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
 from tests.runs import Behaviour, RecordedCell, write_run
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
 TORCH = RecordedCell()
 JAX = replace(TORCH, framework="jax", behaviour=Behaviour(step_s=0.03))

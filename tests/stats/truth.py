@@ -1,6 +1,6 @@
 """This file simulates studies whose truth is known, and counts how often the method is wrong.
 
-``python -m tests.stats.truth --studies 10000`` prints the table that docs/statistics.md records;
+``python -m tests.stats.truth --studies 10000`` prints the table that docs/method.md records;
 the tests run the same functions with a few hundred studies.
 """
 
