@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.sql import command as sql
 from harness.stats.verdict import THRESHOLDS
-from harness.store.analyse import analyse
-from harness.store.dataset import Dataset
+from reports.page import render
+from reports.source import read_results
 from tests.runs import Behaviour, RecordedCell, write_run
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")
@@ -20,26 +23,28 @@ JAX = replace(TORCH, framework="jax", behaviour=Behaviour(step_s=0.03))
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return Dataset([write_run(tmp_path, [TORCH, JAX])])
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path, [TORCH, JAX])
 
 
-def ask(dataset: Dataset, number: int) -> tuple[object, ...]:
-    query = QUERIES[number].replace("KEY", JAX.key).replace("FROM\n", "0\n")
-    return dataset.sql(query.replace("'REFERENCE'", f"'{TORCH.key}'")).rows[0]
+def ask(run: Path, number: int) -> dict[str, float]:
+    """Type a query of the document, with its capitals replaced as it says."""
+    query = QUERIES[number].replace("'KEY'", f"'{JAX.key}'").replace("FROM\n", "0\n")
+    query = query.replace("'REFERENCE'", f"'{TORCH.key}'")
+    answer = CliRunner().invoke(sql, [str(run), query, "--json"])
+    assert answer.exit_code == 0, answer.output
+    (row,) = json.loads(answer.output)
+    return dict(row)
 
 
-def test_a_reader_recomputes_three_figures(dataset: Dataset) -> None:
-    jax = next(cell for cell in analyse(dataset).cells if cell.framework == "jax")
-    assert {trial.steady_from for trial in jax.trials} == {0}
-    assert jax.rate is not None
-    assert jax.rate.interval is not None
-    assert jax.comparison is not None
-    assert ask(dataset, 0)[0] == pytest.approx(jax.trials[0].rate)
-    assert ask(dataset, 1) == pytest.approx(
-        (jax.rate.value, jax.rate.interval.low, jax.rate.interval.high)
-    )
-    assert ask(dataset, 2)[0] == pytest.approx(jax.comparison.ratio)
+def test_a_reader_recomputes_three_figures_of_the_page(run: Path) -> None:
+    page = render(read_results([run]))
+    shown = {float(text) for text in re.findall(r'data-v="([-0-9.e+]+)"', page)}
+    trial, cell, ratio = ask(run, 0), ask(run, 1), ask(run, 2)
+    for value in (trial["rate"], cell["median"], ratio["ratio"]):
+        assert any(value == pytest.approx(one, rel=1e-5) for one in shown), value
+    interval = f"[{cell['low']:.0f}, {cell['high']:.0f}]"
+    assert interval in page
 
 
 def test_every_threshold_is_in_the_table() -> None:
