@@ -88,4 +88,18 @@ def observer(results: Results) -> str:
     text = f"Observing took {numbers.share(max(costs))} of one core"
     if memory:
         text += f" and {numbers.size(max(memory))} of memory"
-    return text + " on each node."
+    return text + " on each node." + _study(results)
+
+
+def _study(results: Results) -> str:
+    """Say what the machine's latest on/off study found, where one was made."""
+    for run in results.runs:
+        study = run.provenance.get("observer_study")
+        if study:
+            return (
+                f" In an on/off study it slowed a load on every core down by "
+                f"{numbers.share(study['slow_down'])} (95 % interval "
+                f"{numbers.share(study['low'])} to {numbers.share(study['high'])}, "
+                f"{study['pairs']} pairs, {numbers.moment(study['wall_ns'])})."
+            )
+    return " Whether that slows the steps was not studied here: bakeoff doctor --observer."

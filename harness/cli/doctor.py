@@ -22,8 +22,10 @@ _SIGNS = {
 
 
 @click.command("doctor")
+@click.option("--observer", is_flag=True, help="Measure what observing costs (about 2 minutes).")
+@click.option("--pairs", type=click.IntRange(min=2), help="How often, with --observer.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(as_json: bool) -> int:
+def command(*, observer: bool, pairs: int | None, as_json: bool) -> int:
     """Say what is missing here and what would spoil numbers.
 
     ✓ fine, ! spoils numbers or narrows what can be run, ✗ must be repaired, · not known or not
@@ -31,6 +33,8 @@ def command(as_json: bool) -> int:
     """
     from harness.run.doctor import examine
 
+    if observer:
+        return _observer(pairs, as_json=as_json)
     report = examine()
     if as_json:
         facts = {"sound": report.is_sound, **asdict(report)}
@@ -43,6 +47,29 @@ def command(as_json: bool) -> int:
     warnings = sum(one.level == "warning" for one in every)
     click.echo(f"{_count(faults, 'fault')}, {_count(warnings, 'warning')}.")
     return 0 if report.is_sound else 1
+
+
+def _observer(pairs: int | None, *, as_json: bool) -> int:
+    """Run the on/off study, keep its result, and say it."""
+    from harness.run import observer_study
+
+    study = observer_study.carry_out(pairs or observer_study.PAIRS)
+    observer_study.keep(study)
+    if as_json:
+        click.echo(json.dumps({**asdict(study), "more_pairs": study.more_pairs}, indent=1))
+        return 0
+    own = "" if study.cpu_share is None else f" It used {study.cpu_share:.2%} of one core itself."
+    click.echo(
+        f"Observing slows a load on every core down by {study.slow_down:.2%} "
+        f"(95 % interval {study.low:.2%} to {study.high:.2%}, {study.pairs} pairs of "
+        f"{study.slice_s:g} s).{own}"
+    )
+    if study.more_pairs is not None:
+        click.echo(
+            f"The interval is {100 * (study.high - study.low):.1f} points wide, too wide to answer "
+            f"with. On a quieter machine, or: bakeoff doctor --observer --pairs {study.more_pairs}"
+        )
+    return 0
 
 
 def _print(title: str, findings: tuple[Finding, ...]) -> None:

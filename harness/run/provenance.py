@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.run import observer_study
 from harness.run.machine import Machine, read_machine
 from harness.run.redaction import redact, redacted
 
@@ -42,6 +43,7 @@ def provenance(
         "source": git_state(project),
         "machine": asdict(machine or read_machine(environ=environ)),
         "environment": redacted(environ),
+        "observer_study": observer_study.latest(),
     }
 
 

@@ -1,0 +1,236 @@
+"""This file measures what observing costs: a load on every core, observed and not, in turns.
+
+Each turn is a pair of slices in random order, so that whatever drifts hits both alike; a slice's
+beginning is left out, since opening the sources is no part of a trial's steady state. What the load
+gets done in a second with the collector, over what without, is the slow-down.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.errors import RunError
+from harness.stats.student import critical_t
+from harness.store.files import write_json
+from harness.store.recording import read_recording
+
+VERSION = 1  # 1: first
+SLICE_S = 2.0
+PAIRS = 20
+WIDEST = 0.02
+"""A wider interval, as a fraction of the speed, answers nothing: more pairs are asked for."""
+_SETTLING_S = 0.4
+_LOAD = """
+import sys, time
+pairs, begin = 0, time.monotonic_ns()
+while True:
+    for _ in range(2000):
+        pairs += 1
+    now = time.monotonic_ns()
+    if now - begin >= 10_000_000:
+        sys.stdout.write("%d %d %d\\n" % (begin, now, pairs))
+        sys.stdout.flush()
+        pairs, begin = 0, now
+"""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The result; shares of speed."""
+
+    host: str
+    wall_ns: int
+    pairs: int
+    slice_s: float
+    slow_down: float
+    """By how much the load was slower while observed; negative where it was faster."""
+    low: float
+    high: float
+    level: float
+    cpu_share: float | None
+    """What the collector itself used of one core while it observed."""
+    version: int = VERSION
+
+    @property
+    def more_pairs(self) -> int | None:
+        """How many pairs would make the interval narrow enough; None if it is."""
+        width = self.high - self.low
+        if width <= WIDEST:
+            return None
+        return math.ceil(self.pairs * (width / WIDEST) ** 2)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """When something was observed or not."""
+
+    observed: bool
+    start_ns: int
+    end_ns: int
+
+
+def carry_out(pairs: int = PAIRS, *, slice_s: float = SLICE_S, seed: int = 1) -> Study:
+    """Measure for ``2 * pairs * slice_s`` seconds."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bakeoff-")))
+        loads = [_load(stack, folder, core) for core in sorted(os.sched_getaffinity(0))]
+        collector = _collector(stack, folder, [process.pid for process in loads])
+        slices = _slices(collector, pairs, slice_s, random.Random(seed))
+        _end(loads)
+        windows = [_windows(folder / f"load.{process.pid}") for process in loads]
+        share = _share(sorted(folder.glob("*.bin")))
+    return _study(slices, windows, slice_s, share)
+
+
+def _load(stack: ExitStack, folder: Path, core: int) -> subprocess.Popen[bytes]:
+    """Start the load on one core; it writes how much it got done to a file."""
+    told = stack.enter_context((folder / f"core.{core}").open("wb"))
+    process = subprocess.Popen([sys.executable, "-S", "-c", _LOAD], stdout=told)
+    stack.callback(_end, [process])
+    os.sched_setaffinity(process.pid, {core})
+    (folder / f"core.{core}").rename(folder / f"load.{process.pid}")
+    return process
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def _collector(stack: ExitStack, folder: Path, pids: Sequence[int]) -> subprocess.Popen[str]:
+    """Start a collector in a process of its own, as an agent would be."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "harness.collect", str(folder), *map(str, pids)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    stack.callback(process.communicate)
+    _said(process)
+    return process
+
+
+def _said(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        raise RunError("The collector ended by itself; `bakeoff collect -- true` shows why.")
+
+
+def _slices(
+    collector: subprocess.Popen[str], pairs: int, slice_s: float, draw: random.Random
+) -> list[Slice]:
+    told: list[Slice] = []
+    commands: IO[str] | None = collector.stdin
+    assert commands is not None
+    for _ in range(pairs):
+        for observed in draw.sample([True, False], 2):
+            if observed:
+                commands.write("begin\n")
+                commands.flush()
+                _said(collector)
+            start = time.monotonic_ns() + int(_SETTLING_S * 1e9)
+            time.sleep(slice_s + _SETTLING_S)
+            told.append(Slice(observed, start, time.monotonic_ns()))
+            if observed:
+                commands.write("end\n")
+                commands.flush()
+                _said(collector)
+    return told
+
+
+def _windows(path: Path) -> list[tuple[int, int, int]]:
+    found = []
+    for line in path.read_text(encoding="ascii").splitlines():
+        fields = line.split()
+        if len(fields) == 3:  # the last line may be cut
+            found.append((int(fields[0]), int(fields[1]), int(fields[2])))
+    return found
+
+
+def _rate(one: Slice, windows: Sequence[Sequence[tuple[int, int, int]]]) -> float:
+    """Add up what the loads got done per second of a slice, by the windows inside it."""
+    total = 0.0
+    for load in windows:
+        inside = [(b, e, n) for b, e, n in load if one.start_ns <= b and e <= one.end_ns]
+        total += sum(n for *_, n in inside) / max(1, sum(e - b for b, e, _ in inside)) * 1e9
+    return total
+
+
+def _study(
+    slices: Sequence[Slice],
+    windows: Sequence[Sequence[tuple[int, int, int]]],
+    slice_s: float,
+    share: float | None,
+) -> Study:
+    logs = []
+    for first, second in zip(slices[::2], slices[1::2], strict=True):
+        on, off = (first, second) if first.observed else (second, first)
+        logs.append(math.log(_rate(off, windows) / _rate(on, windows)))
+    return summarise(logs, slice_s=slice_s, share=share)
+
+
+def summarise(logs: Sequence[float], *, slice_s: float, share: float | None) -> Study:
+    """Turn the pairs' logarithms of speed without over speed with into a slow-down."""
+    count = len(logs)
+    mean = sum(logs) / count
+    spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / max(1, count - 1))
+    reach = critical_t(0.05, count - 1) * spread / math.sqrt(count)
+    return Study(
+        host=socket.gethostname(),
+        wall_ns=time.time_ns(),
+        pairs=count,
+        slice_s=slice_s,
+        slow_down=1 - math.exp(-mean),
+        low=1 - math.exp(-(mean - reach)),
+        high=1 - math.exp(-(mean + reach)),
+        level=0.95,
+        cpu_share=share,
+    )
+
+
+def _share(paths: Sequence[Path]) -> float | None:
+    """Give the collector's own use of a core over its recordings."""
+    used = seconds = 0.0
+    for path in paths:
+        recording = read_recording(path)
+        series = None if recording is None else recording.find("observer", "observer.cpu")
+        if series is not None and len(series.raw) > 1:
+            used += float(series.values[-1] - series.values[0])
+            seconds += float(series.times_ns[-1] - series.times_ns[0]) / 1e9
+    return used / seconds if seconds else None
+
+
+def _place() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "bakeoff" / f"observer.{socket.gethostname()}.json"
+
+
+def keep(study: Study) -> Path:
+    """Remember the latest study of this machine: every later run's report prints it."""
+    place = _place()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_json(place, asdict(study))
+    return place
+
+
+def latest() -> dict[str, object] | None:
+    """Give the latest study of this machine; None if there is none of this format."""
+    try:
+        told: dict[str, object] = json.loads(_place().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return told if told.get("version") == VERSION else None
