@@ -9,7 +9,7 @@ from harness.store.results import Results
 from reports import layouts, tables
 from reports.links import Links
 
-_MOST_LISTED_TRIALS = 1500
+_MOST_LISTED_TRIALS = 3000
 
 
 @dataclass(frozen=True)
