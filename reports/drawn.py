@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import expm1
 
 from harness.store.results import CellResult, Results
 from reports import layouts, numbers
@@ -155,8 +156,8 @@ def _colour(cell: CellResult, colours: dict[str, int]) -> int:
     return colours.get(cell.run) or colours.get(cell.framework, 1)
 
 
-def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[str, tuple[Strip, ...]]:
-    """Prepare the dots of one workload's trials, and say how far their axis reaches."""
+def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[tuple[str, str], tuple[Strip, ...]]:
+    """Prepare the dots of one workload's trials, and say what the ends of their axis are."""
     cells = [c for c in (*ranking.cells, *ranking.set_aside, *ranking.without) if c.trials]
     reach = dots.reach_of([(c.trials, c.rate) for c in cells])
     made = []
@@ -177,4 +178,8 @@ def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[str, tuple[Strip,
                 ),
             )
         )
-    return f"±{numbers.number(reach * 100)} %", tuple(made)
+    ends = (
+        f"−{numbers.number(-100 * expm1(-reach))} %",
+        f"+{numbers.number(100 * expm1(reach))} %",
+    )
+    return ends, tuple(made)

@@ -60,10 +60,12 @@ def list_(words: tuple[str, ...], *, as_json: bool) -> None:
     show_default=True,
     help="Where figures are kept.",
 )
-def add(run: str, *, name: str | None, folder: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print what was kept as JSON.")
+def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
     """Keep a run's figures, so that later runs are held against them too."""
     from harness.store.analyse import estimate_cells
     from harness.store.dataset import Dataset
+    from harness.store.files import write_whole
     from reports.nearest import from_cells
     from reports.reference import parse
     from reports.source import run_directories
@@ -81,5 +83,8 @@ def add(run: str, *, name: str | None, folder: Path) -> None:
     if file.exists():
         raise UsageError(f"{file} is there already; choose another --name")
     folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    write_whole(file, text)
+    if as_json:
+        click.echo(json.dumps({"file": str(file), "figures": len(kept)}))
+        return
     click.echo(f"Wrote {file} ({len(kept)} figure{'' if len(kept) == 1 else 's'}).")

@@ -1,4 +1,6 @@
-"""This file draws every trial of a cell as a dot at its distance from the cell's median.
+"""This file draws every trial of a cell as a dot at its ratio to the cell's median.
+
+The axis is logarithmic: half and twice lie equally far from the middle.
 
 Rejected trials are crosses; what lies beyond the axis is drawn at its end.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import log
 
 from harness.store.results import Estimate, TrialResult
 from reports import numbers
@@ -23,14 +26,14 @@ def _title(trial: TrialResult, why: str) -> str:
 
 
 def _at(value: float, center: float, reach: float) -> float:
-    share = (value / center - 1) / reach if center else 0.0
+    share = log(value / center) / reach if center and value > 0 else 0.0
     return max(1.0, min(99.0, 50 + 48 * share))
 
 
 def dots(
     trials: Sequence[tuple[TrialResult, str]], rate: Estimate | None, *, reach: float, colour: int
 ) -> str:
-    """Draw trials within ± reach of the median, their interval as a band."""
+    """Draw trials within a factor exp(reach) of the median, their interval as a band."""
     known = [trial.rate for trial, _ in trials if trial.rate is not None]
     center = rate.value if rate else (sorted(known)[len(known) // 2] if known else 0.0)
     drawn = [element("line", class_="grid", x1="0", x2="100%", y1=12.0, y2=12.0)]
@@ -54,12 +57,12 @@ def dots(
 
 
 def reach_of(cells: Sequence[tuple[Sequence[TrialResult], Estimate | None]]) -> float:
-    """Choose how far the axis reaches: to the farthest trial that counts."""
+    """Choose the logarithm of how far the axis reaches: to the farthest trial that counts."""
     farthest = _LEAST_REACH
     for trials, rate in cells:
         if rate is None or not rate.value:
             continue
         for trial in trials:
-            if trial.counted and trial.rate is not None:
-                farthest = max(farthest, abs(trial.rate / rate.value - 1))
+            if trial.counted and trial.rate:
+                farthest = max(farthest, abs(log(trial.rate / rate.value)))
     return farthest * 1.1

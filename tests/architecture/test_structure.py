@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = ("harness", "workloads", "platforms", "reports")
+OURS = ("harness", "workloads", "platforms", "reports", "studies")
 
 # A floor may import the floors before it, and itself only within one part.
 FLOORS = (
@@ -23,7 +23,7 @@ FLOORS = (
     ("harness.cli",),
 )
 FLOOR_OF = {part: number for number, parts in enumerate(FLOORS) for part in parts}
-PASSIVE = ("harness.environments", "platforms")  # data beside a docstring
+PASSIVE = ("harness.environments", "platforms", "studies")  # data beside a docstring
 
 # What costs too much for `--help`, `plan` and `list`.
 HEAVY = ("numpy", "scipy", "duckdb", "rich", "jinja2", "psutil", "pynvml")

@@ -166,9 +166,7 @@ def main():
         loss = step()
     wait()
     seconds = time.perf_counter() - start
-    print(  # noqa: T201 - the script's one answer
-        f"{options.steps * options.batch / seconds:.2f} images/s, loss {float(loss):.3f}"
-    )
+    print(f"{options.steps * options.batch / seconds:.2f} images/s, loss {float(loss):.3f}")
 
 
 if __name__ == "__main__":

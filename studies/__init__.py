@@ -1,0 +1,1 @@
+"""The studies that ship with Bakeoff, one TOML file each."""
