@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.errors import BakeoffError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME…", shell_complete=completion.environments
+)
 @click.option(
     "--python",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -96,7 +99,7 @@ def list_environments(as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=completion.environments)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def check(names: tuple[str, ...], as_json: bool) -> int:
     """Compare environments with their locks, look for damage and import each framework.
@@ -132,7 +135,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 
 
 @command.command()
-@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=completion.environments)
 @click.option("--old", is_flag=True, help="Everything unfinished, broken or without a lock.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")
 def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from harness.cli import completion
+
 
 @click.command("report")
-@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from harness.cli import completion
+
 
 @click.command("resume")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def command(run: str, *, mix: bool, as_json: bool) -> int:

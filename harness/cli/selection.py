@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
+
 if TYPE_CHECKING:
     from harness.spec.plan import Plan
     from harness.spec.study import Study
@@ -52,9 +54,12 @@ def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--size", metavar="NAME", help="One of the study's sizes, for example smoke."),
         click.option(
-            "--platform", metavar="NAME|FILE", help="The machine; by default this one, as found."
+            "--platform",
+            metavar="NAME|FILE",
+            shell_complete=completion.platforms,
+            help="The machine; by default this one, as found.",
         ),
-        click.argument("study", metavar="STUDY"),
+        click.argument("study", metavar="STUDY", shell_complete=completion.studies),
     ):
         function = option(function)
     return function

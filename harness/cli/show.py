@@ -7,11 +7,13 @@ import shutil
 
 import click
 
+from harness.cli import completion
+
 _LEAST, _MOST = 60, 140
 
 
 @click.command("show")
-@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(runs: tuple[str, ...], *, as_json: bool) -> None:
     """Show a run's answer and ranking in the terminal.

@@ -152,3 +152,25 @@ def test_without_a_reference_a_pilot_block_chooses_one_and_is_discarded(
     assert "No reference was declared" in ran.stdout
     page = (floor.parent / "runs" / "open" / "report.html").read_text(encoding="utf-8")
     assert "12 of 12 trials" in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("bakeoff ru", "run"),
+        ("bakeoff run quick", "quickstart"),
+        ("bakeoff plan --platform loc", "local"),
+        ("bakeoff env create tor", "torch"),
+        ("bakeoff show o", "one"),
+    ],
+)
+def test_the_shell_completes_names(typed: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "run.json").write_text("{}", encoding="utf-8")
+    asked = bakeoff(
+        cwd=tmp_path,
+        _BAKEOFF_COMPLETE="bash_complete",
+        COMP_WORDS=typed,
+        COMP_CWORD=str(len(typed.split()) - 1),
+    )
+    assert f"plain,{expected}" in asked.stdout.splitlines()

@@ -1,0 +1,49 @@
+"""This file completes names in the shell: studies, platforms, runs, environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def _starting(names: Callable[[], Iterable[str]]) -> Complete:
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        return sorted(name for name in names() if name.startswith(incomplete))
+
+    return complete
+
+
+def _files() -> list[str]:
+    return [str(path) for path in Path().glob("*.toml")]
+
+
+def _studies() -> list[str]:
+    from harness.spec.study import study_files
+
+    return [*study_files(), *_files()]
+
+
+def _platforms() -> list[str]:
+    from harness.spec.platform import platform_names
+
+    return [*platform_names(), *_files()]
+
+
+def _runs() -> list[str]:
+    return [path.parent.name for path in Path("runs").glob("*/run.json")]
+
+
+def _environments() -> list[str]:
+    from harness.providers import environment_names
+
+    return list(environment_names())
+
+
+studies = _starting(_studies)
+platforms = _starting(_platforms)
+runs = _starting(_runs)
+environments = _starting(_environments)
