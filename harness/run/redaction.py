@@ -15,8 +15,8 @@ from collections.abc import Mapping
 HIDDEN = "(redacted)"
 
 _SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|APIKEY|(?:^|_)(?:KEY|KEYS|PWD|PASS|PAT|AUTH|JWT|DSN|"
-    r"COOKIE|SESSION|SIGNATURE|SIG|BEARER|PRIVATE|LICENSE|LICENCE)(?:$|_)",
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:CREDS?|KEYS?|PWD?|PASS)(?:$|_)|"
+    r"(?:^|_)(?:PAT|AUTH|JWT|DSN|COOKIE|SESSION|SIGNATURE|SIG|BEARER|PRIVATE|LICENSE|LICENCE)(?:$|_)",
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"PWD", "OLDPWD"})
@@ -27,10 +27,8 @@ _SECRET_SHAPE = re.compile(
     r"\bBearer \S{8,}",
 )
 _IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
-_IN_QUERY = re.compile(
-    r"(?<=[?&;])((?:[\w-]*(?:token|secret|password|key|sig|signature|auth))=)[^&\s]+", re.IGNORECASE
-)
-_ASSIGNED = re.compile(r"((?:token|secret|passw\w*|api_?key)\s*[=:]\s*)[^\s&;,]+", re.IGNORECASE)
+_ASSIGNED = re.compile(r"""([\w-]+)(\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s&;,"']+)""")
+_OPTION = re.compile(r"""(?<!\S)--?([\w-]+)(\s+)("[^"]*"|'[^']*'|[^\s"'-]\S*)""")
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 _LONGEST = 2000
 
@@ -53,9 +51,20 @@ def redact(name: str, value: str) -> str:
     if _SECRET_SHAPE.search(value) or any(map(_is_random, _WORD.findall(value))):
         return HIDDEN
     value = _IN_ADDRESS.sub(HIDDEN, value)
-    value = _IN_QUERY.sub(rf"\1{HIDDEN}", value)
-    value = _ASSIGNED.sub(rf"\1{HIDDEN}", value)
+    for pair in (_ASSIGNED, _OPTION):
+        value = _without_secrets(pair, value)
     return value if len(value) <= _LONGEST else f"{value[:_LONGEST]} … ({len(value)} characters)"
+
+
+def _without_secrets(pair: re.Pattern[str], value: str) -> str:
+    """Hide what is given to names that say they are secrets, inside a longer value."""
+    position = 0
+    while (found := pair.search(value, position)) is not None:
+        position = found.start(3)
+        if _SECRET_NAME.search(found[1].strip("-").replace("-", "_")):
+            value = value[:position] + HIDDEN + value[found.end(3) :]
+            position += len(HIDDEN)
+    return value
 
 
 def _is_random(word: str) -> bool:

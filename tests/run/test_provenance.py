@@ -150,6 +150,8 @@ def test_no_limit_is_unknown_and_not_a_large_number(tmp_path: Path) -> None:
         ("DB_PASSWORD", "z"),
         ("MYSQL_PWD", "z"),
         ("api_key", "1"),
+        ("MYCREDS", "hunter2"),
+        ("OMPI_MCA_pw", "hunter2"),
         ("PLAIN", "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
         ("PLAIN", "AKIAIOSFODNN7EXAMPLE"),
         ("PLAIN", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig"),
@@ -184,6 +186,20 @@ def test_what_explains_a_result_stays(name: str, value: str) -> None:
 def test_only_the_credentials_of_an_address_are_hidden() -> None:
     proxy = redact("http_proxy", "http://user:hunter2@proxy:3128/path?token=abc&x=1")
     assert proxy == f"http://{HIDDEN}@proxy:3128/path?token={HIDDEN}&x=1"
+
+
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ('--key="hunter2" --x=1', f"--key={HIDDEN} --x=1"),
+        ("--xla_auth=hunter2", f"--xla_auth={HIDDEN}"),
+        ("--api-key hunter2 --x 1", f"--api-key {HIDDEN} --x 1"),
+        ("user=me pw: 'hunter 2'", f"user=me pw: {HIDDEN}"),
+        ("mycreds=hunter2;x=1", f"mycreds={HIDDEN};x=1"),
+    ],
+)
+def test_a_secret_among_flags_is_hidden_and_the_flags_stay(value: str, left: str) -> None:
+    assert redact("XLA_FLAGS", value) == left
 
 
 def test_an_environment_is_sorted_and_without_shell_functions() -> None:
