@@ -47,6 +47,7 @@ def command(
     """
     way, share = _parse(limit)
     from harness.store.dataset import Dataset
+    from harness.store.files import explained, write_whole
     from reports import versus_text
     from reports.source import run_directories
     from reports.versus import versus
@@ -55,9 +56,9 @@ def command(
     told = versus(Dataset([first]), Dataset([second]), metric)
     failed = _failed(told, way, share)
     if junit is not None:
-        junit.write_text(versus_text.as_junit(told, failed), encoding="utf-8")
+        write_whole(junit, versus_text.as_junit(told, failed))
     if github_summary is not None:
-        with github_summary.open("a", encoding="utf-8") as file:
+        with explained(github_summary), github_summary.open("a", encoding="utf-8") as file:
             file.write(versus_text.as_github(told, failed))
     if as_json:
         text = json.dumps(versus_text.as_json(told, failed), indent=2, ensure_ascii=False)

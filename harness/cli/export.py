@@ -61,8 +61,7 @@ def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path 
     if output is None:
         sys.stdout.buffer.write(data)
         return
-    from harness.store.files import explained
+    from harness.store.files import write_whole
 
-    with explained(output):
-        output.write_bytes(data)
+    write_whole(output, data)
     click.echo(str(output))

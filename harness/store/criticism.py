@@ -77,8 +77,9 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
         if cells and state == "differs":
             yield f"{_count(len(cells), 'cell')} failed the equivalence gate and cannot be ranked."
         elif cells:
+            were = "was" if len(cells) == 1 else "were"
             yield (
-                f"{_count(len(cells), 'cell')} were not checked for computing the same thing "
+                f"{_count(len(cells), 'cell')} {were} not checked for computing the same thing "
                 "as the others."
             )
     if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):

@@ -32,12 +32,20 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file beside, flush it to the disk, then give it its name."""
+    """Write a file beside, flush it to the disk, then give it its name.
+
+    What exists and is no regular file (a device, a pipe) is written through, never replaced.
+    """
     beside = path.with_name(f".{path.name}.new")
+    data = content.encode() if isinstance(content, str) else content
     with explained(path):
+        if path.exists() and not path.is_file():
+            with path.open("wb") as through:
+                through.write(data)
+            return
         try:
             with beside.open("wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(path)

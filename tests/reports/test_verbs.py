@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -57,7 +58,7 @@ def test_two_runs_are_compared_on_the_page(tmp_path, recorded):
     other = runs.write_run(tmp_path / "runs", [slower], runs.Recording(name="after"))
     place = tmp_path / "changes.html"
     invoke(report, recorded, other, "--compare", "--output", place)
-    assert "slower in 1 cell" in place.read_text()
+    assert "Of 1 cell, slower in 1." in place.read_text()
 
 
 def test_comparing_takes_two_runs(recorded):
@@ -86,3 +87,10 @@ def test_export_writes_parquet_to_a_file(recorded, tmp_path):
     place = tmp_path / "trials.parquet"
     invoke(export, recorded, "--to", "parquet", "--table", "trials", "--output", place)
     assert place.read_bytes()[:4] == b"PAR1"
+
+
+@pytest.mark.parametrize(("verb", "options"), [(export, ("--to", "csv")), (report, ())])
+def test_a_full_device_is_said_and_stays_a_device(recorded, verb, options):
+    with pytest.raises(RunError, match="the disk is full"):
+        invoke(verb, recorded, *options, "--output", "/dev/full")
+    assert Path("/dev/full").is_char_device()

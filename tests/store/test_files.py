@@ -36,6 +36,30 @@ def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_device_is_written_through_and_never_replaced(tmp_path):
+    device = tmp_path / "full"
+    os.mkfifo(device)
+    reader = os.open(device, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(device, "page")
+        assert os.read(reader, 100) == b"page"
+    finally:
+        os.close(reader)
+    assert device.is_fifo()
+    assert list(tmp_path.iterdir()) == [device]
+
+
+def test_a_full_device_is_a_full_disk():
+    with pytest.raises(RunError, match="the disk is full"):
+        write_whole(Path("/dev/full"), "page")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_folder_is_not_replaced_by_a_file(tmp_path):
+    with pytest.raises(RunError, match="Is a directory"):
+        write_whole(tmp_path, "page")
+
+
 def test_a_place_where_nobody_may_write_is_named():
     with pytest.raises(RunError, match=r"/proc/1/outcome\.json: "):
         write_whole(Path("/proc/1/outcome.json"), "text")
