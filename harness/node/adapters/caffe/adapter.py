@@ -126,6 +126,7 @@ class CaffeAdapter:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return {
             "clock": "external",
+            "device": self.device,
             "program": self._argv[0],
             "engine": self._engine,
             "threads": self._threads,

@@ -84,7 +84,7 @@ class TinygradAdapter:
             activity.step()
         activity.sync()
         kernels = _kernels(activity.captured)
-        return dict(self.facts(), kernels=len(kernels), distinct_kernels=len(set(kernels)))
+        return dict(self.facts(), kernels_per_step=len(kernels), distinct_kernels=len(set(kernels)))
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""
@@ -92,7 +92,8 @@ class TinygradAdapter:
         from tinygrad.helpers import NUM_CPU_THREADS
 
         return {
-            "device": Device.DEFAULT,
+            "device": "cpu",
+            "device_name": Device.DEFAULT,
             "renderer": type(Device[Device.DEFAULT].renderer).__name__,
             "threads": NUM_CPU_THREADS.value,
             "layout": "channels-first",
