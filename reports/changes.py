@@ -36,17 +36,14 @@ def _interval(pair: Pair) -> Interval | None:
     return Interval(change.low, change.high, change.level, meaning)
 
 
-def _listed(count: int, answer: str) -> str:
-    return f"{answer} in {count} {'cell' if count == 1 else 'cells'}"
-
-
 def _sentence(told: Versus) -> str:
     """Say in how many cells what changed, and the largest clear change with its interval."""
     counts = Counter(pair.change.answer for pair in told.pairs)
     order = ("faster", "slower", "same", "cannot tell")
-    said = [_listed(counts.pop(one), one) for one in order if counts.get(one)]
-    said += [_listed(count, answer) for answer, count in counts.items()]
-    text = f"{told.after.name} against {told.before.name}: {', '.join(said)}."
+    known = [one for one in order if one in counts] + [a for a in counts if a not in order]
+    said = [f"{one} in {counts[one]}" for one in known]
+    cells = "cell" if len(told.pairs) == 1 else "cells"
+    text = f"Of {len(told.pairs)} {cells}, {', '.join(said)}."
     clear = [p for p in told.pairs if p.change.answer in ("faster", "slower") and p.change.ratio]
     if clear:
         most = max(clear, key=lambda p: abs((p.change.ratio or 1) - 1))
@@ -59,8 +56,10 @@ def _sentence(told: Versus) -> str:
 
 def _drawing(told: Versus) -> Drawing:
     columns = (
-        Column("workload", "workload", "name"),
         Column("cell", "cell", "name"),
+        Column("ratio", "×", "ratio"),
+        Column("ratio_interval", "interval of ×", "interval"),
+        Column("answer", "answer"),
         Column("before", told.before.name, "number"),
         Column("before_interval", "interval", "interval"),
         Column("before_trials", "n", "count"),
@@ -68,20 +67,16 @@ def _drawing(told: Versus) -> Drawing:
         Column("after_interval", "interval", "interval"),
         Column("after_trials", "n", "count"),
         Column("unit", "unit"),
-        Column("ratio", "×", "ratio"),
-        Column("ratio_interval", "interval of ×", "interval"),
-        Column("answer", "answer"),
     )
     rows = tuple(
         (
-            pair.workload,
             pair.label,
-            *parts(pair.before.rate),
-            *parts(pair.after.rate),
-            pair.after.rate.unit if pair.after.rate else pair.after.unit,
             pair.change.ratio,
             _interval(pair),
             pair.change.answer,
+            *parts(pair.before.rate),
+            *parts(pair.after.rate),
+            pair.after.rate.unit if pair.after.rate else pair.after.unit,
         )
         for pair in told.pairs
     )

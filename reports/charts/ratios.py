@@ -9,7 +9,8 @@ from harness.store.results import Interval
 from reports import numbers
 from reports.charts.svg import Scale, element, picture, text, ticks
 
-_WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 960.0, 330.0, 230.0, 26.0, 10.0
+_WIDTH, _RIGHT, _ROW, _TOP = 760.0, 140.0, 26.0, 10.0
+_CHARACTER, _WIDEST = 6.6, 300.0
 _LEAST_REACH = 0.06
 
 
@@ -29,7 +30,8 @@ def ratios(lines: Sequence[Ratio], *, name: str, label: str) -> str:
     for line in lines:
         ends += [line.value]
         ends += [line.interval.low, line.interval.high] if line.interval else []
-    x = Scale(min(ends), max(ends), _LEFT, _WIDTH - _RIGHT, log=True)
+    names = min(_WIDEST, 20 + _CHARACTER * max(len(line.name) for line in lines))
+    x = Scale(min(ends), max(ends), names, _WIDTH - _RIGHT, log=True)
     bottom = _TOP + len(lines) * _ROW
     drawn = []
     for value in {1.0, *ticks(x.low, x.high, 5)}:
@@ -45,6 +47,6 @@ def ratios(lines: Sequence[Ratio], *, name: str, label: str) -> str:
             low, high = x(line.interval.low), x(line.interval.high)
             drawn.append(element("line", class_="whisker", x1=low, x2=high, y1=middle, y2=middle))
         drawn.append(element("circle", class_="s1", cx=x(line.value), cy=middle, r=4.5))
-        said = f"{numbers.ratio(line.value, line.interval)} × {line.answer}"
+        said = f"{numbers.ratio(line.value, line.interval)} ×, {line.answer}"
         drawn.append(text(_WIDTH - _RIGHT + 14, middle + 4, said))
     return picture(_WIDTH, bottom + 26, "".join(drawn), label=label, name=name)
