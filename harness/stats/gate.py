@@ -24,6 +24,10 @@ Array = npt.NDArray[np.float64]
 TOLERANCE = 1e-8
 FLOOR = 1e-9
 
+GROWTH = 10.0
+"""How much more each further update of a free run may be off. torch's ResNet-50 in two layouts, at
+3×64×64, differs by 2e-13 with every update restarted and by 1e-8 after five free ones."""
+
 _FEW_ROUNDINGS = 4.0
 """An output is rounded after a product, again after a bias, a scale and a shift."""
 _SUMMATION = 16.0
