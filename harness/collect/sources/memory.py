@@ -5,6 +5,8 @@ Source: proc_meminfo(5), proc_vmstat(5).
 
 from __future__ import annotations
 
+import re
+
 from harness.collect.held import hold
 from harness.collect.sampler import Observed
 from harness.store.samples import UNSUPPORTED, Channel
@@ -33,6 +35,18 @@ _EVENTS = {
     b"oom_kill": "oom-kills",
 }
 
+# The two files have some 250 lines, of which a few are wanted: looked for, not parsed.
+_SIZE = re.compile(rb"^(" + b"|".join(_SIZES) + rb"): +(\d+)", re.MULTILINE)
+
+
+def _counted(text: bytes, name: bytes) -> int:
+    """Find one counter in a list of lines."""
+    at = text.find(b"\n" + name + b" ")
+    if at < 0:
+        return UNSUPPORTED
+    begin = at + len(name) + 2
+    return int(text[begin : text.index(b"\n", begin)])
+
 
 def open(observed: Observed) -> Memory:  # noqa: A001 - the contract's name
     """Open the source."""
@@ -52,19 +66,11 @@ class Memory:
 
     def read(self) -> list[int]:
         """Read both files."""
-        sizes = {}
-        for line in self._sizes.read().split(b"\n"):
-            name, _, value = line.partition(b":")
-            if name in _SIZES:
-                sizes[name] = int(value.split(None, 1)[0])
-        events = {}
-        for line in self._events.read().split(b"\n"):
-            name, _, value = line.partition(b" ")
-            if name in _EVENTS:
-                events[name] = int(value)
+        sizes = {name: int(value) for name, value in _SIZE.findall(self._sizes.read())}
+        events = b"\n" + self._events.read()
         return [
             *(sizes.get(name, UNSUPPORTED) for name in _SIZES),
-            *(events.get(name, UNSUPPORTED) for name in _EVENTS),
+            *(_counted(events, name) for name in _EVENTS),
         ]
 
     def close(self) -> None:

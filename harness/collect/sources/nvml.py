@@ -23,7 +23,7 @@ BLOCKS = True
 
 STAND_IN = "STUB (not a GPU)"
 _SLOW_EVERY = 5
-"""Readings between two looks at processes and error counters."""
+"""Readings between two looks at what moves slowly: processes, heat, error counters."""
 _ALL_LINKS = 0xFFFFFFFF
 _BUSY = "share of the driver's last 1/6 to 1 s in which any kernel ran, however small"
 
@@ -101,8 +101,6 @@ class _Device:
                 ),
             ),
             (self._sm_clock, (Channel("gpu.clock.sm", "Hz", "gauge", scope, 1e6),)),
-            (self._memory_clock, (Channel("gpu.clock.memory", "Hz", "gauge", scope, 1e6),)),
-            (self._temperature, (Channel("gpu.temperature", "°C", "gauge", scope),)),
             (
                 self._slowed,
                 (
@@ -125,6 +123,8 @@ class _Device:
                     Channel("gpu.processes.foreign", "1", "gauge", scope, meaning="of no rank"),
                 ),
             ),
+            (self._memory_clock, (Channel("gpu.clock.memory", "Hz", "gauge", scope, 1e6),)),
+            (self._temperature, (Channel("gpu.temperature", "°C", "gauge", scope),)),
             (self._errors, (Channel("gpu.ecc.uncorrected", "1", "counter", scope),)),
         )
         self.channels = tuple(
