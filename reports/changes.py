@@ -93,6 +93,32 @@ def _drawing(told: Versus) -> Drawing:
     return Drawing("", note, svg, "changes", Table("changes", title, columns, rows))
 
 
+def _besides(told: Versus) -> tuple[tuple[str, str, str], ...]:
+    """Say once of an environment that only one of the runs used that it did."""
+    environments: dict[str, set[tuple[bool, bool]]] = {}
+    for what, old, new in told.differences:
+        if what.startswith("environment."):
+            known = (old != numbers.UNKNOWN, new != numbers.UNKNOWN)
+            environments.setdefault(_environment(what), set()).add(known)
+    rows: dict[tuple[str, str, str], None] = {}
+    for what, old, new in told.differences:
+        sides = environments.get(_environment(what), set())
+        if len(sides) == 1 and sides < {(True, False), (False, True)}:
+            used = ["used" if known else "not used" for known in next(iter(sides))]
+            rows[_environment(what), used[0], used[1]] = None
+        elif old != new:  # unset and unstated print alike
+            rows[what, old, new] = None
+    return tuple(rows)
+
+
+def _environment(what: str) -> str:
+    """Cut ``environment.jax.packages.numpy`` down to ``environment.jax``; names may hold dots."""
+    for part in (".packages.", ".argv", ".description", ".fingerprint", ".version"):
+        if part in what:
+            return what.partition(part)[0]
+    return what
+
+
 def changes(told: Versus) -> Changes:
     """Prepare the section, and what the first screen says of it."""
     differences = (
@@ -106,8 +132,6 @@ def changes(told: Versus) -> Changes:
         sentence=_sentence(told),
         notes=told.warnings,
         drawing=_drawing(told),
-        differences=Table(
-            "changed-besides", "What differs besides", differences, tuple(told.differences)
-        ),
+        differences=Table("changed-besides", "What differs besides", differences, _besides(told)),
         not_compared=Table("not-compared", "Not compared", holes, tuple(told.not_compared)),
     )

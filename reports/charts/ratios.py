@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from harness.store.results import Interval
 from reports import numbers
-from reports.charts.svg import Scale, element, picture, text, ticks
+from reports.charts.svg import Scale, element, log_ticks, picture, text, ticks
 
 _WIDTH, _RIGHT, _ROW, _TOP = 760.0, 140.0, 26.0, 10.0
 _CHARACTER, _WIDEST = 6.6, 300.0
 _LEAST_REACH = 0.06
+_WIDE, _ROOM = 4.0, 44.0
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,16 @@ class Ratio:
     answer: str
 
 
+def _ticks(x: Scale) -> list[float]:
+    """Choose 1 and round values that leave each other room."""
+    wide = x.high / x.low > _WIDE
+    kept = [1.0]
+    for value in log_ticks(x.low, x.high) if wide else ticks(x.low, x.high, 5):
+        if all(abs(x(value) - x(other)) >= _ROOM for other in kept):
+            kept.append(value)
+    return kept
+
+
 def ratios(lines: Sequence[Ratio], *, name: str, label: str) -> str:
     """Draw all lines on one logarithmic axis, so that twice and half lie equally far out."""
     ends = [1 - _LEAST_REACH, 1 + _LEAST_REACH]
@@ -34,7 +45,7 @@ def ratios(lines: Sequence[Ratio], *, name: str, label: str) -> str:
     x = Scale(min(ends), max(ends), names, _WIDTH - _RIGHT, log=True)
     bottom = _TOP + len(lines) * _ROW
     drawn = []
-    for value in {1.0, *ticks(x.low, x.high, 5)}:
+    for value in _ticks(x):
         kind = "axis" if value == 1 else "grid"
         drawn.append(element("line", class_=kind, x1=x(value), x2=x(value), y1=_TOP - 4, y2=bottom))
         drawn.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports.evidence import Evidence
+from reports.evidence import Channel, Evidence, Timeline
 from reports.page import render
 from tests import needs
 from tests.browser.pictures import compare
@@ -196,6 +197,8 @@ def test_accessibility_has_no_serious_fault(visit, axe, name, theme):
         ("demo", 390, "light"),
         ("demo", 1280, "dark"),
         ("two-runs", 1280, "light"),
+        ("compared", 1280, "light"),
+        ("compared", 390, "light"),
         ("failures", 390, "light"),
         ("everything", 1280, "light"),
     ],
@@ -207,13 +210,55 @@ def test_a_page_looks_as_approved(visit, browser, request, name, width, theme):
     compare(browser, taken, place, rewrite=request.config.getoption("--rewrite-golden"))
 
 
-def test_the_printed_page_looks_as_approved(visit, browser, request, tmp_path):
-    page = visit(PAGES["demo"]()).page
+@pytest.mark.parametrize("name", ["demo", "compared", "everything"])
+def test_every_printed_page_looks_as_approved(visit, browser, request, tmp_path, name):
+    rewrite = request.config.getoption("--rewrite-golden")
+    page = visit(PAGES[name]()).page
     printed = tmp_path / "report.pdf"
     page.pdf(path=printed, prefer_css_page_size=True)
     drawn = needs.program("pdftoppm", package="poppler-utils")
-    command = [drawn, "-r", "60", "-jpeg", "-f", "1", "-l", "1", "-singlefile", printed]
-    subprocess.run([*map(str, command), str(tmp_path / "first")], check=True)
-    taken = (tmp_path / "first.jpg").read_bytes()
-    place = APPROVED / "demo-print-1.jpg"
-    compare(browser, taken, place, rewrite=request.config.getoption("--rewrite-golden"))
+    subprocess.run([str(drawn), "-r", "48", "-jpeg", printed, tmp_path / "page"], check=True)
+    sheets = sorted(tmp_path.glob("page-*.jpg"))
+    if rewrite:
+        for old in APPROVED.glob(f"{name}-print-*.jpg"):
+            old.unlink()
+    for number, sheet in enumerate(sheets, 1):
+        place = APPROVED / f"{name}-print-{number}.jpg"
+        compare(browser, sheet.read_bytes(), place, rewrite=rewrite)
+    assert len(list(APPROVED.glob(f"{name}-print-*.jpg"))) == len(sheets)
+
+
+def test_what_is_folded_on_the_screen_is_printed(visit, tmp_path):
+    warned = dataclasses.replace(samples.demo(), warnings=tuple(f"remark {i}" for i in range(9)))
+    page = visit(render(warned)).page
+    printed = tmp_path / "report.pdf"
+    page.pdf(path=printed, prefer_css_page_size=True)
+    reader = needs.program("pdftotext", package="poppler-utils")
+    told = subprocess.run([str(reader), printed, "-"], check=True, capture_output=True, text=True)
+    assert "remark 8" in told.stdout
+    assert "AMD EPYC" in told.stdout
+
+
+def test_a_page_of_a_thousand_cells_is_painted_within_a_second(visit):
+    page = visit(render(samples.big(1000))).page
+    page.wait_for_timeout(200)
+    first = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    times = [page.evaluate(first)]
+    for _ in range(3):
+        page.reload()
+        page.wait_for_timeout(200)
+        times.append(page.evaluate(first))
+    assert min(times) <= 1000
+
+
+def test_a_spike_is_drawn_where_it_was_and_as_high(visit):
+    values = [20.0 + index % 7 / 10 for index in range(200)]
+    values[120] = 1e6
+    channel = Channel("disk", [float(i) for i in range(200)], values)
+    line = Timeline("read", "MB/s", 0.0, 100.0, (channel,), 1.0)
+    page = visit(render(samples.demo(), Evidence(timelines=(line,)))).page
+    page.locator("#timelines").scroll_into_view_if_needed()
+    page.locator("[data-packed] canvas").wait_for()
+    page.locator("[data-packed] .u-over").hover(position={"x": 5, "y": 5})
+    shown = page.locator("[data-packed] .u-legend").inner_text()
+    assert "20" in shown

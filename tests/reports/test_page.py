@@ -257,3 +257,16 @@ def test_a_step_that_nobody_split_shows_its_percentiles():
     section = render(samples.demo()).split('id="step-time"')[1].split("</section>")[0]
     assert "How long a step takes" in section
     assert "to p95" in section
+
+
+def test_an_environment_that_only_one_run_used_is_one_line_of_what_differs():
+    told = samples.versus()
+    only = tuple(
+        (f"environment.jax@0.4.{key}", "x", "–") for key in ("packages.numpy", "packages.jax")
+    )
+    changed = ("environment.torch.packages.torch", "2.12", "2.13")
+    against = dataclasses.replace(told, differences=(*only, changed))
+    page = render(samples.two_runs(), against=against)
+    assert page.count("environment.jax@0.4<") == 1
+    assert "packages.numpy" not in page
+    assert "2.13" in page
