@@ -15,7 +15,37 @@ An Activity whose steps happen in another program has ``marks`` instead of step 
 Of an Adapter, each used outside any timed trial, by a job with that purpose:
 
     examine(workload, precision) -> Subject             see ``examine.py``
-    probe(workload, feed, options) -> {name: fact}      what really ran
+    probe(workload, feed, options) -> {name: fact}      what really ran; needs ``probe = true`` in
+                                                        the adapter's ``.toml``
+
+Facts have the same names in every adapter; one that an adapter cannot tell is absent or null, and
+what only one framework knows goes under a name of its own. After every trial (``facts``), what the
+framework's own switches and counters say:
+
+    device, device_name     "cpu" or "gpu"; what the framework calls it
+    peak_device_bytes       most memory held on the device
+    threads                 size of the pool that one operation is spread over
+    interop_threads         size of the pool that runs operations side by side
+    layout                  "channels-last" or "channels-first", of the activations
+    deterministic, onednn   whether the framework's own switch is on
+    tf32_products, tf32_convolutions    whether float32 may be computed in TF32 on the GPU
+    compiler                "inductor", "xla", null for none
+    compile_s               seconds spent compiling in this process
+    compiled_graphs, graph_breaks, graph_break_reasons      one graph and no break is a whole step
+    compile_cache_hits, compile_cache_misses
+
+From the probe alone, watched from inside and from below, per step:
+
+    computed                type -> share of the convolutions and products done in it
+    computed_by             what that share is a share of: time, or a count
+    operations              "name type" -> times
+    kernels                 name -> times, on a GPU
+    fusions                 how many XLA made
+    onednn_isa              the instructions that oneDNN says it takes; null if it said nothing
+    onednn_primitives       "kind implementation" -> times
+    onednn_layouts          layout of the source of a convolution or product -> times
+    onednn_reorders         times that a tensor was brought into another layout
+    busy_threads            threads of this process that computed
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 from harness import providers
 from harness.agent import processes
 from harness.errors import UsageError
+from harness.run import probing
 from harness.run.agent import AgentProcess
 from harness.run.interrupts import Interrupts
 from harness.run.ledger import Ledger, Rejects, TimeLeft
@@ -21,7 +22,7 @@ from harness.run.outcome import OK
 from harness.run.preparation import accept, identity, lay_out, prepared, read_plan, survey
 from harness.run.progress import Ended, Observer, Progress, SessionResult
 from harness.run.said import glance
-from harness.run.trial import COLD, Bench, Launcher, Prepared, run_trial
+from harness.run.trial import COLD, PROBE, Bench, Launcher, Prepared, run_trial
 from harness.spec.plan import Plan
 from harness.store import run as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
@@ -127,6 +128,7 @@ class _Session:
         try:
             with self._interrupts.installed():
                 self._fill_caches()
+                self._probe_cells()
                 for block, keys in self._ledger.blocks():
                     if not self._run_block(block, keys):
                         break
@@ -166,6 +168,12 @@ class _Session:
             if not trial.outcome.is_file() and self._interrupts.count == 0:
                 self._tell(prepared_cell, COLD, 0, self._run(prepared_cell, COLD, 0))
 
+    def _probe_cells(self) -> None:
+        """Watch each cell once, untimed; what came of it stops nothing."""
+        for one in self._cells.values():
+            if self._interrupts.count == 0 and probing.is_due(self._paths, one.cell):
+                self._tell(one, PROBE, 0, self._run(one, PROBE, 0))
+
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
         """Run what a block still needs; tell whether to go on to the next."""
         for key in keys:
@@ -203,7 +211,7 @@ class _Session:
 
         tick(None)
         outcome = run_trial(self._bench, one, name, position=self._position, on_tick=tick)
-        if outcome["outcome"] == OK and name != COLD:
+        if outcome["outcome"] == OK and isinstance(name, TrialName):
             self._left.took(one.cell.key, _seconds(outcome))
         return outcome
 

@@ -29,6 +29,7 @@ from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.run import complete, make_trial
 
 COLD = "cold"
+PROBE = "probe"
 _GRACE_S = 5.0
 _OUTPUT_BYTES = 1 << 20
 _LOST = (
@@ -103,7 +104,7 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
     short = Span(steps=1)
     measure = bench.measure
     return Job(
-        purpose="trial",
+        purpose="probe" if name == PROBE else "trial",
         cell_key=cell.key,
         trial=name,
         workload=cell.workload,
@@ -160,7 +161,7 @@ def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> Tri
         grace_s=_GRACE_S,
         memory_bytes=bench.measure.memory_bytes,
         output_bytes=_OUTPUT_BYTES,
-        observe=str(trial.root),
+        observe=None if trial.root.name == PROBE else str(trial.root),
         rates=dict(bench.platform.observer.rates),
     )
 

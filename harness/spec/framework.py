@@ -70,6 +70,8 @@ class FrameworkFile(Table):
     """Ways to train on several ranks."""
     distribution: str | None = None
     """The package whose version identifies it."""
+    probe: bool = False
+    """Whether a probe can say what really ran."""
     start_up: Seconds = 5.0
     """A guess at the time until the first step, for the plan's estimate."""
     factors: dict[str, Any] = Field(default_factory=dict)
@@ -103,6 +105,7 @@ class FrameworkInfo:
     devices: tuple[str, ...]
     strategies: tuple[str, ...]
     distribution: str | None
+    has_probe: bool
     start_up_s: float
     factors: Mapping[str, tuple[Value, ...] | None]
     """Allowed values; None: any value of the factor's type."""
@@ -172,6 +175,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         devices=file.devices,
         strategies=file.strategies,
         distribution=file.distribution,
+        has_probe=file.probe,
         start_up_s=file.start_up,
         factors=factors,
         defaults=dict(file.defaults),

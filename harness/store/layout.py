@@ -18,6 +18,7 @@ RUN/
     samples.NODE.parquet       the same as a table: a cache, written anew where it is missing
     outcome.json               written last, atomically: its absence means "run me again"
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
+  cells/KEY/probe/             the one untimed job that says what really ran
   caches/KEY/                  the private compile caches that this cell's trials share
   agent.err                    what the agent itself complained of; there only if it did
   interrupted/                 trials that were cut off: kept as evidence, read by nobody
@@ -156,6 +157,10 @@ class RunPaths:
     def cold(self, cell_key: str) -> TrialPaths:
         """The extra trial that starts with empty compile caches."""
         return TrialPaths(self.cells / cell_key / "cold")
+
+    def probe(self, cell_key: str) -> TrialPaths:
+        """The untimed job that says what really ran."""
+        return TrialPaths(self.cells / cell_key / "probe")
 
     def cache(self, cell_key: str) -> Path:
         """The private compile caches of a cell."""

@@ -116,11 +116,19 @@ def set_interrupted_aside(paths: RunPaths) -> list[Path]:
     """Move trials that were cut off out of the way of readers; the evidence is kept."""
     moved = []
     for cell in sorted(paths.cells.iterdir()):
-        for directory in sorted(cell.iterdir()):
-            if directory.is_dir() and not TrialPaths(directory).outcome.is_file():
-                target = paths.interrupted / f"{cell.name}.{directory.name}.{time.time_ns()}"
-                with explained(target):
-                    target.parent.mkdir(exist_ok=True)
-                    directory.rename(target)
-                moved.append(target)
+        moved += [
+            set_aside(paths, directory)
+            for directory in sorted(cell.iterdir())
+            if directory.is_dir() and not TrialPaths(directory).outcome.is_file()
+        ]
     return moved
+
+
+def set_aside(paths: RunPaths, directory: Path) -> Path:
+    """Move one trial out of the way of readers; give where it lies now."""
+    cell = directory.parent.name
+    target = paths.interrupted / f"{cell}.{directory.name}.{time.time_ns()}"
+    with explained(target):
+        target.parent.mkdir(exist_ok=True)
+        directory.rename(target)
+    return target

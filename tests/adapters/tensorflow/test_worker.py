@@ -59,5 +59,6 @@ def test_a_probe_says_which_kernels_and_types_ran(tmp_path: Path) -> None:
     facts = told(events, "facts")["facts"]
     assert facts["operations"]["Conv2D bfloat16"] == 4
     assert facts["operations"]["FusedBatchNormV3 bfloat16"] == 3
+    assert facts["busy_threads"] >= 1
     if facts["onednn_isa"] is not None:  # oneDNN is off by default on some machines
         assert any(name.startswith("convolution") for name in facts["onednn_primitives"])

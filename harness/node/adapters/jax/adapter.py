@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Mapping
 
 from harness.node.adapters.jax import settings as switches
@@ -56,6 +57,11 @@ class JaxActivity:
             self._jax.block_until_ready((self._state, self._loss))
         except self._jax.errors.JaxRuntimeError as error:
             raise _told(error) from error
+
+    def compiled(self) -> Any:
+        """Compile the step ahead, and step with just that from now on."""
+        self._step = self._step.lower(self._state, self._given).compile()
+        return self._step
 
     def values(self) -> Mapping[str, float]:
         """Give the last step's loss."""
@@ -115,16 +121,19 @@ class JaxAdapter:
         return JaxSubject(workload, self._settings, precision)
 
     def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
-        """Say which types and operations the compiled step holds."""
-        from harness.node.adapters.jax.probe import compiled_facts
+        """Say which types, operations and threads the compiled step takes."""
+        from harness.node.adapters.jax.probe import observe
 
-        return dict(self.facts(), **compiled_facts(workload, feed, self._settings))
+        activity = self.activity(workload, feed, options)
+        return dict(observe(activity), **self.facts())
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""
         memory = self._settings.device.memory_stats() or {}
         facts: Dict[str, Any] = {
-            "device": self._settings.device.device_kind,
+            "device": "gpu" if self._settings.is_gpu else "cpu",
+            "device_name": self._settings.device.device_kind,
+            "compiler": "xla",
             "compile_s": self._compile_s,
             "layout": "channels-last" if self._settings.channels_last else "channels-first",
         }
@@ -142,6 +151,8 @@ def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's n
     factors = dict(job.factors)
     if job.purpose == "examine":
         factors["precision"] = _examined(job) or factors.get("precision")
+    if job.purpose == "probe":
+        os.environ["ONEDNN_VERBOSE"] = "1"
     return JaxAdapter(switches.apply(factors, place), job.seed)
 
 

@@ -92,7 +92,7 @@ class KerasAdapter:
         from harness.node.adapters.tensorflow import probing
 
         activity = self.activity(workload, feed, options)
-        return {**self.facts(), **probing.observe(activity, self._job.directory)}
+        return {**probing.observe(activity), **self.facts()}
 
     def close(self) -> None:
         """Drop the model; its memory goes with it."""

@@ -26,8 +26,10 @@ class TrainingActivity:
         def step() -> Any:
             return trainer.step(x, target, is_dropping=True)
 
+        self._function = jitted(step, compiled)
         # The concrete function skips the argument handling of every call.
-        self.traced = jitted(step, compiled).get_concrete_function()
+        self.traced = self._function.get_concrete_function()
+        self._compiled = compiled
         self._loss: Optional[Any] = None
         self._wait = _waiter()
 
@@ -45,6 +47,12 @@ class TrainingActivity:
     def values(self) -> Mapping[str, float]:
         """Give the loss."""
         return {} if self._loss is None else {"loss": float(self._loss)}
+
+    def optimised(self) -> Optional[str]:
+        """Give the text of the step as XLA optimised it, if it did and this version tells."""
+        if not self._compiled or not hasattr(self._function, "experimental_get_compiler_ir"):
+            return None
+        return str(self._function.experimental_get_compiler_ir()(stage="optimized_hlo"))
 
     def parameters(self) -> int:
         """Count what the lowered network learns."""

@@ -73,8 +73,7 @@ class TensorFlowAdapter:
         from harness.node.adapters.tensorflow import probing
 
         activity = self.activity(workload, feed, options)
-        observed = probing.observe(activity, self._job.directory)
-        return {**self.facts(), **observed}
+        return {**probing.observe(activity), **self.facts()}
 
     def close(self) -> None:
         """Drop the network; its memory goes with it."""

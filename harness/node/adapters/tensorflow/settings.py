@@ -122,6 +122,23 @@ def _has_grouped_convolutions(dtype: Any) -> bool:
     return True
 
 
+def usable_cpus() -> int:
+    """Count the CPUs this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _is_deterministic() -> bool:
+    """Ask TensorFlow's own switch; 1.15 reads the environment."""
+    try:
+        from tensorflow.python.framework import config
+    except ImportError:
+        return os.environ.get("TF_DETERMINISTIC_OPS") == "1"
+    if hasattr(config, "is_op_determinism_enabled"):
+        return bool(config.is_op_determinism_enabled())
+    return os.environ.get("TF_DETERMINISTIC_OPS") == "1"
+
+
 def versions() -> Dict[str, str]:
     """Name TensorFlow and the libraries that decide its speed."""
     import numpy
@@ -136,14 +153,26 @@ def versions() -> Dict[str, str]:
 
 
 def facts(factors: Mapping[str, Any]) -> Dict[str, Any]:
-    """Say what was asked of TensorFlow's pools (0: every core it may use) and what a GPU held."""
+    """Say how large TensorFlow's pools are, what is switched on, and what a GPU held."""
     import tensorflow.compat.v2 as tf
 
+    threading = tf.config.threading
+    # 0 stands for every CPU that the process may use
     found: Dict[str, Any] = {
-        "threads": tf.config.threading.get_intra_op_parallelism_threads(),
-        "interop_threads": tf.config.threading.get_inter_op_parallelism_threads(),
+        "device": "gpu" if factors.get("device") == "gpu" else "cpu",
+        "threads": threading.get_intra_op_parallelism_threads() or usable_cpus(),
+        "interop_threads": threading.get_inter_op_parallelism_threads() or usable_cpus(),
+        "layout": "channels-first"
+        if factors.get("layout") == "channels-first"
+        else "channels-last",
         "compiler": "xla" if factors.get("compile") else None,
+        "deterministic": _is_deterministic(),
     }
+    if factors.get("device") == "gpu" and hasattr(
+        tf.config.experimental, "tensor_float_32_execution_enabled"
+    ):
+        is_tf32 = bool(tf.config.experimental.tensor_float_32_execution_enabled())
+        found["tf32_products"] = found["tf32_convolutions"] = is_tf32
     if has_gpu() and hasattr(tf.config.experimental, "get_memory_info"):
         memory = tf.config.experimental.get_memory_info("GPU:0")
         found["peak_device_bytes"] = int(memory["peak"])

@@ -14,13 +14,14 @@ from harness.node.adapters.torch.training import Trainer
 def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
     """Gather the facts after the last step."""
     facts: Dict[str, Any] = {
-        "device": str(settings.device),
+        "device": "gpu" if settings.is_gpu else "cpu",
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "compute_type": str(settings.compute).replace("torch.", ""),
+        "compiler": "inductor" if settings.is_compiled else None,
     }
     if trainer is not None:
         facts["layout"] = "channels-first" if trainer.format is None else "channels-last"
@@ -39,8 +40,8 @@ def _gpu(settings: Settings) -> Dict[str, Any]:
         "device_name": torch.cuda.get_device_name(settings.device),
         "peak_device_bytes": torch.cuda.max_memory_allocated(settings.device),
         "peak_device_reserved_bytes": torch.cuda.max_memory_reserved(settings.device),
-        "tf32_matmul": bool(torch.backends.cuda.matmul.allow_tf32),
-        "tf32_convolution": bool(torch.backends.cudnn.allow_tf32),
+        "tf32_products": bool(torch.backends.cuda.matmul.allow_tf32),
+        "tf32_convolutions": bool(torch.backends.cudnn.allow_tf32),
         "cudnn_benchmark": bool(torch.backends.cudnn.benchmark),
     }
 

@@ -1,0 +1,44 @@
+"""This file reads the text of a step that XLA has optimised: heavy operations and their types.
+
+XLA rewrites types behind its users' back: on CPUs it widens most bfloat16 operations to float32.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Dict
+from typing import Counter as Counts
+
+# %name = bf16[16,27,27,192]{3,2,1,0} convolution(%left, f32[3]{0} %right), …
+DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = \(?([a-z]+[0-9]*)\[", re.MULTILINE)
+HEAVY = re.compile(
+    r"= \(?([a-z]+[0-9]*)\[.*? (convolution|dot|custom-call)\((?:([a-z]+[0-9]*)\[\S* )?%?([\w.-]*)"
+    r".*$",
+    re.MULTILINE,
+)
+TARGET = re.compile(r'custom_call_target="([^"]+)"')
+MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
+TYPE_NAMES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
+
+
+def read(text: str) -> Dict[str, Any]:
+    """Give the facts of one optimised step."""
+    types = {match[1]: match[2] for match in DEFINED.finditer(text)}
+    operations: Counts[str] = Counter()
+    computed: Counts[str] = Counter()
+    for match in HEAVY.finditer(text):
+        target = TARGET.search(match[0])
+        kind = target[1] if target else match[2]
+        given = match[3] or types.get(match[4]) or match[1]
+        name = TYPE_NAMES.get(given, given)
+        operations["{} {}".format(kind, name)] += 1
+        if MULTIPLYING.search(kind):
+            computed[name] += 1
+    found: Dict[str, Any] = {"operations": dict(operations.most_common())}
+    found["fusions"] = len(re.findall(r" fusion\(", text))
+    whole = sum(computed.values())
+    if whole:
+        found["computed"] = {name: count / whole for name, count in computed.most_common()}
+        found["computed_by"] = "convolutions and products of XLA's optimised step"
+    return found
