@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isinf
 
 _QUANTITY = re.compile(r"^\s*([0-9]+(?:[.][0-9]+)?)\s*([A-Za-z%/]*)\s*$")
 
@@ -26,7 +27,10 @@ def _split(text: str) -> tuple[float, str]:
     match = _QUANTITY.match(text)
     if match is None:
         raise ValueError(f"'{text}' is not a number with a unit")
-    return float(match[1]), match[2]
+    number = float(match[1])
+    if isinf(number):
+        raise ValueError("a number of so many digits means nothing here")
+    return number, match[2]
 
 
 def seconds(text: str) -> float:

@@ -7,9 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 BUDGET = Path(__file__).parent.parent / ".ci" / "budget.toml"
+# How long one example takes is the machine's business, and which are drawn must not be chance.
+hypothesis.settings.register_profile("bakeoff", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("bakeoff")
+
 STAGES = ("framework", "engine", "io", "browser")
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -26,16 +26,20 @@ def command(*, as_json: bool, **typed: Any) -> None:
 
     STUDY is a .toml file, or the name of one under studies/.
     """
-    from harness.spec.estimate import estimate
+    from harness.spec.estimate import doubts, estimate
     from harness.spec.plan import to_json
 
     _, plan = Selection(**typed).plan()
     guess = estimate(plan)
     if as_json:
-        timing = {"total_s": guess.total_s, "node_hours": guess.node_hours}
+        timing = {
+            "total_s": guess.total_s,
+            "node_hours": guess.node_hours,
+            "notes": list(doubts(plan, guess)),
+        }
         click.echo(json.dumps({**to_json(plan), "estimate": timing}, indent=1))
     else:
-        click.echo("\n".join(_lines(plan, guess)))
+        click.echo("\n".join([*_lines(plan, guess), *notes(plan, guess)]))
 
 
 def headline(plan: Plan, guess: Estimate) -> str:
@@ -62,6 +66,7 @@ def _lines(plan: Plan, guess: Estimate) -> list[str]:
         ),
         *_schedule(plan),
         f"Cost: {guess.node_hours:.2f} node-hours.",
+        _observer(plan),
         "",
     ]
     references = set(plan.reference.values())
@@ -74,8 +79,25 @@ def _lines(plan: Plan, guess: Estimate) -> list[str]:
     if len(plan.cells) > len(shown):
         lines.append(f"  … and {len(plan.cells) - len(shown)} more (--json lists all)")
     lines += _left_out(plan)
-    lines += [f"Note: {note}" for note in plan.notes]
     return lines
+
+
+def notes(plan: Plan, guess: Estimate) -> list[str]:
+    """Say what a person should know before running a plan."""
+    from harness.spec.estimate import doubts
+
+    return [f"Note: {note}" for note in (*plan.notes, *doubts(plan, guess))]
+
+
+def _observer(plan: Plan) -> str:
+    """Say which cores are kept for the observer, and when they cannot be."""
+    kept = plan.platform.observer.cores
+    if kept == 0:
+        return "Observer: no core is kept for it; it shares those of the ranks."
+    return (
+        f"Observer: {_many(kept, 'core')} of each node, where at least two cores and one a rank "
+        "are left; where not, it shares the ranks' and their trials are marked."
+    )
 
 
 def _schedule(plan: Plan) -> list[str]:

@@ -35,7 +35,7 @@ def command(*, name: str | None, create_environments: bool, as_json: bool, **typ
     what finished is kept, and `bakeoff resume` goes on.
     """
     from harness.cli.live import watching
-    from harness.cli.plan import headline
+    from harness.cli.plan import headline, notes
     from harness.run import session
     from harness.spec.estimate import estimate
     from harness.store.believe import doubt
@@ -43,15 +43,26 @@ def command(*, name: str | None, create_environments: bool, as_json: bool, **typ
     study, plan = Selection(**typed).plan()
     if create_environments:
         create_missing(plan)
-    click.echo(headline(plan, estimate(plan)), err=True)
-    for note in plan.notes:
-        click.echo(f"Note: {note}", err=True)
+    guess = estimate(plan)
+    click.echo("\n".join([headline(plan, guess), *notes(plan, guess)]), err=True)
     root = _place(name or f"{plan.study.name}-{date.today().isoformat()}", fixed=name is not None)
+    check(plan)
     with watching() as observer:
         result = session.start(
             plan, root=root, study_text=study.text, observer=observer, rejects=doubt
         )
-    return conclude(result, as_json=as_json)
+    return conclude(result, plan, as_json=as_json)
+
+
+def check(plan: Plan) -> None:
+    """Prove that the cells compute the same thing before any time is spent on comparing them."""
+    from harness.cli.listener import listening
+    from harness.cli.verify import in_words
+    from harness.run.gate import ensure
+
+    with listening() as listener:
+        found = ensure(plan, watch=listener.doing)
+    click.echo("\n".join(in_words(plan, found)), err=True)
 
 
 def create_missing(plan: Plan) -> None:
@@ -69,8 +80,9 @@ def create_missing(plan: Plan) -> None:
                 venv.create(Reference.parse(name), listener)
 
 
-def conclude(result: SessionResult, *, as_json: bool) -> int:
+def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
     """Say what a session achieved, write the page, and give the exit code."""
+    from harness.run.gate import ensure
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
     from reports.page import render
@@ -80,6 +92,9 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
 
     click.echo(_how_it_went(result), err=True)
     if result.ok:
+        gate = RunPaths(result.run).gate
+        if not gate.is_dir():
+            ensure(plan, folder=gate)
         results, evidence = read_page([result.run])
         page = RunPaths(result.run).report
         write_whole(page, render(results, evidence, place=page))

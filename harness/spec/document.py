@@ -104,7 +104,7 @@ class Document:
 def read_document(path: Path) -> Document:
     """Read a TOML file; a broken one is refused with the place where it breaks."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as error:
         raise FaultyFile([Fault(str(path), None, "", f"is not UTF-8 text ({error})")]) from None
     except OSError as error:

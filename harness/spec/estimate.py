@@ -9,6 +9,7 @@ from statistics import median
 from harness.node.job import Span
 from harness.spec.cell import Cell
 from harness.spec.plan import Plan
+from harness.units import duration
 
 # What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
 # accelerator. Backward costs twice the forward pass, and one MAC is two operations.
@@ -29,6 +30,8 @@ class Estimate:
     node_hours: float
     refined: bool
     """Whether finished trials stand behind it."""
+    late: Mapping[str, float]
+    """By cell key, what trials would take that the timeout ends before: a guess, in seconds."""
 
     def of_trials(self, keys: Sequence[str]) -> float:
         """Give the time that some trials take, named by their cells."""
@@ -46,14 +49,31 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     known = {key: seconds for key, seconds in known.items() if key in guesses}
     scale = median([known[key] / guesses[key] for key in known]) if known else 1.0
     limit = plan.measure.timeout_s
-    trials = {key: known.get(key, min(guess * scale, limit)) for key, guess in guesses.items()}
+    expected = {key: known.get(key, guess * scale) for key, guess in guesses.items()}
+    trials = {key: min(seconds, limit) for key, seconds in expected.items()}
     nodes = {cell.key: int(cell.factors["nodes"] or 1) for cell in plan.cells}
     return Estimate(
         trial_s=trials,
         total_s=sum(trials[key] for key, _ in plan.order),
         node_hours=sum(trials[key] * nodes[key] for key, _ in plan.order) / 3600,
         refined=bool(known),
+        late={key: s for key, s in expected.items() if s > limit and key not in known},
     )
+
+
+def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
+    """Say which cells will hardly end before their timeout."""
+    if not guess.late:
+        return ()
+    key, seconds = max(guess.late.items(), key=lambda one: one[1])
+    count = len(guess.late)
+    cells = "1 cell" if count == 1 else f"{count} cells"
+    said = (
+        f"{cells} may not end within measure.timeout ({duration(plan.measure.timeout_s)}): "
+        f"{plan.cell(key).label} is guessed to take {duration(seconds)}. "
+        "Raise the timeout or measure less."
+    )
+    return (said,)
 
 
 def _guess(plan: Plan, cell: Cell) -> float:
@@ -61,7 +81,7 @@ def _guess(plan: Plan, cell: Cell) -> float:
     step_s = _step_s(plan, cell)
     start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
     spans = _span_s(plan.measure.warmup, step_s) + _span_s(plan.measure.until, step_s)
-    return min(start_s + spans, plan.measure.timeout_s)
+    return start_s + spans
 
 
 def _span_s(span: Span, step_s: float) -> float:

@@ -19,21 +19,22 @@ class Factor:
 
     name: str
     type: str
-    """choice, flag, count (an integer from ``least`` up), number, or name."""
+    """choice, flag, count (an integer from ``least`` to ``most``), number, or name."""
     default: Value
     meaning: str
     allowed: tuple[Value, ...] = ()
     least: int = 1
     framework: bool = False
+    most: int = 2**31 - 1
 
     def wrong(self, value: Any) -> str | None:
         """Say why a value cannot be one of this factor's; None if it can."""
         if self.type == "flag":
             return None if isinstance(value, bool) else f"{shown(value)} must be true or false"
         if self.type == "count":
-            if isinstance(value, int) and not isinstance(value, bool) and value >= self.least:
-                return None
-            return f"{shown(value)} must be an integer from {self.least} up"
+            if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
+                return f"{shown(value)} must be an integer from {self.least} up"
+            return None if value <= self.most else f"{shown(value)} is more than {self.most}"
         if self.type == "number":
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return None
@@ -147,7 +148,14 @@ FACTORS: Mapping[str, Factor] = _factors(
     Factor("checkpoint_to", "name", None, "storage tier that takes checkpoints", framework=True),
     Factor("container", "flag", False, "run the ranks in the platform's container"),
     Factor("bucket_mb", "count", None, "megabytes of gradients exchanged at once", framework=True),
-    Factor("message_bytes", "count", None, "bytes of a collective's message", framework=True),
+    Factor(
+        "message_bytes",
+        "count",
+        None,
+        "bytes of a collective's message",
+        framework=True,
+        most=2**40,
+    ),
 )
 
 IN_CELL = tuple(name for name in FACTORS if name not in ("workload", "framework", "strategy"))

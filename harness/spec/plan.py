@@ -111,6 +111,7 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         for number, count in enumerate(matched)
         if count == 0 and not study.only
     ]
+    notes += _oversubscribed(platform, made)
     reference = _reference(study, asked.values(), [one for one, _ in left_out.values()], notes)
     return Plan(
         study=Heading(
@@ -135,6 +136,21 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         measure=study.measure,
         notes=tuple(notes),
     )
+
+
+def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:
+    """Warn of cells whose threads outnumber the CPUs, on a platform that lets them."""
+    cpus = platform.offers()["cpus"]
+    asked = {
+        cell.key: int(cell.factors["ranks_per_node"] or 1) * int(cell.factors["threads"] or 1)
+        for cell in made
+    }
+    most = max(asked.values())
+    if cpus is None or most <= cpus:
+        return []
+    count = sum(one > cpus for one in asked.values())
+    who = "1 cell oversubscribes" if count == 1 else f"{count} cells oversubscribe"
+    return [f"{who} the {cpus} CPUs of a node, by up to {most} threads; trials are marked."]
 
 
 def grouped(holes: Iterable[Hole]) -> dict[str, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from harness.errors import UsageError, nearest
 from harness.spec.document import Document, read_document
 from harness.spec.matrix import Exclusion, Matrix, Selection, flattened
-from harness.spec.measure import Measure, MeasureTable, resolved
+from harness.spec.measure import Measure, MeasureTable, longer_than_timeout, resolved
 from harness.spec.models import Listed, Table, check
 from harness.spec.vocabulary import Checker, selection_from_text
 
@@ -118,6 +118,7 @@ def load_study(
     checker.whole(document.data)
     if file is not None:
         _check_repetition(document, file.measure)
+        _check_timeout(document, file.measure)
     narrowed = tuple((text, selection_from_text(text)) for text in only)
     document.refuse_faults()
     assert file is not None, "a study without faults has its value"
@@ -145,6 +146,15 @@ def _check_repetition(document: Document, measure: MeasureTable) -> None:
             document.fault(("measure", key), "says nothing without until_interval")
     if measure.trials_at_most is not None and measure.trials_at_most < measure.trials:
         document.fault(("measure", "trials_at_most"), f"is fewer than trials, {measure.trials}")
+
+
+def _check_timeout(document: Document, measure: MeasureTable) -> None:
+    """Refuse a protocol that no trial can follow, at the line that was written."""
+    why = longer_than_timeout(measure)
+    if why is not None:
+        key = "timeout" if "timeout" in measure.model_fields_set else "until"
+        said = why if key == "timeout" else f"the default timeout {why}"
+        document.fault(("measure", key), said)
 
 
 def _path(ref: str | Path) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.spec.estimate import estimate
+from harness.spec.estimate import doubts, estimate
 from harness.spec.plan import Plan
 from harness.spec.platform import Platform
 
@@ -68,3 +68,18 @@ def test_steps_are_guessed_from_the_workload(planned: Planned) -> None:
     plan = planned(text)
     by_workload = {c.workload: estimate(plan).trial_s[c.key] for c in plan.cells}
     assert by_workload["alexnet"] > by_workload["tinycnn"] + 10
+
+
+def test_a_cell_that_will_not_end_in_time_is_named_not_clamped_in_silence(
+    planned: Planned,
+) -> None:
+    plan = planned(TEXT)
+    guess = estimate(plan)
+    compiled = {cell.key for cell in plan.cells if cell.factors["compile"]}
+    assert compiled <= set(guess.late)
+    (said,) = doubts(plan, guess)
+    assert said.startswith(
+        f"{len(guess.late)} cells may not end within measure.timeout (1 min 40 s): "
+    )
+    late = {key: [90.0] for key in guess.late}
+    assert doubts(plan, estimate(plan, late)) == ()

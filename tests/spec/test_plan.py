@@ -305,3 +305,11 @@ def test_limits_of_no_repetition_are_refused(refusal: Callable[..., str]) -> Non
     assert "mine.toml:6: measure.trials_at_most: says nothing without until_interval" in said
     assert "mine.toml:7: measure.budget: says nothing without until_interval" in said
     assert "measure.trials_at_most: is fewer than trials, 6" in said
+
+
+def test_threads_that_outnumber_the_cpus_are_noted(planned: Planned, machine: Machine) -> None:
+    plan = planned(HEAD + "threads = [2, 64]\n", platform=machine(binding={"oversubscribe": True}))
+    assert plan.notes == (
+        "4 cells oversubscribe the 2 CPUs of a node, by up to 64 threads; trials are marked.",
+    )
+    assert planned(HEAD + "threads = 2\n").notes == ()

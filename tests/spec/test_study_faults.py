@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -229,3 +230,67 @@ def test_a_reference_must_select_one_cell_per_workload(refusal: Refusal) -> None
 def test_a_reference_that_selects_nothing_is_refused(refusal: Refusal) -> None:
     text = GOOD + "[measure]\nreference = { framework = 'keras' }\n"
     assert "measure.reference: selects no cell of alexnet; it must select one." in refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        (
+            'until = "1 h"\ntimeout = "1 min"',
+            (
+                "mine.toml:7: measure.timeout: ends every trial after 1 min, before its warm-up "
+                "and measuring are over, 1 h; raise timeout or shorten until."
+            ),
+        ),
+        (
+            'until = "1 h"',
+            (
+                "mine.toml:6: measure.until: the default timeout ends every trial after 15 min, "
+                "before its warm-up and measuring are over, 1 h; raise timeout or shorten until."
+            ),
+        ),
+        (
+            'timeout = "0 s"',
+            "mine.toml:6: measure.timeout: must be more than 0 s and at most 336 h.",
+        ),
+        (
+            'timeout = "999999999 h"',
+            "mine.toml:6: measure.timeout: must be more than 0 s and at most 336 h.",
+        ),
+        ('until = "0 s"', "mine.toml:6: measure.until: must be more than nothing."),
+        ('until = "0 steps"', "mine.toml:6: measure.until: must be more than nothing."),
+        (
+            f'until = "{10**20} steps"',
+            f"mine.toml:6: measure.until: '{10**20} steps' is more steps than any trial can do.",
+        ),
+        (
+            'memory = "1 B"',
+            (
+                "mine.toml:6: measure.memory: must be at least 32 MiB: a worker that does nothing "
+                "needs half of that."
+            ),
+        ),
+        (
+            f'memory = "{"9" * 400} GiB"',
+            "mine.toml:6: measure.memory: a number of so many digits means nothing here.",
+        ),
+        (f"trials = {10**20}", "mine.toml:6: measure.trials: must be at most 10000."),
+        (f"seed = {10**20}", "mine.toml:6: measure.seed: must be at most 2147483647."),
+    ],
+)
+def test_a_protocol_that_can_only_fail_is_refused_at_its_line(
+    refusal: Refusal, measure: str, message: str
+) -> None:
+    assert refusal(f"{GOOD}[measure]\n{measure}\n") == f"{message}\n1 fault, nothing was run."
+
+
+@pytest.mark.parametrize("name", ["batch", "threads", "nodes", "reader_threads"])
+def test_absurd_counts_are_refused(refusal: Refusal, name: str) -> None:
+    said = refusal(f"{GOOD}{name} = {10**20}\n")
+    assert f"mine.toml:5: matrix.{name}: '{10**20}' is more than 2147483647." in said
+
+
+def test_a_byte_order_mark_is_no_statement(write: Callable[..., Path]) -> None:
+    path = write("")
+    path.write_text(GOOD, encoding="utf-8-sig")
+    assert load_study(path).title == "Good"
