@@ -1,7 +1,8 @@
 """This file limits a trial's memory: by a control group where one can be made, else by RLIMIT_DATA.
 
-A limit is entered by the agent itself for the moment in which it starts the ranks, so that they are
-born under it and not a page of theirs escapes. Sources: cgroup-v1/memory.rst, cgroup-v2.rst.
+A limit is entered by each rank's process between its fork and its program, so that not a page of
+the program escapes, and the agent, which must survive to testify, is never under the limit itself.
+Sources: cgroup-v1/memory.rst, cgroup-v2.rst.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -19,13 +21,10 @@ _OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Limit(Protocol):
-    """A limit that the agent enters while it starts ranks."""
+    """A limit that ranks are started under."""
 
-    def enter(self) -> None:
-        """Put this process under the limit."""
-
-    def leave(self) -> None:
-        """Take this process out again."""
+    def entrance(self) -> Callable[[], None] | None:
+        """Give what a forked process calls to be under the limit; None: nothing is needed."""
 
     def evidence(self) -> MemoryEvidence:
         """Say what the kernel counted."""
@@ -106,11 +105,9 @@ class Unlimited:
         self._group = group
         self._before = group.oom_kills() if group else None
 
-    def enter(self) -> None:
-        """Change nothing."""
-
-    def leave(self) -> None:
-        """Change nothing."""
+    def entrance(self) -> Callable[[], None] | None:
+        """Need nothing."""
+        return None
 
     def evidence(self) -> MemoryEvidence:
         """Say whether the kernel killed one of ours meanwhile."""
@@ -130,17 +127,12 @@ class DataLimit(Unlimited):
     def __init__(self, memory_bytes: int, group: OwnGroup | None) -> None:
         super().__init__(group)
         self._bytes = memory_bytes
-        self._own = resource.getrlimit(resource.RLIMIT_DATA)
 
-    def enter(self) -> None:
-        """Lower this process's soft limit, which the ranks inherit."""
-        hard = self._own[1]
+    def entrance(self) -> Callable[[], None] | None:
+        """Lower the process's soft limit, which its program inherits."""
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         soft = self._bytes if hard == resource.RLIM_INFINITY else min(self._bytes, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-    def leave(self) -> None:
-        """Take the limit off this process."""
-        resource.setrlimit(resource.RLIMIT_DATA, self._own)
+        return lambda: resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
     def evidence(self) -> MemoryEvidence:
         """Name the limit; the kernel keeps no count of refused allocations."""
@@ -159,9 +151,10 @@ class Group:
         self._path = (own.path.parent if beside else own.path) / name
         self._path.mkdir()
         try:
+            # Making a group does not imply the right to move into it. Without a limit, nobody dies.
+            self._write("cgroup.procs", 0)
+            (self._home / "cgroup.procs").write_text("0", encoding="utf-8")
             self._write("memory.max" if own.version == 2 else "memory.limit_in_bytes", memory_bytes)
-            self.enter()  # making a group does not imply the right to move into it
-            self.leave()
         except OSError:
             self._path.rmdir()
             raise
@@ -178,13 +171,9 @@ class Group:
         with open(self._path / file, "r+", encoding="utf-8") as control:  # noqa: PTH123
             control.write(str(value))
 
-    def enter(self) -> None:
-        """Move this process into the trial's group."""
-        self._write("cgroup.procs", 0)
-
-    def leave(self) -> None:
-        """Move this process home."""
-        (self._home / "cgroup.procs").write_text("0", encoding="utf-8")
+    def entrance(self) -> Callable[[], None] | None:
+        """Move the process into the trial's group."""
+        return lambda: self._write("cgroup.procs", 0)
 
     def evidence(self) -> MemoryEvidence:
         """Read the group's own counters."""

@@ -42,15 +42,13 @@ class RunningTrial:
         self._start()
 
     def _start(self) -> None:
-        """Start the ranks under limits and cores that they inherit from this process."""
+        """Start the ranks, each under the limit, on cores that it inherits from this process."""
         own_cpus = os.sched_getaffinity(0)
-        self._limit.enter()
         try:
             for command in self.command.ranks:
                 self._ranks.append(self._start_rank(command))
         finally:
             os.sched_setaffinity(0, own_cpus)
-            self._limit.leave()
         for rank in self._ranks:
             self._watch(rank)
 
@@ -68,11 +66,15 @@ class RunningTrial:
                 stdout=captures[0].sink,
                 stderr=captures[1].sink,
                 start_new_session=True,
+                preexec_fn=self._limit.entrance(),  # safe: an agent has no threads
             )
             rank.pidfd = os.pidfd_open(rank.process.pid)
         except OSError as problem:
             what = problem.filename or f"CPUs {command.cpus}"
             text = f"cannot start {command.argv[0]}: {what}: {problem.strerror}"
+            rank.end = RankEnd(command.rank, None, None, None, 0.0, 0, False, 0, text)
+        except subprocess.SubprocessError:
+            text = f"cannot start {command.argv[0]} under the memory limit"
             rank.end = RankEnd(command.rank, None, None, None, 0.0, 0, False, 0, text)
         for capture in captures:
             capture.started()

@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from .conftest import WITHOUT_GROUPS
 
@@ -81,6 +84,29 @@ def test_without_control_groups_memory_is_limited_by_rlimit_data(start_agent):
     assert end.ranks[0].exit_code == 1
     assert "MemoryError" in (agent.folder / "0.err").read_text()
     assert agent.run("x = b'x' * (300 * 2**20)").ranks[0].exit_code == 0
+
+
+@pytest.mark.parametrize("without_groups", [False, True])
+def test_a_limit_too_small_for_anything_ends_the_rank_and_not_the_agent(
+    start_agent, without_groups
+):
+    agent = start_agent(*(("-c", WITHOUT_GROUPS) if without_groups else ()))
+    end = agent.run("pass", memory_bytes=1)
+    assert end.cause == "ended"
+    assert end.ranks[0].exit_code != 0
+    assert agent.run("pass").ranks[0].exit_code == 0
+
+
+def test_an_agent_is_never_under_the_limit_of_its_ranks(agent):
+    before = Path(f"/proc/{agent.process.pid}/cgroup").read_text()
+    (pid,) = agent.start(agent.command(SLEEP, memory_bytes=200 * 2**20))["pids"].values()
+    assert Path(f"/proc/{agent.process.pid}/cgroup").read_text() == before
+    limits = Path(f"/proc/{agent.process.pid}/limits").read_text()
+    assert Path(f"/proc/{pid}/limits").read_text() != limits or (
+        Path(f"/proc/{pid}/cgroup").read_text() != before
+    )
+    agent.cancel(grace_s=0.0)
+    agent.hear("ended")
 
 
 def test_a_silent_rank_leaves_no_files(agent, tmp_path):
