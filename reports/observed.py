@@ -16,6 +16,7 @@ from harness.store.recording import Recording, Series, read_recording
 from harness.store.results import CellResult, Estimate, Results, TrialResult
 from harness.store.usage import BUSY
 from reports.evidence import Channel, Energy, Evidence, Mark, Timeline, Unread
+from reports.roof import roof
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,14 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
                 unread[Unread(node, note["source"], note["reason"])] = None
     told = (_energy(cell) for cell in results.cells)
     energy = tuple(one for one in told if one is not None)
-    return Evidence(timelines=tuple(timelines), energy=energy, unread=tuple(unread))
+    ceilings, points = roof(results)
+    return Evidence(
+        timelines=tuple(timelines),
+        energy=energy,
+        unread=tuple(unread),
+        ceilings=ceilings,
+        roof_points=points,
+    )
 
 
 _METERS = {

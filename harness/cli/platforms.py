@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.calibration import calibrate
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def command() -> None:
 
     A profile is one TOML file, in platforms/ of this folder or in ~/.config/bakeoff/platforms/.
     """
+
+
+command.add_command(calibrate)
 
 
 @command.command()

@@ -10,7 +10,7 @@ from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Training
+from harness.node.workload import Ceiling, Training
 
 # cuBLAS repeats exactly only with a fixed workspace, which it reads before its first call.
 DETERMINISTIC_CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -57,6 +57,10 @@ class TorchAdapter:
         from harness.node.adapters.torch.activity import MarkedActivity, TrainingActivity
         from harness.node.adapters.torch.training import Trainer
 
+        if isinstance(workload, Ceiling):
+            from harness.node.adapters.torch import ceiling
+
+            return ceiling.activity(workload, self._settings, self._job.seed)
         if not isinstance(workload, Training):
             raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
         make = MarkedActivity if self._settings.is_gpu else TrainingActivity
