@@ -121,7 +121,8 @@ class Collector:
         for source in found.sources:
             if source.blocks:
                 opening = partial(_opened, recording, (source,), observed)
-                lane = Lane(source.name, recording, counts, opening)
+                turn = len(self._lanes) / (len(found.sources) + 1)
+                lane = Lane(source.name, recording, counts, opening, turn=turn)
                 self._lanes.append(lane)
                 lane.start()
         yield Group("observer", Itself(recording, counts), int(1e9 / OBSERVER_HZ))

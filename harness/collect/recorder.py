@@ -25,6 +25,7 @@ ANCHOR_NS = 5_000_000_000
 LATE = 0.1
 """A tick that begins later than this share of its period is counted as late."""
 _LONGEST_END_S = 2.0
+_GRID_NS = 100_000_000
 
 
 class Recording:
@@ -37,6 +38,7 @@ class Recording:
         self.closed = False
         self.problem: OSError | None = None
         """Why nothing is written any more: a full disk, for example."""
+        self.begun_ns = time.monotonic_ns()
         self.bytes = 0
         self.stand_ins: list[str] = []
         """Devices that their source found to be pretended."""
@@ -115,31 +117,42 @@ class Lane(threading.Thread):
         recording: Recording,
         counts: Counts,
         opening: Callable[[], Iterable[Group]],
+        *,
+        turn: float = 0.0,
     ) -> None:
         super().__init__(name=f"samples-{name}", daemon=True)
         self._recording = recording
         self._counts = counts
         self._opening = opening
-        self._stopping = threading.Event()
+        self._turn = turn
+        # A lock that nobody releases until the end: waiting for it costs less than for an Event.
+        self._stopping = threading.Lock()
+        self._stopping.acquire()
 
     def run(self) -> None:
         """Open the sources, then read each whenever it is due."""
         groups = list(self._opening())
-        begin = time.monotonic_ns()
+        now = time.monotonic_ns()
         for group in groups:
-            group.first_ns = begin
+            group.first_ns = self._first_ns(now, group.period_ns)
             group.number = self._recording.group(
-                group.source, group.period_ns, begin, group.sampler.channels
+                group.source, group.period_ns, group.first_ns, group.sampler.channels
             )
-        while groups and not self._stopping.is_set():
+        while groups:
             due = min(group.due_ns for group in groups)
-            if self._stopping.wait(max(0.0, (due - time.monotonic_ns()) / 1e9)):
+            if self._stopping.acquire(timeout=max(0.0, (due - time.monotonic_ns()) / 1e9)):
                 break
             self._recording.append(self._read_due(groups))
         # The last state counts most of all: what grew since the last tick, and how it ended.
         self._recording.append(self._read(groups))
         for group in groups:
             group.sampler.close()
+
+    def _first_ns(self, now: int, period_ns: int) -> int:
+        """Begin on the recording's own grid; threads take turns, as they share an interpreter."""
+        begun = self._recording.begun_ns
+        ticks = -(-(now - begun) // period_ns)
+        return begun + ticks * period_ns + int(self._turn * min(period_ns, _GRID_NS))
 
     def _read_due(self, groups: Sequence[Group]) -> bytes:
         now = time.monotonic_ns()
@@ -171,7 +184,7 @@ class Lane(threading.Thread):
 
     def stop(self) -> None:
         """Ask the thread to read once more and end."""
-        self._stopping.set()
+        self._stopping.release()
 
     def ended(self) -> bool:
         """Wait for the end; False if a source hangs, which is then left to itself."""

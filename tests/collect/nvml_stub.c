@@ -3,7 +3,7 @@
  *
  *   STUB_GPUS=2          how many devices
  *   STUB_LOST=1@0.5      device 1 is lost half a second after the start
- *   STUB_NARROW=1        PCIe bytes are counted in 32 bits, starting just below their end
+ *   STUB_NARROW=1        PCIe bytes are counted in 32 bits, starting 0.8 GB below their end
  *   STUB_OLD=1           energy, power fields and NVLink are not supported
  *   STUB_SLOW_MS=50      every reading of a clock takes so long
  *   STUB_PIDS=17,18      processes with a context on device 0
@@ -197,7 +197,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
             bytes = (unsigned long long)((one->field - 196) * 1e9 * t);
             if (narrow) {
                 one->type = 1;
-                one->value.ui = (unsigned)(bytes + 0xfff00000u);
+                one->value.ui = (unsigned)(bytes + 0xd0000000u);
             } else {
                 one->value.ull = bytes;
             }

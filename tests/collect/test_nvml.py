@@ -82,7 +82,7 @@ def test_every_gpu_is_read_by_its_uuid(watch: Watch, count: int) -> None:
 
 
 def test_counters_that_wrap_go_on_counting(watch: Watch) -> None:
-    recording, _ = watch(1.5, narrow=1)
+    recording, _ = watch(2.5, narrow=1)
     sent = raw(recording, 0, "gpu.pcie.sent")
     assert any(after < before for before, after in pairwise(sent))
     assert rate(recording, 0, "gpu.pcie.sent") == pytest.approx(1e9, rel=0.01)
@@ -123,7 +123,7 @@ def test_slow_calls_delay_no_other_source(watch: Watch) -> None:
     core = recording.find("core:0", "cpu.user")
     assert gpu is not None
     assert core is not None
-    assert len(gpu.raw) <= 5
+    assert len(gpu.raw) <= 9
     assert len(core.raw) >= 12
 
 

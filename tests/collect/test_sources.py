@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -247,3 +248,15 @@ def test_a_core_that_goes_off_line_is_a_gap(tree: Any) -> None:
     assert ("core:0", "cpu.user") not in told
     assert told["core:1", "cpu.system"] == pytest.approx(0.03)
     assert told["node", "switches"] == 17
+
+
+def test_elsewhere_than_on_linux_psutil_gives_the_same_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Unavailable, match="Linux's own files"):
+        opened("portable")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    told = reading(opened("portable", Observed(ranks={0: os.getpid()})))
+    ours = reading(opened("processor"))
+    assert told["core:0", "cpu.user"] == pytest.approx(ours["core:0", "cpu.user"], rel=0.1)
+    assert told["rank:0", "rank.resident"] > 0
