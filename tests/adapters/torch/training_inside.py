@@ -8,7 +8,7 @@ from torch import nn
 
 from harness.node import feed, place
 from harness.node.adapters.torch import failures, settings
-from harness.node.adapters.torch.activity import TrainingActivity, draw
+from harness.node.adapters.torch.activity import MarkedActivity, TrainingActivity, draw
 from harness.node.adapters.torch.lowering import Lowered
 from harness.node.adapters.torch.training import Trainer, decay_groups
 from harness.node.contracts import OutOfMemory, Unsupported
@@ -185,6 +185,34 @@ def test_factors_become_switches_and_facts_read_them_back():
     finally:
         settings.apply({"threads": was, "deterministic": False, "onednn": True}, {}, ALONE)
     assert torch.backends.mkldnn.enabled
+
+
+def test_marks_on_the_device_are_allocated_before_the_first_step():
+    made, recorded = [], []
+
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+            made.append(self)
+
+        def record(self):
+            recorded.append(self)
+
+        def elapsed_time(self, end):
+            return 5.0
+
+    real, torch.cuda.Event = torch.cuda.Event, Event
+    try:
+        description = feed.describe(tiny(), {"batch": 4}, 1, ALONE)
+        activity = MarkedActivity(trainer(), description, "images")
+        before = len(made)
+        assert set(recorded) == set(made)
+        activity.step()
+        activity.step()
+        assert len(made) == before
+        assert activity.device_steps() == [0.005, 0.005]
+    finally:
+        torch.cuda.Event = real
 
 
 def test_a_batch_is_seeded_and_has_the_described_targets():

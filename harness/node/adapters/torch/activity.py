@@ -50,7 +50,7 @@ class MarkedActivity(TrainingActivity):
 
     def __init__(self, trainer: Trainer, feed: Feed, unit: str) -> None:
         super().__init__(trainer, feed, unit)
-        self._marks: List[Tuple[Any, Any]] = []
+        self._marks: List[Tuple[Any, Any]] = [(_mark(), _mark()) for _ in range(HELD_STEPS)]
         self._taken = 0
 
     def step(self) -> None:
@@ -77,10 +77,14 @@ class MarkedActivity(TrainingActivity):
     def _next_marks(self) -> Tuple[Any, Any]:
         place = self._taken % HELD_STEPS
         self._taken += 1
-        if place == len(self._marks):
-            make = torch.cuda.Event
-            self._marks.append((make(enable_timing=True), make(enable_timing=True)))
         return self._marks[place]
+
+
+def _mark() -> Any:
+    """Make an event before the clock runs: CUDA allocates it when it is first recorded."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 def draw(feed: Feed, trainer: Trainer) -> Tuple[torch.Tensor, torch.Tensor]:
