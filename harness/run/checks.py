@@ -14,6 +14,7 @@ from harness.run.wheels import size
 _BUSY = 0.25
 """Load per CPU from which a machine is not idle; its own shell and the doctor stay below."""
 _STEAL = 0.005
+_DIRTY_BYTES = 256 * 2**20
 _HIDDEN = "not shown by this machine"
 
 
@@ -139,6 +140,36 @@ def numa_balancing(machine: Machine) -> Finding:
     return Finding("numa balancing", "warning", seen, remedy)
 
 
+def page_cache(machine: Machine) -> Finding:
+    """Will the kernel write behind a trial's back, and what do reads of files measure."""
+    cached, dirty = machine.page_cache_bytes, machine.dirty_bytes
+    if cached is None or dirty is None:
+        return Finding("page cache", "unknown", _HIDDEN)
+    seen = f"{size(cached)} of files in memory, {size(dirty)} of them not yet written"
+    if dirty <= _DIRTY_BYTES:
+        return Finding("page cache", "fine", seen)
+    remedy = "Run `sync` first: what is written back during a trial takes its disk and CPU."
+    return Finding("page cache", "warning", seen, remedy)
+
+
+def thread_pinning(machine: Machine) -> Finding:
+    """Can threads wander between memories, or does the shell pin them unseen."""
+    if machine.thread_binding is not None:
+        remedy = (
+            "Unset OMP_PROC_BIND and KMP_AFFINITY: ranks inherit them, and every rank would pin "
+            "its threads by them. Let [binding] of the platform decide."
+        )
+        return Finding("thread pinning", "warning", f"'{machine.thread_binding}' here", remedy)
+    count = len(machine.numa) or 1
+    if count < 2:
+        return Finding("thread pinning", "fine", "left to the platform; one memory for all CPUs")
+    remedy = (
+        'Threads may wander between memories within a rank: set [binding] threads = "pinned", or '
+        "use a rank for each NUMA node. `bakeoff doctor --sweep` says what it gains."
+    )
+    return Finding("thread pinning", "warning", f"none, {count} NUMA nodes", remedy)
+
+
 def clock_source(machine: Machine) -> Finding:
     """Is reading the clock cheap and steady."""
     seen = machine.clock_source
@@ -200,6 +231,8 @@ CHECKS: tuple[Callable[[Machine], Finding], ...] = (
     memory,
     huge_pages,
     numa_balancing,
+    thread_pinning,
+    page_cache,
     clock_source,
     hypervisor,
     gpus,

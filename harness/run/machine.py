@@ -61,6 +61,11 @@ class Machine:
     memory_available_bytes: int | None
     memory_limit_bytes: int | None
     swap_used_bytes: int | None
+    page_cache_bytes: int | None
+    dirty_bytes: int | None
+    """Written by programs, and not yet by the kernel."""
+    thread_binding: str | None
+    """OMP_PROC_BIND or KMP_AFFINITY of this environment, which ranks inherit."""
     numa: tuple[NumaNode, ...]
     numa_balancing: bool | None
     governors: tuple[str, ...]
@@ -137,6 +142,9 @@ def read_machine(
         memory_available_bytes=_kib(memory, "MemAvailable"),
         memory_limit_bytes=limits.memory_bytes,
         swap_used_bytes=None if swap[0] is None or swap[1] is None else swap[0] - swap[1],
+        page_cache_bytes=_kib(memory, "Cached"),
+        dirty_bytes=_kib(memory, "Dirty"),
+        thread_binding=environ.get("OMP_PROC_BIND") or environ.get("KMP_AFFINITY"),
         numa=_numa(devices / "node"),
         numa_balancing=balancing != "0" if balancing else None,
         governors=_governors(devices, cpus),
