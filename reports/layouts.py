@@ -12,6 +12,7 @@ from reports.cell_table import RATE_COLUMNS, cells, parts, place
 from reports.ranking import Ranking, machine_name, rankings
 from reports.scaling import scaling
 from reports.tables import Column, Table
+from reports.what_ran import what_ran
 
 
 def _ranking_rows(ranking: Ranking) -> list[tuple[Any, ...]]:
@@ -164,6 +165,7 @@ TABLES: dict[str, Callable[[Results], Table]] = {
     "trials": trials,
     "scaling": scaling,
     "gate": gate,
+    "what-ran": what_ran,
     "holes": holes,
     "runs": runs,
 }

@@ -21,6 +21,7 @@ from reports.grid import Grid, gate_grid, grid, trial_grid
 from reports.ladders import ladder_drawings
 from reports.links import Links
 from reports.step_time import step_time
+from reports.what_ran import what_ran
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment
@@ -190,6 +191,7 @@ def render(
             ladders=_figures(ladder_drawings(shown)),
             timelines=timelines,
             usage=grid(usage.usage(results), filters=("workload", "cell", "node", "what", "name")),
+            phases=grid(usage.phases(shown)),
             unread=grid(usage.unread(shown)),
             observer=usage.observer(results),
             energy=_figures(energy_drawings(shown)),
@@ -198,6 +200,7 @@ def render(
             trial_total=trial_total,
             trials_listed=len(listed.rows) if listed else 0,
             gate=gate_grid(results),
+            ran=grid(what_ran(results)),
             holes=grid(layouts.holes(results)),
             runs=grid(layouts.runs(results)),
             facts=_facts(results),

@@ -24,6 +24,7 @@ from harness.store.results import (
 )
 from harness.store.streams import read_streams
 from harness.store.trial import judge_trial
+from harness.store.what_ran import what_ran
 
 
 def analyse(
@@ -55,7 +56,7 @@ def analyse(
         varied=_varied(cells),
         warnings=(),
     )
-    return replace(results, warnings=criticise(results, dataset))
+    return replace(results, warnings=(*dataset.warnings, *criticise(results, dataset)))
 
 
 def estimate_cells(
@@ -123,6 +124,7 @@ def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> 
         parameters=cell.parameters,
         macs=cell.macs,
         gate=read_gate(run, cell.key),
+        ran=what_ran(run.paths, cell.key, cell.factors, trials),
         utilisation=_medians([trial.utilisation for trial in trials if trial.counted]),
         versions={
             name: version

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
+from harness.stats.verdict import REJECTING
 from harness.store.dataset import Dataset
 from harness.store.results import CellResult, Results, TrialResult
+from harness.store.what_ran import NOT_PROBED, WATCHED
 
 WIDE = 0.10
 """An interval wider than 10 % of its number is called wide."""
@@ -20,6 +22,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     return (
         *_completeness(dataset, results, trials),
         *_provenance(dataset, results),
+        *_claims(results.cells),
         *_repetition(results),
         *_precision(results.cells),
         *_batches(results.cells),
@@ -86,6 +89,16 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
         yield "Some cells ran with cold compile caches: their first steps include compiling."
 
 
+def _claims(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Name each cell that asked for something that did not run, with the evidence."""
+    for cell in cells:
+        for one in cell.ran.contradictions:
+            yield f"{cell.label}: {one}."
+    failed = [cell for cell in cells if cell.ran.probe not in (WATCHED, NOT_PROBED)]
+    for cell in failed:
+        yield f"{cell.label}: what really ran is not known; its probe ended {cell.ran.probe}."
+
+
 def _repetition(results: Results) -> Iterator[str]:
     for run in results.runs:
         if run.repetition is not None and not (run.repetition.stopped and run.repetition.narrow):
@@ -136,7 +149,12 @@ def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
         if verdict == "valid":
             continue
         example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
-        yield f"{count} of {len(judged)} trials {verdict} (for example: {example})."
+        text = f"{count} of {len(judged)} trials {verdict} (for example: {example})."
+        if verdict in REJECTING and all(
+            trial.verdict == verdict for trial in judged if not trial.counted
+        ):
+            text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'
+        yield text
 
 
 def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:

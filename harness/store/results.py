@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.store.claims import Contradiction
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -110,6 +112,20 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class WhatRan:
+    """What really ran in a cell, as its facts tell, beside what it asked for."""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of the probe and of the trials; `harness/node/contracts.py` names them."""
+    probe: str = "not probed"
+    """watched, not probed, or how the probe failed."""
+    first_step_cold_s: float | None = None
+    """From empty caches, compilation included."""
+    compile_s: float | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+
+
+@dataclass(frozen=True)
 class CellResult:
     """One cell with everything known about it."""
 
@@ -135,6 +151,7 @@ class CellResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     readings: tuple[Reading, ...] = ()
     """Medians of the counted trials."""
+    ran: WhatRan = field(default_factory=lambda: WhatRan())
 
 
 @dataclass(frozen=True)

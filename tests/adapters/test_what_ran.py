@@ -1,0 +1,115 @@
+"""This file confirms on real frameworks that factors have the effect they claim, by the probe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.node import job as jobs
+from harness.store.claims import contradictions
+from tests import needs
+
+pytestmark = pytest.mark.framework
+
+ROOT = Path(__file__).parents[2]
+USUAL = {
+    "device": "cpu",
+    "batch": 16,
+    "precision": "fp32",
+    "compile": False,
+    "layout": "default",
+    "deterministic": False,
+}
+CAREFUL = {
+    "threads": 1,
+    "interop_threads": 1,
+    "onednn": False,
+    "deterministic": True,
+}
+TAKEN = {"threads": 1, "interop_threads": 1, "deterministic": True}
+
+
+def probe(
+    framework: str, folder: Path, factors: dict[str, Any], **environment: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Probe a cell of tinycnn; give its facts and what they deny of its factors."""
+    asked = {**USUAL, **factors}
+    job = jobs.Job(
+        purpose="probe",
+        cell_key="k",
+        trial="probe",
+        workload="tinycnn",
+        workload_module="workloads.tinycnn",
+        framework=framework,
+        adapter_module=f"harness.node.adapters.{framework}.adapter",
+        strategy="none",
+        factors=asked,
+        options={},
+        warmup=jobs.Span(steps=1),
+        until=jobs.Span(steps=1),
+        seed=7,
+        directory=str(folder),
+    )
+    (folder / "job.json").write_text(jobs.text(job), encoding="utf-8")
+    ended = subprocess.run(
+        [needs.framework(framework), "-m", "harness.node", folder / "job.json"],
+        cwd=folder,
+        env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    facts = next(event["facts"] for event in events if event["event"] == "facts")
+    return facts, [str(one) for one in contradictions(asked, facts)]
+
+
+def test_torch_takes_threads_layout_determinism_and_no_onednn(tmp_path: Path) -> None:
+    facts, denied = probe("torch", tmp_path, {**CAREFUL, "layout": "channels-first"})
+    assert denied == []
+    taken = {**TAKEN, "layout": "channels-first", "onednn": False, "busy_threads": 1}
+    assert {name: facts[name] for name in taken} == taken
+    assert facts["onednn_primitives"] == {}
+
+
+def test_torch_computes_in_bfloat16_channels_last_with_onednn(tmp_path: Path) -> None:
+    asked = {"precision": "bf16", "onednn": True, "layout": "channels-last"}
+    facts, denied = probe("torch", tmp_path, asked)
+    assert facts["onednn_layouts"].get("acdb")
+    kind = "bfloat16" if "bfloat16" in (facts["onednn_isa"] or "") else None
+    if kind:
+        assert facts["computed"][kind] > 0.9
+        assert denied == []
+
+
+def test_tensorflow_takes_threads_determinism_and_no_onednn(tmp_path: Path) -> None:
+    facts, denied = probe("tensorflow", tmp_path, CAREFUL)
+    assert denied == []
+    assert {name: facts[name] for name in TAKEN} == TAKEN
+    assert set(facts["onednn_primitives"]) <= {"gemm_api"}
+
+
+def test_tensorflow_runs_onednn_s_primitives_when_asked(tmp_path: Path) -> None:
+    facts, denied = probe("tensorflow", tmp_path, {"onednn": True})
+    assert denied == []
+    assert any(name.startswith("convolution") for name in facts["onednn_primitives"])
+
+
+def test_xla_on_a_cpu_computes_bfloat16_in_float32_and_is_found_out(tmp_path: Path) -> None:
+    _, denied = probe("tensorflow", tmp_path, {"precision": "bf16", "compile": True})
+    work = "convolutions and products of XLA's optimised step"
+    assert denied == [f"asked for bf16, ran float32 kernels (100% of the {work})"]
+
+
+def test_bfloat16_without_its_instructions_is_seen_in_what_onednn_says(tmp_path: Path) -> None:
+    asked = {"precision": "bf16"}
+    facts, _ = probe("torch", tmp_path, asked, ONEDNN_MAX_CPU_ISA="AVX2")
+    assert "bfloat16" not in (facts["onednn_isa"] or "")
+    assert not any("avx512" in name for name in facts["onednn_primitives"])
