@@ -62,6 +62,23 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class PhaseUse:
+    """What one node did in one phase of a drawn trial; None is unknown."""
+
+    trial: str
+    node: str
+    phase: str
+    seconds: float
+    rank_cores: float | None
+    cores_busy: float | None
+    memory_bytes: float | None
+    disk_bytes_per_s: float | None
+    network_bytes_per_s: float | None
+    gpu_busy: float | None
+    power_w: float | None
+
+
+@dataclass(frozen=True)
 class StepSplit:
     """Where the time of one cell's step goes."""
 
@@ -149,3 +166,4 @@ class Evidence:
     energy: tuple[Energy, ...] = ()
     findings: tuple[Finding, ...] = ()
     unread: tuple[Unread, ...] = ()
+    phases: tuple[PhaseUse, ...] = ()

@@ -15,7 +15,8 @@ from harness.store.layout import TrialName, TrialPaths
 from harness.store.recording import Recording, Series, read_recording
 from harness.store.results import CellResult, Estimate, Results, TrialResult
 from harness.store.usage import BUSY
-from reports.evidence import Channel, Energy, Evidence, Mark, Timeline, Unread
+from reports.by_phase import by_phase
+from reports.evidence import Channel, Energy, Evidence, Mark, PhaseUse, Timeline, Unread
 from reports.roof import roof
 
 if TYPE_CHECKING:
@@ -48,9 +49,13 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
     """Gather everything that was recorded beside the estimates."""
     timelines: list[Timeline] = []
     unread: dict[Unread, None] = {}
+    phases: list[PhaseUse] = []
     for cell, trial in _chosen(results):
         for node, recording in _recordings(Path(trial.directory)):
-            timelines += _timelines(dataset, cell, trial, node, recording)
+            marks, zero_ns = _phases(dataset, cell, trial)
+            timelines += _timelines(cell, trial, node, recording, marks, zero_ns)
+            name = f"{cell.label}, block {trial.block}"
+            phases += by_phase(name, node, recording, marks, zero_ns)
             for note in recording.noted("unavailable"):
                 unread[Unread(node, note["source"], note["reason"])] = None
     told = (_energy(cell) for cell in results.cells)
@@ -60,6 +65,7 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
         timelines=tuple(timelines),
         energy=energy,
         unread=tuple(unread),
+        phases=tuple(phases),
         ceilings=ceilings,
         roof_points=points,
     )
@@ -141,9 +147,13 @@ def _recordings(directory: Path) -> Iterator[tuple[str, Recording]]:
 
 
 def _timelines(
-    dataset: Dataset, cell: CellResult, trial: TrialResult, node: str, recording: Recording
+    cell: CellResult,
+    trial: TrialResult,
+    node: str,
+    recording: Recording,
+    marks: tuple[Mark, ...],
+    zero_ns: int,
 ) -> Iterator[Timeline]:
-    marks, zero_ns = _phases(dataset, cell, trial)
     zero_s = zero_ns / 1e9
     where = f"{cell.label}, block {trial.block} on {node}"
     source = f"Raw readings: {trial.directory.rpartition('cells/')[2]}"

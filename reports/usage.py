@@ -63,6 +63,25 @@ def in_units(reading: Reading) -> tuple[float, float | None, str]:
     return reading.mean / factor, peak, unit
 
 
+def phases(evidence: Evidence) -> Table:
+    """Give what each node did in each phase of the trials that are drawn."""
+    columns = (
+        Column("trial", "trial", "name"),
+        Column("node", "node"),
+        Column("phase", "phase"),
+        Column("seconds", "took", "seconds"),
+        Column("rank_cores", "cores used by ranks", "number"),
+        Column("cores_busy", "cores busy", "number"),
+        Column("memory_bytes", "memory of ranks", "bytes"),
+        Column("disk_bytes_per_s", "disk, a second", "bytes"),
+        Column("network_bytes_per_s", "network, a second", "bytes"),
+        Column("gpu_busy", "GPU: a kernel ran", "share"),
+        Column("power_w", "power, W", "number"),
+    )
+    rows = tuple(tuple(vars(one).values()) for one in evidence.phases)
+    return Table("phases", "What each phase used", columns, rows)
+
+
 def unread(evidence: Evidence) -> Table:
     """Give what could not be read, and why."""
     columns = (
