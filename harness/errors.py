@@ -5,6 +5,7 @@ BakeoffError                 one message a person can act on; exit code 1
 │   └── FaultyFile           all faults of one file together
 ├── Unavailable              something this needs is not on this machine
 └── RunError                 a run directory is locked, damaged or not comparable
+    └── DamagedFile          one file of a run cannot be read; the rest can
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ class Unavailable(BakeoffError):
 
 class RunError(BakeoffError):
     """Refuse a run directory: locked, damaged, changed or not comparable."""
+
+
+class DamagedFile(RunError):
+    """Name a file of a run that does not hold what it should."""
 
 
 @dataclass(frozen=True)

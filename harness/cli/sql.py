@@ -36,7 +36,10 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
     from harness.store.dataset import Dataset
     from reports.source import run_directories
 
-    answer = Dataset(run_directories(runs), origins or ("measured",)).sql(query)
+    dataset = Dataset(run_directories(runs), origins or ("measured",))
+    for warning in dataset.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    answer = dataset.sql(query)
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         click.echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))

@@ -34,7 +34,7 @@ class Dataset:
         if not paths:
             raise RunError("no run was named; `bakeoff list runs` shows what there is")
         self.origins = tuple(origins)
-        self.runs: tuple[RunRecord, ...] = tuple(read_run(path) for path in paths)
+        self.runs, skipped = _readable(paths)
         names = [run.info.name for run in self.runs]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -42,7 +42,10 @@ class Dataset:
                 f"two runs are called {', '.join(twice)}: their trials could not be told apart. "
                 "Rename one of the directories."
             )
-        complete = [trial for run in self.runs for trial in read_trials(run)]
+        found = [read_trials(run) for run in self.runs]
+        complete = [trial for one in found for trial in one.records]
+        self.warnings = (*skipped, *(text for one in found for text in one.damaged))
+        """What could not be read, and was left out."""
         self.trials: tuple[TrialRecord, ...] = tuple(
             trial for trial in complete if trial.origin in self.origins
         )
@@ -84,3 +87,19 @@ class Dataset:
             described = self._connection.execute(f'DESCRIBE "{name}"').fetchall()
             lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
         return "\n".join(lines)
+
+
+def _readable(paths: Sequence[Path]) -> tuple[tuple[RunRecord, ...], tuple[str, ...]]:
+    """Read the runs; of several, one that cannot be read does not hide the others."""
+    runs: list[RunRecord] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            runs.append(read_run(path))
+        except RunError as problem:
+            if len(paths) == 1:
+                raise
+            problems.append(f"{str(problem).rstrip('.')}. The run is left out.")
+    if not runs:
+        raise RunError("\n".join(problems))
+    return tuple(runs), tuple(problems)

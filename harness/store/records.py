@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RunError
+from harness.errors import DamagedFile, RunError
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 from harness.store.results import Gate, Hole, RunInfo
 
@@ -97,6 +97,8 @@ def read_run(directory: Path) -> RunRecord:
             "`bakeoff list runs` names the runs in this folder."
         )
     plan = _object(paths.plan)
+    if not isinstance(plan.get("cells"), list):
+        raise DamagedFile(f"{paths.plan} is damaged: it names no cells")
     identity = _object(paths.run) if paths.run.is_file() else {}
     study = plan.get("study") or {}
     environments = {
@@ -126,23 +128,42 @@ def read_run(directory: Path) -> RunRecord:
     )
 
 
-def read_trials(run: RunRecord) -> Iterator[TrialRecord]:
-    """Read the complete trials of a run, in order of cell, block and attempt."""
+@dataclass(frozen=True)
+class Trials:
+    """The complete trials of a run, in order of cell, block and attempt."""
+
+    records: tuple[TrialRecord, ...]
+    damaged: tuple[str, ...]
+    """What is wrong with those that cannot be read."""
+
+
+def read_trials(run: RunRecord) -> Trials:
+    """Read the complete trials of a run; one that is damaged does not hide the others."""
+    records: list[TrialRecord] = []
+    damaged: list[str] = []
     if not run.paths.cells.is_dir():
-        return
+        return Trials((), ())
     for folder in sorted(run.paths.cells.iterdir()):
         names = (TrialName.parse(entry.name) for entry in folder.iterdir())
         for name in sorted(name for name in names if name is not None):
             trial = run.paths.trial(folder.name, name)
-            if trial.outcome.is_file():
-                yield _trial(run.info.name, name, trial.root, _object(trial.outcome))
+            if not trial.outcome.is_file():
+                continue
+            try:
+                records.append(_trial(run.info.name, name, trial.outcome))
+            except DamagedFile as problem:
+                damaged.append(
+                    f"{problem}. The trial is left out; "
+                    f"`bakeoff resume {run.info.directory}` sets it aside and runs it again."
+                )
+    return Trials(tuple(records), tuple(damaged))
 
 
 def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:
     """Read one complete trial."""
     name = TrialName.parse(trial.root.name)
     assert name is not None, f"{trial.root} is no trial"
-    return _trial(run.info.name, name, trial.root, _object(trial.outcome))
+    return _trial(run.info.name, name, trial.outcome)
 
 
 def read_gate(run: RunRecord, cell_key: str) -> Gate:
@@ -150,8 +171,11 @@ def read_gate(run: RunRecord, cell_key: str) -> Gate:
     file = run.paths.gate / f"{cell_key}.json"
     if not file.is_file():
         return Gate("not checked", "the equivalence gate was not run for this cell")
-    raw = _object(file)
-    return Gate(raw["state"], raw["detail"])
+    try:
+        raw = _object(file)
+        return Gate(raw["state"], raw["detail"])
+    except (DamagedFile, KeyError):  # as if the gate had never written it
+        return Gate("not checked", f"{file.name} is damaged; `bakeoff verify` writes it anew")
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:
@@ -170,7 +194,15 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
     )
 
 
-def _trial(run: str, name: TrialName, directory: Path, raw: Mapping[str, Any]) -> TrialRecord:
+def _trial(run: str, name: TrialName, file: Path) -> TrialRecord:
+    raw = _object(file)
+    try:
+        return _trial_of(run, name, file.parent, raw)
+    except (KeyError, TypeError) as fault:
+        raise DamagedFile(f"{file} is damaged: {fault} is missing or wrong") from None
+
+
+def _trial_of(run: str, name: TrialName, directory: Path, raw: Mapping[str, Any]) -> TrialRecord:
     return TrialRecord(
         run=run,
         cell_key=raw["cell_key"],
@@ -204,9 +236,9 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         raw = json.loads(path.read_bytes())
     except ValueError as fault:
-        raise RunError(f"{path} is damaged: {fault}") from None
+        raise DamagedFile(f"{path} is damaged: {fault}") from None
     if not isinstance(raw, dict):
-        raise RunError(f"{path} is damaged: a JSON object was expected")
+        raise DamagedFile(f"{path} is damaged: a JSON object was expected")
     version = raw.get("version", VERSION)
     if version > VERSION:
         raise RunError(

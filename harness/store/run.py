@@ -1,7 +1,8 @@
 """This file changes a run directory: makes it, locks it, and moves its trials from state to state.
 
 A trial's directory appears whole, with its job; it is complete when ``outcome.json`` is there; one
-without it was interrupted, and is set aside before anything is counted or repeated.
+without it, or with a damaged one, counts as interrupted, and is set aside before anything is
+counted or repeated.
 """
 
 from __future__ import annotations
@@ -113,15 +114,23 @@ def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, dict[str, Any]]]:
 
 
 def set_interrupted_aside(paths: RunPaths) -> list[Path]:
-    """Move trials that were cut off out of the way of readers; the evidence is kept."""
+    """Move trials that were cut off, or damaged, out of the way of readers; keep the evidence."""
     moved = []
     for cell in sorted(paths.cells.iterdir()):
         moved += [
             set_aside(paths, directory)
             for directory in sorted(cell.iterdir())
-            if directory.is_dir() and not TrialPaths(directory).outcome.is_file()
+            if directory.is_dir() and not _is_complete(TrialPaths(directory))
         ]
     return moved
+
+
+def _is_complete(trial: TrialPaths) -> bool:
+    try:
+        outcome = json.loads(trial.outcome.read_bytes())
+    except (OSError, ValueError):  # whatever is wrong with it, the trial is run again
+        return False
+    return isinstance(outcome, dict) and isinstance(outcome.get("outcome"), str)
 
 
 def set_aside(paths: RunPaths, directory: Path) -> Path:

@@ -222,3 +222,14 @@ def test_a_host_killed_before_it_ran_a_rejected_trial_again_does_so_on_resume(
     assert resume(tmp_path / "run", observer=again, rejects=rejects).done == 4
     assert [(one.cell_key, one.trial) for _, one in again.ended] == [(key, "trial-2.2")]
     assert resume(tmp_path / "run", observer=Listener(), rejects=rejects).done == 4
+
+
+def test_a_trial_whose_outcome_is_damaged_is_set_aside_and_run_again(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    key, block = plan.order[0]
+    RunPaths(tmp_path / "run").trial(key, TrialName(block)).outcome.write_text('{"outcome')
+    again = Listener()
+    result = resume(tmp_path / "run", observer=again)
+    assert (result.done, result.total, len(again.ended)) == (4, 4, 1)
+    (line,) = logged(tmp_path / "run", "cleaned up")
+    assert [name.rpartition(".")[0] for name in line["set_aside"]] == [f"{key}.trial-{block}"]

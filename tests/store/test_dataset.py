@@ -9,6 +9,7 @@ import pytest
 
 from harness.errors import RunError, UsageError
 from harness.store import tables
+from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
@@ -128,11 +129,30 @@ def test_a_run_of_a_newer_version_is_refused(run: Path) -> None:
         Dataset([run])
 
 
-def test_a_damaged_file_is_named(run: Path) -> None:
-    outcome = RunPaths(run).trial(CELLS[0].key, TrialName(1)).outcome
-    outcome.write_text("{", encoding="utf-8")
-    with pytest.raises(RunError, match=r"outcome\.json is damaged"):
+def test_a_damaged_file_that_all_depends_on_is_named(run: Path) -> None:
+    RunPaths(run).plan.write_text("{", encoding="utf-8")
+    with pytest.raises(RunError, match=r"plan\.json is damaged"):
         Dataset([run])
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"outcome": "ok"}'])
+def test_a_damaged_outcome_hides_no_other_trial_and_names_its_cure(run: Path, content: str) -> None:
+    outcome = RunPaths(run).trial(CELLS[0].key, TrialName(1)).outcome
+    outcome.write_text(content, encoding="utf-8")
+    dataset = Dataset([run])
+    assert len(dataset.trials) == 11
+    (warning,) = dataset.warnings
+    assert warning.startswith(f"{outcome} is damaged: ")
+    assert f"`bakeoff resume {run}` sets it aside and runs it again" in warning
+    assert analyse(dataset).warnings[0] == warning
+
+
+def test_of_several_runs_one_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path, CELLS, Recording(name=name)) for name in ("monday", "tuesday")]
+    RunPaths(runs[0]).plan.unlink()
+    dataset = Dataset(runs)
+    assert [run.info.name for run in dataset.runs] == ["tuesday"]
+    assert "monday is not a run: it has no plan.json" in dataset.warnings[0]
 
 
 @pytest.mark.parametrize(
