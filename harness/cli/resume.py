@@ -20,7 +20,9 @@ def command(run: str, *, mix: bool, as_json: bool) -> int:
     from harness.cli.run import conclude
     from harness.errors import UsageError
     from harness.run import session
+    from harness.run.preparation import read_plan
     from harness.store.believe import doubt
+    from harness.store.layout import RunPaths
     from reports.source import run_directories
 
     directories = run_directories([run])
@@ -29,4 +31,4 @@ def command(run: str, *, mix: bool, as_json: bool) -> int:
         raise UsageError(f"{run} holds several runs; name one of them: {names}.")
     with watching() as observer:
         result = session.resume(directories[0], mix=mix, observer=observer, rejects=doubt)
-    return conclude(result, as_json=as_json)
+    return conclude(result, read_plan(RunPaths(result.run)), as_json=as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from harness.run.gate import Result
     from harness.spec.plan import Plan
 
-_MARKS = {"equivalent": "✓", "named difference": "≈", "differs": "✗", "not checked": "?"}
+EQUIVALENT = "equivalent"
+_MARKS = {EQUIVALENT: "✓", "named difference": "≈", "differs": "✗", "not checked": "?"}
 
 
 @click.command("verify")
@@ -38,6 +40,21 @@ def command(*, as_json: bool, **typed: Any) -> int:
     else:
         click.echo("\n".join(_lines(plan, found)))
     return 1 if any(one.state == DIFFERS for one in found.values()) else 0
+
+
+def in_words(plan: Plan, found: dict[str, Result]) -> list[str]:
+    """Count the cells by what was found, and name those that are not simply equivalent."""
+    counts = Counter(one.state for one in found.values())
+    told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    width = max(len(cell.label) for cell in plan.cells)
+    return [
+        f"Gate: {told}.",
+        *(
+            f"  {_MARKS[found[cell.key].state]} {cell.label:<{width}}  {found[cell.key]}"
+            for cell in plan.cells
+            if found[cell.key].state != EQUIVALENT
+        ),
+    ]
 
 
 def _lines(plan: Plan, found: dict[str, Result]) -> list[str]:
