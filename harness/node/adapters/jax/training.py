@@ -76,7 +76,7 @@ def _draw(layer: Any, kind: str, shape: Tuple[int, ...], key: Any, dtype: Any) -
     if kind == "gamma":
         return jnp.ones(shape, dtype)
     if kind == "weight" and isinstance(layer, Conv):
-        fan_out = shape[0] // layer.groups
+        fan_out = shape[0]
         for size in shape[2:]:
             fan_out *= size
         return jax.random.normal(key, shape, dtype) * (2 / fan_out) ** 0.5
