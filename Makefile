@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast check bench clean
+.PHONY: setup demo test test-fast check bench truth truth-here clean
 
 setup: $(STAMP)
 
@@ -36,6 +36,14 @@ check: setup
 
 bench: setup
 	@$(BIN)/python -m tests.bench
+
+# The method against simulated studies whose truth is known: half an hour of one core.
+truth: setup
+	@$(BIN)/python -m tests.stats.truth --studies 10000
+
+# The method against real runs on this machine, which should be idle: ten minutes.
+truth-here: setup
+	@$(BIN)/python -m tests.stats.real_runs /tmp/bakeoff-truth-here
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

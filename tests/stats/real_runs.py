@@ -22,7 +22,8 @@ from harness.stats.compare import compare, log_ratios
 from harness.store.against_reference import rates_by_block
 from harness.store.analyse import estimate_cells
 from harness.store.dataset import Dataset
-from tests.stats.truth import Truth, tally
+from tests.stats.simulator import Truth
+from tests.stats.truth import tally
 
 HERE = Path(__file__).parent
 BLOCKS, STUDY = 60, 6

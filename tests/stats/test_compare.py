@@ -111,21 +111,6 @@ def test_many_blocks_are_sampled_the_same_way_each_time() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["19 equal cells, n 6", "19 equal cells, n 6, bursts"])
-def test_equal_cells_are_rarely_news(name: str) -> None:
-    told = tally(TRUTHS[name], 250)
-    assert told.rejected <= 0.05 + 3 * monte_carlo_error(0.05, told.studies)
-    assert told.false_news <= told.rejected + 0.05
-
-
-@pytest.mark.slow
-def test_five_per_cent_are_found_among_nineteen_cells_in_six_blocks() -> None:
-    told = tally(TRUTHS["19 cells 5 % slower, n 6"], 100)
-    assert told.power > 0.7
-    assert told.covered >= 0.95 - 3 * monte_carlo_error(0.95, told.studies)
-
-
-@pytest.mark.slow
 def test_intervals_hold_the_truth_together() -> None:
     told = tally(TRUTHS["3 cells 5 % faster, n 6"], 300)
     assert told.covered >= 0.95 - 3 * monte_carlo_error(0.95, told.studies)

@@ -1,0 +1,37 @@
+"""These tests are the short form of ``make truth``: some hundred simulated studies of a kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stats.simulator import KINDS
+from tests.stats.truth import MUST_BE_UNSTEADY, TRUTHS, promises_broken, tally, verdicts
+
+EQUAL = [name for name, truth in TRUTHS.items() if not any(truth.effects)]
+QUIET = [kind for kind in KINDS if kind in ("quiet", "bursts", "heavy tails", "drift of 2 %")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_cells_are_rarely_news_whatever_disturbs_them(name: str) -> None:
+    told = tally(TRUTHS[name], 150)
+    assert promises_broken(TRUTHS[name], told) == []
+    assert told.false_news <= told.rejected + 0.05
+
+
+@pytest.mark.slow
+def test_five_per_cent_are_found_among_nineteen_cells_at_one_per_cent_noise_of_a_ratio() -> None:
+    name = "19 cells 5 % slower, n 6, noise of a ratio 1 %"
+    told = tally(TRUTHS[name], 150)
+    assert told.power >= 0.8
+    assert promises_broken(TRUTHS[name], told) == []
+
+
+@pytest.mark.parametrize("kind", MUST_BE_UNSTEADY)
+def test_what_changes_within_a_trial_is_unsteady(kind: str) -> None:
+    assert verdicts(kind, 100)["unsteady"] >= 0.9
+
+
+@pytest.mark.parametrize("kind", QUIET)
+def test_what_stays_is_valid(kind: str) -> None:
+    assert verdicts(kind, 100)["valid"] >= 0.95
