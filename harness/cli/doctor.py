@@ -24,8 +24,10 @@ _SIGNS = {
 @click.command("doctor")
 @click.option("--observer", is_flag=True, help="Measure what observing costs (about 2 minutes).")
 @click.option("--pairs", type=click.IntRange(min=2), help="How often, with --observer.")
+@click.option("--sweep", is_flag=True, help="Try threads, affinity and memory (minutes).")
+@click.option("--platform", default="local", show_default=True, help="What --sweep tries.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(*, observer: bool, pairs: int | None, as_json: bool) -> int:
+def command(*, observer: bool, pairs: int | None, sweep: bool, platform: str, as_json: bool) -> int:
     """Say what is missing here and what would spoil numbers.
 
     ✓ fine, ! spoils numbers or narrows what can be run, ✗ must be repaired, · not known or not
@@ -35,6 +37,10 @@ def command(*, observer: bool, pairs: int | None, as_json: bool) -> int:
 
     if observer:
         return _observer(pairs, as_json=as_json)
+    if sweep:
+        from harness.cli.sweep import carry_out
+
+        return carry_out(platform)
     report = examine()
     if as_json:
         facts = {"sound": report.is_sound, **asdict(report)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 
-def sweep(name: str, *, framework: str = "torch", trials: int = 2, until: str = "2 s") -> int:
+def carry_out(name: str, *, framework: str = "torch", trials: int = 2, until: str = "2 s") -> int:
     """Run each setting briefly, print what it reached, and say which to take."""
     from harness import units
     from harness.cli.live import watching
