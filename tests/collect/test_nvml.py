@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from harness.collect.devices import used_by, visible
 from harness.store import samples
 from harness.store.recording import Recording
 from harness.store.usage import NodeUse, Span, gpu_share, power_w
+from tests.cli.command import bakeoff
 from tests.collect.observing import observe
 from tests.needs import program
 
@@ -175,3 +177,26 @@ def test_visible_devices_mean_what_cuda_makes_of_them(
 def test_used_are_the_devices_of_all_ranks_together() -> None:
     assert used_by({0: "2", 1: "0"}, UUIDS[:3]) == [UUIDS[0], UUIDS[2]]
     assert used_by({}, UUIDS[:3]) == UUIDS[:3]
+
+
+STUDY = """
+title = "On a stand-in"
+[matrix]
+workload = "nothing"
+framework = "null"
+[measure]
+trials = 1
+warmup = "3 steps"
+until = "1 s"
+"""
+
+
+def test_trials_beside_a_stand_in_are_no_measurements(tmp_path: Path) -> None:
+    (tmp_path / "stub.toml").write_text(STUDY, encoding="utf-8")
+    place = {"LD_LIBRARY_PATH": library(), "STUB_GPUS": "2"}
+    done = bakeoff("run", "stub.toml", "--name", "r", cwd=tmp_path, **place)
+    assert "Traceback" not in done.stderr
+    (outcome,) = (tmp_path / "runs" / "r" / "cells").glob("*/trial-1/outcome.json")
+    assert json.loads(outcome.read_text(encoding="utf-8"))["origin"] == "stand-in"
+    shown = bakeoff("show", "r", cwd=tmp_path)
+    assert "of another origin than measured left out" in " ".join(shown.stdout.split())
