@@ -66,12 +66,6 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
     reference = Reference.parse(framework_ref)
     there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
     there = there or FrameworkThere()
-    if there.container is not None:
-        raise Unavailable(
-            f"{reference}: {platform.name} runs it in a container ({there.container.engine} "
-            f"{there.container.image}), and containers cannot be entered yet.\n"
-            "    Name an interpreter or modules for it in the platform instead."
-        )
     env = {**isolated(os.environ), **there.environment}
     module_names = (*platform.modules, *there.modules)
     loaded = modules.load(module_names, env) if module_names else None
@@ -100,6 +94,25 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
     if not lock.is_built:
         return _bare(lock, reference, env)
     return _managed(lock, reference, platform, env, loaded)
+
+
+def contained(framework_ref: str, platform: Platform) -> Interpreter:
+    """Give what starts a framework that a platform has in a container, and nowhere else."""
+    reference = Reference.parse(framework_ref)
+    there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
+    if there is None or there.container is None:
+        raise Unavailable(f"{reference}: {platform.name} names no container for it.")
+    container = there.container
+    program = "ch-run" if container.engine == "charliecloud" else container.engine
+    if shutil.which(program) is None:
+        raise Unavailable(f"{reference}: {program} is no program on this machine.")
+    return Interpreter(
+        argv=(container.interpreter,),
+        env={**isolated(os.environ), **there.environment},
+        fingerprint=shelf.digest([container.engine, container.image, container.interpreter]),
+        description=f"{container.image} in {container.engine}",
+        packages={},
+    )
 
 
 def isolated(environ: Mapping[str, str]) -> dict[str, str]:

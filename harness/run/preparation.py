@@ -56,8 +56,12 @@ def survey(plan: Plan) -> Ground:
     interpreters: dict[str, Interpreter] = {}
     missing = []
     for name in sorted({cell.environment for cell in plan.cells}):
+        there = [cell for cell in plan.cells if cell.environment == name]
+        resolve = environment.resolve
+        if all(cell.factors["container"] for cell in there):
+            resolve = environment.contained
         try:
-            interpreters[name] = environment.resolve(name, plan.platform)
+            interpreters[name] = resolve(name, plan.platform)
         except Unavailable as problem:
             missing.append(str(problem))
     if missing:

@@ -125,6 +125,7 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
     cache = bench.paths.cache(prepared.cell.key)
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
     cpus = tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus])
     return Worker(
         argv=tuple(prepared.interpreter.argv),

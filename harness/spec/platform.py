@@ -67,8 +67,15 @@ class Observer(Table):
 class Container(Table):
     """An image that a framework runs in."""
 
-    engine: str
+    engine: Literal["apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap"]
     image: str
+    """What the engine calls it: a file, a name with its tag or digest, or a root's folder."""
+    interpreter: str = "python3"
+    """The Python inside that has the framework."""
+    binds: Listed[str] = ()
+    """Further folders: "/host", "/host:/inside" or "/host:/inside:rw"."""
+    host_mpi: str | None = None
+    """The prefix of an MPI of the host's, to be used inside."""
 
 
 class FrameworkThere(Table):

@@ -52,7 +52,7 @@ PROFILE: dict[str, Any] = {
     "storage": {"scratch": {"path": "/s", "roles": ["data"]}},
     "ceilings": {"fp32": {"compute": "1.5 TFLOP/s", "tag": "declared", "source": "x"}},
     "launcher": {"name": "slurm", "settings": {"partition": "gpu"}},
-    "frameworks": {"torch": {"modules": ["torch"], "container": {"engine": "e", "image": "i"}}},
+    "frameworks": {"torch": {"modules": ["torch"], "container": {"engine": "bwrap", "image": "i"}}},
 }
 
 WRONG = st.one_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.launch.bind import bind
+from harness.launch.container import inside
 from harness.launch.launch import Launch, Rank, Worker
 from harness.launch.topology import flat
 from harness.launch.wishes import variables, wish
@@ -27,7 +28,7 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
         "MASTER_ADDR": _LOOPBACK,
         "MASTER_PORT": str(worker.port),
     }
-    ranks = tuple(
+    ranks = (
         Rank(
             rank=rank,
             argv=share.memory.wrap((*worker.argv, "-m", "harness.node", job_path)),
@@ -43,4 +44,8 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
         )
         for rank, share in enumerate(binding.shares)
     )
-    return Launch(ranks, binding.observer, binding.marks)
+    placed = tuple(
+        inside(platform, job, rank, worker.payload, share.devices)
+        for rank, share in zip(ranks, binding.shares, strict=True)
+    )
+    return Launch(placed, binding.observer, binding.marks)

@@ -1,0 +1,220 @@
+"""This file puts a rank into a container: argv in front of argv, nothing started.
+
+One function an engine. The worker's payload and libraries are bound read-only, its trial's folder
+writable; of the host's environment only what Bakeoff set itself goes in; nothing reaches a network
+but the loopback, unless ranks of other nodes have to be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.launch.launch import Rank
+from harness.node.job import Job
+from harness.spec.platform import Container, Platform
+
+_OURS = (
+    "BAKEOFF_",
+    "OMP_",
+    "KMP_",
+    "TF_NUM_",
+    "CUDA_",
+    "NCCL_",
+    "MASTER_",
+    "JAX_",
+    "TORCHINDUCTOR_",
+)
+_NAMES = ("PYTHONPATH", "TRITON_CACHE_DIR", "CACHEDB", "LD_PRELOAD", "PYTHONNOUSERSITE")
+_CACHES = ("TORCHINDUCTOR_CACHE_DIR",)
+"""Whose folder is that of all caches of a cell."""
+_NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a rank needs inside."""
+
+    cwd: str
+    env: Mapping[str, str]
+    """What is set inside; nothing else of the host is."""
+    readable: Sequence[str] = ()
+    writable: Sequence[str] = ()
+    gpus: Sequence[int] = ()
+    network: bool = False
+    """Whether ranks on other nodes have to be reached."""
+    cpus: Sequence[int] = ()
+    """For engines whose ranks are no children of ours and inherit no CPU set."""
+    user: str = ""
+    """uid:gid, for engines that would run as root."""
+    binds: Sequence[tuple[str, str, bool]] = ()
+    """Further (host path, path inside, writable)."""
+
+    @property
+    def mounts(self) -> list[tuple[str, str, bool]]:
+        """Give every (host path, path inside, writable)."""
+        here = [(path, path, False) for path in self.readable]
+        return [*here, *((path, path, True) for path in self.writable), *self.binds]
+
+
+def enter(container: Container, room: Room, argv: Sequence[str]) -> tuple[str, ...]:
+    """Give the command that runs ``argv`` inside."""
+    return (*_ENGINES[container.engine](container.image, room), *argv)
+
+
+def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequence[int]) -> Rank:
+    """Put a rank into its framework's container, if its job asks for that."""
+    if not job.factors.get("container"):
+        return rank
+    there = platform.frameworks.get(job.framework) or platform.frameworks.get(
+        job.framework.partition("@")[0]
+    )
+    if there is None or there.container is None:
+        raise UsageError(f"{platform.name} names no container for {job.framework}")
+    container = there.container
+    caches = {str(Path(rank.env[name]).parent) for name in _CACHES if name in rank.env}
+    room = Room(
+        cwd=rank.cwd,
+        env=room_env(rank.env, {**platform.environment, **there.environment}),
+        readable=(payload,),
+        writable=(job.directory, *sorted(caches)),
+        gpus=gpus,
+        network=(job.factors.get("nodes") or 1) > 1,
+        cpus=rank.cpus,
+        binds=tuple(map(parse_bind, container.binds)),
+    )
+    if container.host_mpi is not None:
+        room = with_host_mpi(room, container.host_mpi)
+    at = rank.argv.index("-m")
+    before = rank.argv.index("--") + 1 if rank.argv[0] == "numactl" else 0
+    argv = enter(container, room, (container.interpreter, *rank.argv[at:]))
+    return replace(rank, argv=(*rank.argv[:before], *argv))
+
+
+def room_env(env: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Keep of a rank's environment what Bakeoff and the platform set: the host's stays outside."""
+    ours = {
+        name: value
+        for name, value in env.items()
+        if name.startswith(_OURS) or name in _NAMES or name in wanted
+    }
+    return {**ours, **wanted}
+
+
+def parse_bind(text: str) -> tuple[str, str, bool]:
+    """Read a bind as every engine writes it: /host, /host:/inside or /host:/inside:rw."""
+    parts = text.split(":")
+    if not 1 <= len(parts) <= 3 or not all(part.startswith("/") for part in parts[:2]):
+        raise UsageError(f"'{text}' is no bind: write /host, /host:/inside or /host:/inside:rw")
+    if len(parts) == 3 and parts[2] not in ("ro", "rw"):
+        raise UsageError(f"'{text}' ends in '{parts[2]}': a bind is ro or rw")
+    return parts[0], parts[1] if len(parts) > 1 else parts[0], parts[2:] == ["rw"]
+
+
+def with_host_mpi(room: Room, prefix: str) -> Room:
+    """Bring the host's MPI inside: its folder, and the paths that find it (the ABI must agree)."""
+    env = dict(room.env)
+    for name, folder in (("PATH", "bin"), ("LD_LIBRARY_PATH", "lib")):
+        env[name] = ":".join(filter(None, (f"{prefix}/{folder}", env.get(name))))
+    env.setdefault("OPAL_PREFIX", prefix)  # Open MPI looks for its own files where it was built
+    return replace(room, env=env, binds=(*room.binds, (prefix, prefix, False)))
+
+
+def _apptainer(image: str, room: Room, program: str = "apptainer") -> list[str]:
+    argv = [program, "exec", "--cleanenv", "--no-home", "--containall"]
+    if room.gpus:
+        argv.append("--nv")
+    if not room.network:
+        argv += ["--net", "--network", "none"]
+    argv += [f"--bind={_colon(mount)}" for mount in room.mounts]
+    argv += [f"--env={name}={value}" for name, value in sorted(room.env.items())]
+    return [*argv, "--pwd", room.cwd, image]
+
+
+def _singularity(image: str, room: Room) -> list[str]:
+    return _apptainer(image, room, "singularity")
+
+
+def _docker(image: str, room: Room) -> list[str]:
+    devices = ",".join(map(str, room.gpus))
+    gpus = ["--gpus", f'"device={devices}"'] if room.gpus else []
+    return _oci("docker", image, room, gpus)
+
+
+def _podman(image: str, room: Room) -> list[str]:
+    gpus = [word for gpu in room.gpus for word in ("--device", f"nvidia.com/gpu={gpu}")]
+    return _oci("podman", image, room, [*gpus, "--cgroups=no-conmon"])
+
+
+def _oci(program: str, image: str, room: Room, more: Sequence[str]) -> list[str]:
+    # The host's processes and shared memory: the agent finds ranks by pid, ranks share /dev/shm.
+    argv = [program, "run", "--rm", "--init", "--pid=host", "--ipc=host", "--ulimit=memlock=-1"]
+    argv.append("--network=host" if room.network else "--network=none")
+    if room.user:
+        argv.append(f"--user={room.user}")
+    if room.cpus:
+        argv.append(f"--cpuset-cpus={','.join(map(str, room.cpus))}")
+    argv += more
+    argv += [f"--volume={_colon(mount)}" for mount in room.mounts]
+    argv += [f"--env={name}={value}" for name, value in sorted(room.env.items())]
+    return [*argv, f"--workdir={room.cwd}", image]
+
+
+def _charliecloud(image: str, room: Room) -> list[str]:
+    """Enter with ch-run; it has no network of its own to take away, and GPUs come by binds."""
+    argv = ["ch-run", "--no-passwd", "--unset-env=*"]
+    argv += [f"--bind={source}:{target}" for source, target, _ in room.mounts]
+    argv += [f"--bind={device}" for device in _gpu_devices(room)]
+    argv += [f"--set-env={name}={value}" for name, value in sorted(room.env.items())]
+    return [*argv, f"--cd={room.cwd}", image, "--"]
+
+
+def _bwrap(image: str, room: Room) -> list[str]:
+    """Enter with bubblewrap; the image is the folder of a root file system, or / itself."""
+    argv = ["bwrap", "--die-with-parent", "--ro-bind", image, "/", "--proc", "/proc"]
+    argv += ["--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  the container's own
+    for source, target, writable in room.mounts:
+        argv += ["--bind" if writable else "--ro-bind", source, target]
+    for device in _gpu_devices(room):
+        argv += ["--dev-bind", device, device]
+    argv += [] if room.network else ["--unshare-net"]
+    argv.append("--clearenv")
+    for name, value in sorted(room.env.items()):
+        argv += ["--setenv", name, value]
+    return [*argv, "--chdir", room.cwd, "--"]
+
+
+def pyxis(image: str, room: Room) -> tuple[str, ...]:
+    """Give srun's options for enroot's plug-in: the step runs in the image, and srun sets the rest.
+
+    Variables have to be exported to the step; --container-env then keeps them over the image's own.
+    """
+    mounts = ",".join(_colon(mount) for mount in room.mounts)
+    return (
+        f"--container-image={image}",
+        f"--container-mounts={mounts}",
+        f"--container-workdir={room.cwd}",
+        "--no-container-mount-home",
+        f"--container-env={','.join(sorted(room.env))}",
+    )
+
+
+def _colon(mount: tuple[str, str, bool]) -> str:
+    source, target, writable = mount
+    return f"{source}:{target}" if writable else f"{source}:{target}:ro"
+
+
+def _gpu_devices(room: Room) -> list[str]:
+    return [*(f"/dev/nvidia{gpu}" for gpu in room.gpus), *_NVIDIA] if room.gpus else []
+
+
+_ENGINES: Mapping[str, Callable[[str, Room], list[str]]] = {
+    "apptainer": _apptainer,
+    "singularity": _singularity,
+    "docker": _docker,
+    "podman": _podman,
+    "charliecloud": _charliecloud,
+    "bwrap": _bwrap,
+}

@@ -1,0 +1,191 @@
+"""This file holds each engine's command to its accepted form, and enters the one that runs here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.launch.container import Room, enter, inside, parse_bind, pyxis, room_env, with_host_mpi
+from harness.launch.launch import Rank
+from harness.node.job import Job, Span
+from harness.spec.platform import Container, FrameworkThere, Platform
+from tests.cli.command import bakeoff
+from tests.needs import program
+
+ROOM = Room(
+    cwd="/runs/one/cells/9f3a/trial-1",
+    env={"BAKEOFF_RANK": "0", "PYTHONPATH": "/runs/one/payload"},
+    readable=("/runs/one/payload",),
+    writable=("/runs/one/cells/9f3a/trial-1",),
+    gpus=(0, 1),
+    cpus=(4, 5),
+    binds=(("/scratch", "/data", False),),
+)
+ENGINES = ("apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap")
+PYTHON = str(Path(sys.executable).resolve())
+
+JOB = Job(
+    purpose="trial",
+    cell_key="9f3a",
+    trial="trial-1",
+    workload="nothing",
+    workload_module="workloads.nothing",
+    framework="null",
+    adapter_module="harness.node.adapters.null",
+    strategy="none",
+    factors={"ranks_per_node": 1, "nodes": 1, "container": True},
+    options={},
+    warmup=Span(steps=1),
+    until=Span(steps=1),
+    seed=1,
+    directory="/runs/one/cells/9f3a/trial-1",
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_engines_command_is_as_accepted(engine: str, golden) -> None:
+    container = Container.model_construct(engine=engine, image="image")
+    argv = enter(container, ROOM, ("python3", "-m", "harness.node", "job.json"))
+    golden(f"launch/container-{engine}.txt", "\n".join(argv) + "\n")
+
+
+def test_pyxis_is_a_dialect_of_srun(golden) -> None:
+    golden(
+        "launch/container-pyxis.txt", "\n".join(pyxis("nvcr.io#nvidia/pytorch:24.01", ROOM)) + "\n"
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ranks_of_several_nodes_reach_the_network_and_ranks_of_one_do_not(engine: str) -> None:
+    container = Container.model_construct(engine=engine, image="image")
+    alone = " ".join(enter(container, ROOM, ()))
+    many = " ".join(enter(container, replace(ROOM, network=True), ()))
+    closed = ("--network none", "--network=none", "--unshare-net")
+    assert engine == "charliecloud" or any(flag in alone for flag in closed)
+    assert not any(flag in many for flag in closed)
+
+
+def test_the_hosts_mpi_comes_with_its_folder_and_the_paths_that_find_it() -> None:
+    room = with_host_mpi(replace(ROOM, env={"LD_LIBRARY_PATH": "/own"}), "/opt/openmpi")
+    assert room.env["LD_LIBRARY_PATH"] == "/opt/openmpi/lib:/own"
+    assert room.env["PATH"] == "/opt/openmpi/bin"
+    assert ("/opt/openmpi", "/opt/openmpi", False) in room.mounts
+
+
+@pytest.mark.parametrize("text", ["data", "/a:b", "/a:/b:rx", "/a:/b:rw:z"])
+def test_a_bind_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is no bind|a bind is ro or rw"):
+        parse_bind(text)
+
+
+def test_binds_are_written_as_every_engine_writes_them() -> None:
+    assert parse_bind("/a") == ("/a", "/a", False)
+    assert parse_bind("/a:/b") == ("/a", "/b", False)
+    assert parse_bind("/a:/b:rw") == ("/a", "/b", True)
+
+
+def test_only_what_bakeoff_and_the_platform_set_goes_inside() -> None:
+    host = {"HOME": "/home/ada", "SECRET": "x", "BAKEOFF_RANK": "1", "OMP_NUM_THREADS": "2"}
+    assert room_env(host, {"NCCL_DEBUG": "INFO"}) == {
+        "BAKEOFF_RANK": "1",
+        "OMP_NUM_THREADS": "2",
+        "NCCL_DEBUG": "INFO",
+    }
+
+
+def test_a_rank_keeps_its_memory_policy_outside_of_its_container() -> None:
+    there = FrameworkThere(container=Container(engine="bwrap", image="/", interpreter="py"))
+    platform = Platform.model_construct(name="p", environment={}, frameworks={"null": there})
+    argv = ("numactl", "--preferred=1", "--", "/host/python", "-s", "-m", "harness.node", "j.json")
+    rank = Rank(0, argv, {"BAKEOFF_RANK": "0"}, JOB.directory, (0,))
+    boxed = inside(platform, JOB, rank, "/runs/one/payload", ())
+    assert boxed.argv[:4] == ("numactl", "--preferred=1", "--", "bwrap")
+    assert boxed.argv[-5:] == ("--", "py", "-m", "harness.node", "j.json")
+    bare = replace(JOB, factors={**JOB.factors, "container": False})
+    assert inside(platform, bare, rank, "/runs/one/payload", ()) == rank
+
+
+_LOOK = """
+import json, os, socket
+def writes(path):
+    try:
+        open(os.path.join(path, "x"), "w").close()
+        return True
+    except OSError:
+        return False
+print(json.dumps({
+    "cwd": os.getcwd(), "env": sorted(os.environ), "network": [n for _, n in socket.if_nameindex()],
+    "cpus": sorted(os.sched_getaffinity(0)), "payload": writes(os.environ["PYTHONPATH"]),
+    "own": writes("."), "root": writes("/"),
+}))
+"""
+
+
+@pytest.mark.engine
+def test_inside_is_what_was_given_and_nothing_else(tmp_path: Path) -> None:
+    program("bwrap", package="bubblewrap")
+    payload, own = tmp_path / "payload", tmp_path / "trial"
+    payload.mkdir()
+    own.mkdir()
+    room = Room(
+        cwd=str(own),
+        env={"BAKEOFF_RANK": "0", "PYTHONPATH": str(payload)},
+        readable=(str(payload),),
+        writable=(str(own),),
+    )
+    argv = enter(Container(engine="bwrap", image="/"), room, (PYTHON, "-c", _LOOK))
+    answer = subprocess.run(argv, capture_output=True, text=True, check=True)
+    told = json.loads(answer.stdout)
+    assert told["cwd"] == str(own)
+    assert (
+        {"BAKEOFF_RANK", "PYTHONPATH"}
+        <= set(told["env"])
+        <= {*("BAKEOFF_RANK", "PYTHONPATH", "PWD", "LC_CTYPE")}
+    )
+    assert told["network"] == ["lo"]
+    assert told["cpus"] == sorted(os.sched_getaffinity(0)), "affinity is inherited"
+    assert (told["payload"], told["own"], told["root"]) == (False, True, False)
+
+
+@pytest.mark.engine
+def test_a_study_compares_a_container_with_bare_metal(tmp_path: Path) -> None:
+    program("bwrap", package="bubblewrap")
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "boxed.toml").write_text(
+        'title = "boxed"\nas_found = true\n[frameworks.null.container]\n'
+        f'engine = "bwrap"\nimage = "/"\ninterpreter = "{PYTHON}"\n'
+    )
+    (tmp_path / "study.toml").write_text(
+        'title = "Boxed or bare"\n[matrix]\nworkload = "tinycnn"\nframework = "null"\n'
+        'container = [false, true]\n[measure]\ntrials = 1\nwarmup = "3 steps"\nuntil = "50 ms"\n'
+        "reference = { container = false }\n"
+    )
+    ran = bakeoff("run", "study.toml", "--platform", "boxed", "--name", "one", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    outcomes = sorted((tmp_path / "runs" / "one").glob("cells/*/trial-1/outcome.json"))
+    assert [json.loads(one.read_text())["outcome"] for one in outcomes] == ["ok", "ok"]
+
+
+@pytest.mark.engine
+def test_a_framework_that_a_platform_has_only_in_a_container_runs_there(tmp_path: Path) -> None:
+    program("bwrap", package="bubblewrap")
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "boxed.toml").write_text(
+        'title = "boxed"\nas_found = true\n[frameworks.null.container]\n'
+        'engine = "bwrap"\nimage = "/"\ninterpreter = "/no/such/python"\n'
+    )
+    (tmp_path / "study.toml").write_text(
+        'title = "Boxed"\n[matrix]\nworkload = "tinycnn"\nframework = "null"\ncontainer = true\n'
+        '[measure]\ntrials = 1\nwarmup = "3 steps"\nuntil = "50 ms"\n'
+    )
+    ran = bakeoff("run", "study.toml", "--platform", "boxed", "--name", "one", cwd=tmp_path)
+    assert ran.returncode == 1
+    errors = next((tmp_path / "runs" / "one").glob("cells/*/trial-1/*err*"))
+    assert "bwrap: execvp /no/such/python" in errors.read_text()
