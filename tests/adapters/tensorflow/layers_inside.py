@@ -10,7 +10,7 @@ import numpy
 
 from harness.node import place
 from harness.node.adapters.tensorflow import adapter, settings
-from harness.node.adapters.tensorflow.layers import Pass
+from harness.node.adapters.tensorflow.style import Pass
 from harness.node.adapters.tensorflow.lowering import Lowering
 from harness.node.job import Job, Span
 from tests.adapters.tensorflow import examined

@@ -9,7 +9,8 @@ import numpy
 import tensorflow.compat.v2 as tf
 
 from harness.node.adapters.tensorflow.arrangement import Arrangement
-from harness.node.adapters.tensorflow.layers import Pass, Style, run
+from harness.node.adapters.tensorflow.layers import run
+from harness.node.adapters.tensorflow.style import Pass, Style
 from harness.node.network import Conv, Dense, Dropout, Layer, Network, Residual
 
 

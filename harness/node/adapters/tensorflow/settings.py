@@ -75,7 +75,7 @@ def style(factors: Mapping[str, Any], precision: str = "timed") -> Any:
     """Choose how a network is written: as the factors say, or in float64 for the gate."""
     import tensorflow.compat.v2 as tf
 
-    from harness.node.adapters.tensorflow.layers import Style
+    from harness.node.adapters.tensorflow.style import Style
 
     if precision == "float64":
         return Style(tf.float64, channels_last=True, has_groups=lambda: False)

@@ -6,9 +6,10 @@ from typing import Any, Dict, Mapping
 
 import tensorflow.compat.v2 as tf
 
-from harness.node.adapters.tensorflow.layers import Pass, run
+from harness.node.adapters.tensorflow.layers import run
 from harness.node.adapters.tensorflow.lowering import Lowering, loss
 from harness.node.adapters.tensorflow.optimiser import Update
+from harness.node.adapters.tensorflow.style import Pass
 from harness.node.network import Dropout
 from harness.node.workload import Training
 
