@@ -38,10 +38,12 @@ def _left(progress: Progress) -> str:
 
 
 def _failure(ended: Ended) -> str:
-    return (
+    told = (
         f"{ended.label}: {ended.outcome} in {ended.trial} after {duration(ended.seconds)}\n"
-        f"  {ended.reason}\n  Log: {ended.directory}"
+        f"  {ended.reason}"
     )
+    # The reason names the file where one rank is to blame.
+    return told if str(ended.directory) in ended.reason else f"{told}\n  Log: {ended.directory}"
 
 
 class Lines:

@@ -6,6 +6,7 @@ one imports.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -14,6 +15,9 @@ from typing import Any
 import click
 
 from harness.errors import BakeoffError, nearest
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a full disk or a broken device behind the standard output says."""
 
 VERBS = {
     "run": "Run a study and write its report.",
@@ -97,6 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str] | None) -> int:
     try:
         result: Any = bakeoff.main(arguments, prog_name="bakeoff", standalone_mode=False)
+        sys.stdout.flush()
     except BakeoffError as error:
         click.echo(str(error), err=True)
         return error.exit_code
@@ -108,6 +113,17 @@ def _run(arguments: list[str] | None) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output (head, less) went away; that is no fault.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return 0
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        click.echo(f"The output cannot be written: {error.strerror}.", err=True)
+        _say_no_more()
+        return 1
     return result if isinstance(result, int) else 0
+
+
+def _say_no_more() -> None:
+    """Let what is still buffered go nowhere, or Python would fail on it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

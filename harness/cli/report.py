@@ -52,7 +52,7 @@ def command(
     page = render(results, evidence, against=against, place=place, readings=readings)
     write_whole(place, page)
     if as_json:
-        click.echo(json.dumps({"report": str(place), "bytes": len(page.encode())}))
+        click.echo(json.dumps({"report": str(place.resolve()), "bytes": len(page.encode())}))
     else:
         click.echo(str(place))
     if open_it:

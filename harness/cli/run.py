@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from harness.spec.plan import Plan
 
 INTERRUPTED = 130
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @click.command("run")
@@ -45,7 +47,7 @@ def command(*, name: str | None, create_environments: bool, as_json: bool, **typ
         create_missing(plan)
     guess = estimate(plan)
     click.echo("\n".join([headline(plan, guess), *notes(plan, guess)]), err=True)
-    root = _place(name or f"{plan.study.name}-{date.today().isoformat()}", fixed=name is not None)
+    root = _place(name, plan)
     check(plan)
     with watching() as observer:
         result = session.start(
@@ -128,13 +130,19 @@ def _near(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def _place(name: str, *, fixed: bool) -> Path:
-    """Choose the run's folder; the second run of a day gets a number."""
-    if not name or "/" in name or name.startswith("."):
-        raise UsageError(f"A run cannot be called '{name}'.")
-    place = Path("runs") / name
+def _place(name: str | None, plan: Plan) -> Path:
+    """Choose the run's folder; without a name, the second run of a day gets a number."""
+    if name is not None:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"A run cannot be called {name!r}: use letters, digits, '.', '-' and '_', "
+                "and begin with a letter or a digit."
+            )
+        return Path("runs") / name
+    made = f"{plan.study.name}-{date.today().isoformat()}"
+    place = Path("runs") / made
     number = 2
-    while not fixed and place.exists():
-        place = place.with_name(f"{name}-{number}")
+    while place.exists():
+        place = place.with_name(f"{made}-{number}")
         number += 1
     return place

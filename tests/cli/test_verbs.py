@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -174,3 +176,32 @@ def test_the_shell_completes_names(typed: str, expected: str, tmp_path: Path) ->
         COMP_CWORD=str(len(typed.split()) - 1),
     )
     assert f"plain,{expected}" in asked.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("plan", "floor.toml"), ("list", "workloads", "--json"), ("--version",)]
+)
+def test_an_output_that_cannot_be_written_is_an_error_in_one_line(
+    floor: Path, arguments: tuple[str, ...]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        asked = subprocess.run(
+            [sys.executable, "-m", "harness.cli", *arguments],
+            cwd=floor.parent,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert asked.returncode == 1
+    assert asked.stderr == "The output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a/b", ".hidden", "-x", "a b"])
+def test_a_run_is_called_something_that_a_folder_and_a_shell_can_take(
+    floor: Path, name: str
+) -> None:
+    asked = bakeoff("run", "floor.toml", f"--name={name}", cwd=floor.parent)
+    assert asked.returncode == 2
+    assert asked.stderr.splitlines()[-1].startswith(f"A run cannot be called {name!r}: use letters")
+    assert not (floor.parent / "runs").exists()

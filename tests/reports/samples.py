@@ -148,7 +148,7 @@ def run_info(name: str = "quickstart-2026-11-21", title: str = "This machine") -
 
 
 def demo() -> Results:
-    """The storyboard's study: two workloads, two frameworks, two precisions."""
+    """A study of two workloads, two frameworks, two precisions."""
     ref = comparison("aletofp3216", 1.0, "reference")
     cells = [
         cell("alexnet", "torch", "bf16", 31.9, comparison("", 1.02, "cannot tell", 0.035, 4)),
