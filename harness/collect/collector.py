@@ -156,6 +156,10 @@ def _opened(recording: Recording, sources: Sequence[Source], observed: Observed)
         except (Unavailable, OSError) as problem:
             recording.note("unavailable", source=source.name, reason=str(problem))
             continue
+        except Exception as problem:  # noqa: BLE001 a source may fail in any way, the others go on
+            reason = f"{type(problem).__name__}: {problem}"
+            recording.note("unavailable", source=source.name, reason=reason)
+            continue
         if notes := getattr(sampler, "notes", None):
             recording.note("devices", source=source.name, **notes)
         stand_in = getattr(sampler, "stand_in", None)

@@ -170,17 +170,26 @@ class Lane(threading.Thread):
         written = []
         for group in groups:
             before = time.monotonic_ns()
-            try:
-                raw = group.sampler.read()
-            except OSError as problem:
-                raw = [samples.NOT_READ] * len(group.sampler.channels)
-                group.failures += 1
-                if group.failures == 1:
-                    self._recording.note("failing", source=group.source, reason=str(problem))
+            raw = self._reading(group)
             after = time.monotonic_ns()
             written.append(samples.sample(group.number, group.tick, before, after, raw))
             group.tick += 1
         return b"".join(written)
+
+    def _reading(self, group: Group) -> Sequence[int]:
+        """Read one source; whatever goes wrong in it is a gap, noted the first time."""
+        width = len(group.sampler.channels)
+        try:
+            raw = group.sampler.read()
+            if len(raw) == width:
+                return raw
+            reason = f"{len(raw)} numbers for {width} channels"
+        except Exception as problem:  # noqa: BLE001 a source may fail in any way, the others go on
+            reason = f"{type(problem).__name__}: {problem}"
+        group.failures += 1
+        if group.failures == 1:
+            self._recording.note("failing", source=group.source, reason=reason)
+        return [samples.NOT_READ] * width
 
     def stop(self) -> None:
         """Ask the thread to read once more and end."""

@@ -43,8 +43,14 @@ class Sleepy:
 
 
 class Failing(Sleepy):
+    def __init__(self, fault: Exception | None) -> None:
+        super().__init__()
+        self._fault = fault
+
     def read(self) -> list[int]:
-        raise OSError(5, "the device gave an error")
+        if self._fault is None:
+            return [1, 2]
+        raise self._fault
 
 
 def recorded(path: Path, source: Sleepy, period_s: float, seconds: float) -> Counts:
@@ -81,8 +87,11 @@ def test_missed_ticks_are_counted_and_never_caught_up(tmp_path: Path) -> None:
     assert counts.late >= 1
 
 
-def test_a_source_that_fails_is_a_gap_and_is_noted_once(tmp_path: Path) -> None:
-    recorded(tmp_path / "s.bin", Failing(), 0.05, 0.4)
+@pytest.mark.parametrize("fault", [OSError(5, "input/output error"), ValueError("?"), None])
+def test_a_source_that_fails_is_a_gap_and_is_noted_once(
+    tmp_path: Path, fault: Exception | None
+) -> None:
+    recorded(tmp_path / "s.bin", Failing(fault), 0.05, 0.4)
     recording = read_recording(tmp_path / "s.bin")
     assert recording is not None
     assert len(list(recording.noted("failing"))) == 1
