@@ -63,6 +63,7 @@ def test_one_request_to_stop_ends_the_trial_gently_and_starts_nothing_more(
     assert study.processes() == []
 
 
+@pytest.mark.slow
 def test_a_second_request_kills_at_once(study, start_host):
     study.write("deaf", trials=2, measure='timeout = "5 min"')
     host = start_host()
@@ -87,6 +88,7 @@ def test_a_lost_agent_costs_one_attempt_and_leaves_nothing(study, start_host):
     assert study.processes() == []
 
 
+@pytest.mark.slow
 def test_a_cancelled_trial_is_run_again_on_resume(study, start_host):
     study.write("hang-at-first", measure='timeout = "5 min"')
     host = start_host()

@@ -112,6 +112,7 @@ def test_a_disk_that_fills_up_ends_the_session_and_counts_as_no_trial(study, sta
     assert "failed" not in {one["outcome"] for one in study.outcomes().values()}
 
 
+@pytest.mark.slow
 def test_a_cell_that_cannot_succeed_is_not_tried_again_and_again(study, start_host):
     study.write("unsupported", "behave", trials=3)
     host = start_host()

@@ -30,6 +30,7 @@ def test_an_environment_holds_exactly_what_the_lock_pins(tiny: TinyFramework, to
     assert states() == ["ready"]
 
 
+@pytest.mark.slow
 def test_the_cpu_build_is_taken_where_the_index_offers_one(tiny: TinyFramework, told: Told) -> None:
     tiny.lock(LOCK.replace('[["tiny==1.0"]]', '[["tiny==1.0+cpu"], ["tiny==1.0"]]', 1))
     tiny.offer("1.0")
@@ -38,6 +39,7 @@ def test_the_cpu_build_is_taken_where_the_index_offers_one(tiny: TinyFramework, 
     assert any("Tiny 1.0+cpu (cpu build), 1 packages" in line for line in told.said)
 
 
+@pytest.mark.slow
 def test_a_gpu_build_is_another_environment(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     cpu = venv.create(TINY, told)
@@ -54,6 +56,7 @@ def test_what_is_built_is_reused(tiny: TinyFramework, told: Told) -> None:
     assert again.created_wall_ns == first.created_wall_ns
 
 
+@pytest.mark.slow
 def test_a_changed_lock_is_another_environment_and_the_old_one_can_go(
     tiny: TinyFramework, told: Told
 ) -> None:
@@ -75,6 +78,7 @@ def test_an_index_without_the_pinned_version_is_named_as_the_fault(
     assert "tiny==1.0" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_an_interrupted_building_counts_for_nothing_and_goes_on(
     tiny: TinyFramework, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +98,7 @@ def test_an_interrupted_building_counts_for_nothing_and_goes_on(
     assert built.is_whole
 
 
+@pytest.mark.slow
 def test_a_package_that_does_not_import_leaves_no_environment(
     tiny: TinyFramework, told: Told
 ) -> None:
@@ -103,6 +108,7 @@ def test_a_package_that_does_not_import_leaves_no_environment(
     assert states() == ["not built", "unfinished"]
 
 
+@pytest.mark.slow
 def test_an_environment_whose_python_went_away_is_built_again(
     tiny: TinyFramework, told: Told
 ) -> None:
@@ -126,6 +132,7 @@ def test_check_names_a_file_that_was_changed(tiny: TinyFramework, told: Told) ->
     ]
 
 
+@pytest.mark.slow
 def test_check_names_a_package_that_somebody_upgraded(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     built = venv.create(TINY, told)
@@ -135,6 +142,7 @@ def test_check_names_a_package_that_somebody_upgraded(tiny: TinyFramework, told:
     assert "tiny is 1.7, the lock says 1.0" in inventory.check(TINY, built)
 
 
+@pytest.mark.slow
 def test_groups_add_packages_to_an_environment_of_their_own(
     tiny: TinyFramework, told: Told
 ) -> None:
@@ -146,12 +154,14 @@ def test_groups_add_packages_to_an_environment_of_their_own(
     assert states() == ["not built"]
 
 
+@pytest.mark.slow
 def test_what_the_lock_does_not_pin_is_noted(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0", needs=("stray",))
     tiny.offer("3.0", name="stray")
     assert venv.create(TINY, told).notes == ("stray 3.0 is not pinned by the lock",)
 
 
+@pytest.mark.slow
 def test_removing_gives_the_space_back(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     built = venv.create(TINY, told)
@@ -161,6 +171,7 @@ def test_removing_gives_the_space_back(tiny: TinyFramework, told: Told) -> None:
     assert states() == ["not built"]
 
 
+@pytest.mark.slow
 def test_what_is_being_built_is_not_removed(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     built = venv.create(TINY, told)
@@ -171,6 +182,7 @@ def test_what_is_being_built_is_not_removed(tiny: TinyFramework, told: Told) -> 
     assert built.is_whole
 
 
+@pytest.mark.slow
 def test_two_creators_build_once(tiny: TinyFramework) -> None:
     tiny.offer("1.0")
     command = [sys.executable, "-m", "harness.cli", "env", "create", "tiny", "--json"]
@@ -180,6 +192,7 @@ def test_two_creators_build_once(tiny: TinyFramework) -> None:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 def test_a_borrowed_environment_is_listed_under_both_names(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     tiny.lock('title = "Small"\nsame_as = "tiny"\nimports = ["tiny"]\nshown = ["tiny"]\n', "small")
@@ -190,6 +203,7 @@ def test_a_borrowed_environment_is_listed_under_both_names(tiny: TinyFramework, 
         inventory.owned(Reference.parse("small"))
 
 
+@pytest.mark.slow
 def test_pip_settings_that_install_elsewhere_are_ignored(
     tiny: TinyFramework, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +214,7 @@ def test_pip_settings_that_install_elsewhere_are_ignored(
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.slow
 def test_python_37_is_served_by_the_harness_own_pip(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     built = venv.create(TINY, told, python=Path(needs.python37()))

@@ -84,6 +84,7 @@ def test_workers_run_in_the_environment_that_was_built(tiny: TinyFramework, told
     assert found.record()["packages"] == {"tiny": "1.0"}
 
 
+@pytest.mark.slow
 def test_nothing_of_the_host_reaches_a_worker(
     tiny: TinyFramework, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +111,7 @@ def test_null_runs_under_the_oldest_python_promised(monkeypatch: pytest.MonkeyPa
     assert run(resolve("null@3.7", platform()), SHOW).endswith("[3, 7]]")
 
 
+@pytest.mark.slow
 def test_the_fingerprint_follows_the_packages_and_not_the_place(
     tiny: TinyFramework, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +126,7 @@ def test_the_fingerprint_follows_the_packages_and_not_the_place(
     assert resolve("tiny[extra]", platform()).fingerprint != here
 
 
+@pytest.mark.slow
 def test_a_platform_with_gpus_prefers_that_build(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     cpu = venv.create(Reference.parse("tiny"), told)
@@ -134,6 +137,7 @@ def test_a_platform_with_gpus_prefers_that_build(tiny: TinyFramework, told: Told
     assert resolve("tiny", platform()).argv == (str(cpu.executable),)
 
 
+@pytest.mark.slow
 def test_an_unfinished_environment_is_not_used(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     built = venv.create(Reference.parse("tiny"), told)
