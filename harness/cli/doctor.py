@@ -70,6 +70,8 @@ def _observer(pairs: int | None, *, as_json: bool) -> int:
         f"(95 % interval {study.low:.2%} to {study.high:.2%}, {study.pairs} pairs of "
         f"{study.slice_s:g} s).{own}"
     )
+    lost, low, high = study.per_cpu
+    click.echo(f"Of a second of CPU time {lost:.2%} was lost to it ({low:.2%} to {high:.2%}).")
     if study.more_pairs is not None:
         click.echo(
             f"The interval is {100 * (study.high - study.low):.1f} points wide, too wide to answer "

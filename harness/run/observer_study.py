@@ -35,15 +35,16 @@ WIDEST = 0.02
 _SETTLING_S = 0.4
 _LOAD = """
 import sys, time
-pairs, begin = 0, time.monotonic_ns()
+done, begin, used = 0, time.monotonic_ns(), time.process_time_ns()
 while True:
     for _ in range(2000):
-        pairs += 1
+        done += 1
     now = time.monotonic_ns()
     if now - begin >= 10_000_000:
-        sys.stdout.write("%d %d %d\\n" % (begin, now, pairs))
+        cpu = time.process_time_ns()
+        sys.stdout.write("%d %d %d %d\\n" % (begin, now, cpu - used, done))
         sys.stdout.flush()
-        pairs, begin = 0, now
+        done, begin, used = 0, now, cpu
 """
 
 
@@ -60,6 +61,9 @@ class Study:
     low: float
     high: float
     level: float
+    per_cpu: tuple[float, float, float]
+    """The same of what a second of CPU time got done, with its interval: what caches and clocks
+    lost. Neighbours, who take whole slices of time, hardly disturb it."""
     cpu_share: float | None
     """What the collector itself used of one core while it observed."""
     version: int = VERSION
@@ -152,52 +156,69 @@ def _slices(
     return told
 
 
-def _windows(path: Path) -> list[tuple[int, int, int]]:
+Window = tuple[int, int, int, int]
+"""Begin, end, CPU time, work done."""
+
+
+def _windows(path: Path) -> list[Window]:
     found = []
     for line in path.read_text(encoding="ascii").splitlines():
         fields = line.split()
-        if len(fields) == 3:  # the last line may be cut
-            found.append((int(fields[0]), int(fields[1]), int(fields[2])))
+        if len(fields) == 4:  # the last line may be cut
+            found.append((int(fields[0]), int(fields[1]), int(fields[2]), int(fields[3])))
     return found
 
 
-def _rate(one: Slice, windows: Sequence[Sequence[tuple[int, int, int]]]) -> float:
-    """Add up what the loads got done per second of a slice, by the windows inside it."""
-    total = 0.0
+def _rates(one: Slice, windows: Sequence[Sequence[Window]]) -> tuple[float, float]:
+    """Give what the loads got done in a slice, per second and per second of CPU time."""
+    per_second = per_cpu = 0.0
     for load in windows:
-        inside = [(b, e, n) for b, e, n in load if one.start_ns <= b and e <= one.end_ns]
-        total += sum(n for *_, n in inside) / max(1, sum(e - b for b, e, _ in inside)) * 1e9
-    return total
+        inside = [w for w in load if one.start_ns <= w[0] and w[1] <= one.end_ns]
+        done = sum(w[3] for w in inside)
+        per_second += done / max(1, sum(w[1] - w[0] for w in inside))
+        per_cpu += done / max(1, sum(w[2] for w in inside))
+    return per_second, per_cpu
 
 
 def _study(
     slices: Sequence[Slice],
-    windows: Sequence[Sequence[tuple[int, int, int]]],
+    windows: Sequence[Sequence[Window]],
     slice_s: float,
     share: float | None,
 ) -> Study:
-    logs = []
+    logs, cpu_logs = [], []
     for first, second in zip(slices[::2], slices[1::2], strict=True):
         on, off = (first, second) if first.observed else (second, first)
-        logs.append(math.log(_rate(off, windows) / _rate(on, windows)))
-    return summarise(logs, slice_s=slice_s, share=share)
+        with_it, without = _rates(on, windows), _rates(off, windows)
+        logs.append(math.log(without[0] / with_it[0]))
+        cpu_logs.append(math.log(without[1] / with_it[1]))
+    return summarise(logs, cpu_logs, slice_s=slice_s, share=share)
 
 
-def summarise(logs: Sequence[float], *, slice_s: float, share: float | None) -> Study:
-    """Turn the pairs' logarithms of speed without over speed with into a slow-down."""
+def _interval(logs: Sequence[float]) -> tuple[float, float, float]:
+    """Turn logarithms of speed without over speed with into a slow-down and its interval."""
     count = len(logs)
     mean = sum(logs) / count
     spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / max(1, count - 1))
     reach = critical_t(0.05, count - 1) * spread / math.sqrt(count)
+    return 1 - math.exp(-mean), 1 - math.exp(-(mean - reach)), 1 - math.exp(-(mean + reach))
+
+
+def summarise(
+    logs: Sequence[float], cpu_logs: Sequence[float], *, slice_s: float, share: float | None
+) -> Study:
+    """Turn the pairs into a result."""
+    slow_down, low, high = _interval(logs)
     return Study(
         host=socket.gethostname(),
         wall_ns=time.time_ns(),
-        pairs=count,
+        pairs=len(logs),
         slice_s=slice_s,
-        slow_down=1 - math.exp(-mean),
-        low=1 - math.exp(-(mean - reach)),
-        high=1 - math.exp(-(mean + reach)),
+        slow_down=slow_down,
+        low=low,
+        high=high,
         level=0.95,
+        per_cpu=_interval(cpu_logs),
         cpu_share=share,
     )
 

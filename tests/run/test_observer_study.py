@@ -13,14 +13,14 @@ from harness.run.observer_study import carry_out, keep, latest, summarise
 
 def test_a_known_slow_down_is_found_with_its_interval() -> None:
     logs = [math.log(1.02) + error for error in (-0.001, 0.001, 0.0, 0.002, -0.002)]
-    study = summarise(logs, slice_s=2.0, share=0.004)
+    study = summarise(logs, logs, slice_s=2.0, share=0.004)
     assert study.slow_down == pytest.approx(1 - 1 / 1.02)
     assert study.low < study.slow_down < study.high
     assert study.more_pairs is None
 
 
 def test_too_wide_an_interval_asks_for_more_pairs() -> None:
-    study = summarise([0.1, -0.1, 0.1, -0.1], slice_s=2.0, share=None)
+    study = summarise([0.1, -0.1, 0.1, -0.1], [0.0, 0.1], slice_s=2.0, share=None)
     assert study.more_pairs is not None
     assert study.more_pairs > 4
 
@@ -28,7 +28,7 @@ def test_too_wide_an_interval_asks_for_more_pairs() -> None:
 def test_the_latest_study_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert latest() is None
-    study = summarise([0.01, 0.02], slice_s=2.0, share=None)
+    study = summarise([0.01, 0.02], [0.01, 0.02], slice_s=2.0, share=None)
     keep(study)
     told = latest()
     assert told is not None
