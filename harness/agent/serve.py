@@ -99,7 +99,10 @@ class Agent:
         """Record the hardware in threads of the collector's own; ranks are reaped in this one."""
         if command.observe is None:
             return
-        devices = {one.rank: one.env.get("CUDA_VISIBLE_DEVICES") for one in command.ranks}
+        devices = {
+            one.rank: one.env.get("BAKEOFF_DEVICES", one.env.get("CUDA_VISIBLE_DEVICES"))
+            for one in command.ranks
+        }
         cpus = {one.rank: one.cpus for one in command.ranks}
         directory = Path(command.observe)
         self._collector.begin(

@@ -74,7 +74,15 @@ def _platforms() -> list[Row]:
         except BakeoffError as error:
             rows.append({"name": name, "problem": str(error)})
             continue
-        rows.append({"name": name, "title": platform.title, "launcher": platform.launcher.name})
+        rows.append(
+            {
+                "name": name,
+                "title": platform.title,
+                "launcher": platform.launcher.name,
+                "tried": platform.tried,
+                "nodes": platform.nodes,
+            }
+        )
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,11 @@ def check(name: str, here: bool, as_json: bool) -> int:
     if other is not None:
         click.echo(f"This is another machine: {other}. Its claims were not compared.")
         return 0
+    if platform.binding.memory != "any" and shutil.which("numactl") is None:
+        click.echo(
+            f"binding.memory is {platform.binding.memory}, which needs numactl; it is not here, so "
+            "no rank would start."
+        )
     _print_rows(rows)
     click.echo(
         f"{len(differing)} of {len(rows)} claims differ from this machine."

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.platforms import command
 from harness.spec.platform import load_platform
 from tests.cli.command import bakeoff
 
@@ -81,3 +83,26 @@ def test_a_mistake_is_told_with_its_cure(
     answer = bakeoff("platforms", *arguments, cwd=tmp_path)
     assert answer.returncode == 2
     assert message in answer.stderr
+
+
+def test_a_new_profile_asks_for_what_no_flag_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = CliRunner().invoke(command, ["new", "ours"], input="gh200\nOur superchip\n")
+    assert answer.exit_code == 0, answer.output
+    ours = load_platform("ours")
+    assert (ours.title, ours.extends) == ("Our superchip", "gh200")
+
+
+def test_a_memory_policy_without_numactl_is_told_before_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "mine.toml").write_text(
+        'title = "mine"\n[binding]\nmemory = "interleave"\n'
+    )
+    monkeypatch.setattr("shutil.which", lambda _program, **_: None)
+    answer = CliRunner().invoke(command, ["check", "mine", "--here"])
+    assert "needs numactl; it is not here" in answer.output
