@@ -150,8 +150,8 @@ def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
             continue
         example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
         text = f"{count} of {len(judged)} trials {verdict} (for example: {example})."
-        if verdict in REJECTING and all(
-            trial.verdict == verdict for trial in judged if not trial.counted
+        if verdict in REJECTING and any(
+            trial.verdict == verdict and not trial.counted for trial in judged
         ):
             text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'
         yield text
