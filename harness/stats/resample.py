@@ -33,7 +33,8 @@ def simultaneous(
     p-values they stand at no difference, which keeps the test of "no difference" exact.
     """
     nowhere = np.zeros_like(centre)
-    p = _p_value(statistic(nowhere), _largest_of_others(statistic(nowhere)))[:, 0]
+    seen = statistic(nowhere)
+    p = _p_value(seen, _largest_of_others(seen))[:, 0]
     others = _largest_of_others(statistic(centre))
     ends = []
     for way in (-1.0, 1.0):

@@ -24,7 +24,7 @@ _NUMBERS = ("first", "steps", "start", "end")
 _KEYS = ["event", "phase", *_NUMBERS]
 _FORMS = (b'"phase":"measure"', b'"phase": "measure"')
 _MEASURED = re.compile(rb'"phase": ?"measure"')
-_TOLD = ("units", "versions", "facts")
+_TELLS = re.compile(rb'\s*{\s*"event"\s*:\s*"(units|versions|facts)"')
 _DIGITS = bytes(byte if chr(byte).isdigit() else 32 for byte in range(128)) + b" " * 128
 
 
@@ -50,11 +50,15 @@ def read(file: Path) -> Spoken:
         measured = _slowly([line for line in lines if b'"window"' in line])
         rest += [line for line in lines if b'"window"' not in line]
     told: dict[str, Mapping[str, Any]] = {}
-    warm_up = [line for line in rest if b'"window"' in line]
-    for event in (_parsed(line) for line in rest if b'"window"' not in line):
-        if (what := event.get("event")) in _TOLD:
-            told[str(what)] = event.get(str(what)) or {}
-    return Spoken(_in_order(measured), _in_order(_slowly(warm_up)), told)
+    for line in rest:
+        if _TELLS.match(line):
+            event = _parsed(line)
+            told[str(event.get("event"))] = event.get(str(event.get("event"))) or {}
+    windows = [line for line in rest if b'"window"' in line]
+    warm_up = _alike(b"\n".join(windows))
+    return Spoken(
+        _in_order(measured), _in_order(_slowly(windows) if warm_up is None else warm_up), told
+    )
 
 
 def _measured(data: bytes) -> tuple[int, int]:
