@@ -145,7 +145,7 @@ class Collector:
         recording.note("ends", hanging=hanging)
         recording.close()
         problem = recording.problem
-        told = None if problem is None else f"recording stopped: {problem.strerror}"
+        told = recording.fault if problem is None else f"recording stopped: {problem.strerror}"
         return Seen(told, tuple(recording.stand_ins))
 
 

@@ -9,7 +9,6 @@ catch up.
 from __future__ import annotations
 
 import os
-import resource
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,6 +38,8 @@ class Recording:
         self.problem: OSError | None = None
         """Why nothing is written any more: a full disk, for example."""
         self.begun_ns = time.monotonic_ns()
+        self.fault: str | None = None
+        """What ended one of the threads."""
         self.bytes = 0
         self.stand_ins: list[str] = []
         """Devices that their source found to be pretended."""
@@ -130,6 +131,14 @@ class Lane(threading.Thread):
         self._stopping.acquire()
 
     def run(self) -> None:
+        """Record until told to stop; a fault of ours is told with the trial, and in agent.err."""
+        try:
+            self._record()
+        except Exception as fault:
+            self._recording.fault = f"{type(fault).__name__}: {fault}"
+            raise
+
+    def _record(self) -> None:
         """Open the sources, then read each whenever it is due."""
         groups = list(self._opening())
         now = time.monotonic_ns()
@@ -207,7 +216,7 @@ class Itself:
     channels = (
         Channel("observer.cpu", "s", "counter", "observer", 1e-9),
         Channel("observer.resident", "bytes", "gauge", "observer"),
-        Channel("observer.peak", "bytes", "gauge", "observer", 1024.0),
+        Channel("observer.peak", "bytes", "gauge", "observer"),
         Channel("observer.ticks", "1", "counter", "observer"),
         Channel("observer.late", "1", "counter", "observer"),
         Channel("observer.missed", "1", "counter", "observer"),
@@ -217,8 +226,9 @@ class Itself:
     def __init__(self, recording: Recording, counts: Counts) -> None:
         self._recording = recording
         self._counts = counts
-        self._page = resource.getpagesize()
+        self._page = os.sysconf("SC_PAGE_SIZE")
         self._statm: int | None = None
+        self._peak = 0
         if Path("/proc/self/statm").exists():
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
         self._anchored = time.monotonic_ns()
@@ -232,12 +242,13 @@ class Itself:
         resident = samples.UNSUPPORTED
         if self._statm is not None:
             resident = int(os.pread(self._statm, 128, 0).split()[1]) * self._page
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            # Not ru_maxrss: it survives exec, and would show the peak of whoever started this.
+            self._peak = max(self._peak, resident)
         counts = self._counts
         return [
             time.process_time_ns(),
             resident,
-            peak,
+            self._peak,
             counts.ticks,
             counts.late,
             counts.missed,
