@@ -88,18 +88,22 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
     from reports.page import render
+    from reports.readings import write_readings
     from reports.source import read_page
     from reports.summary import summary
     from reports.terminal import render as in_words
 
     click.echo(_how_it_went(result), err=True)
+    if result.interrupted:
+        return INTERRUPTED
     if result.ok:
         gate = RunPaths(result.run).gate
         if not gate.is_dir():
             ensure(plan, folder=gate)
         results, evidence = read_page([result.run])
         page = RunPaths(result.run).report
-        write_whole(page, render(results, evidence, place=page))
+        readings = write_readings(evidence, page)
+        write_whole(page, render(results, evidence, place=page, readings=readings))
         if as_json:
             told = {"run": str(result.run), "report": str(page), **summary(results)}
             click.echo(json.dumps(told, indent=2, ensure_ascii=False))
@@ -108,8 +112,6 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
             click.echo(
                 f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
             )
-    if result.interrupted:
-        return INTERRUPTED
     return 0 if result.ok == result.total else 1
 
 

@@ -228,7 +228,7 @@ class Itself:
         self._counts = counts
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._statm: int | None = None
-        self._peak = 0
+        self._peak: int = samples.UNSUPPORTED  # which is less than any reading
         if Path("/proc/self/statm").exists():
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
         self._anchored = time.monotonic_ns()
