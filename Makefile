@@ -23,7 +23,7 @@ demo: setup
 
 test: setup check
 	@$(BIN)/python -m tests.environments
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine' -n auto
