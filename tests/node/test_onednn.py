@@ -6,18 +6,26 @@ from harness.node import hlo, onednn
 
 NEW = [
     "onednn_verbose,v1,info,cpu,isa:Intel AVX-512 with Intel DL Boost and bfloat16 support",
-    "onednn_verbose,v1,primitive,exec,cpu,convolution,brg_conv_fwd:avx512_core_bf16,"
-    "forward_training,src:bf16::blocked:acdb::f0 wei:bf16:a:blocked:Acdb16a::f0 "
-    "bia:f32::blocked:a::f0 dst:bf16::blocked:acdb::f0,,alg:convolution_direct,mb16,3.0",
-    "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32::blocked:abcd::f0 "
-    "dst:bf16::blocked:acdb::f0,,,16x3x32x32,0.5",
-    "onednn_verbose,v1,primitive,exec,cpu,inner_product,x64:gemm:jit,backward_weights,"
-    "src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0,,,mb16,1.0",
+    (
+        "onednn_verbose,v1,primitive,exec,cpu,convolution,brg_conv_fwd:avx512_core_bf16,"
+        "forward_training,src:bf16::blocked:acdb::f0 wei:bf16:a:blocked:Acdb16a::f0 "
+        "bia:f32::blocked:a::f0 dst:bf16::blocked:acdb::f0,,alg:convolution_direct,mb16,3.0"
+    ),
+    (
+        "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32::blocked:abcd::f0 "
+        "dst:bf16::blocked:acdb::f0,,,16x3x32x32,0.5"
+    ),
+    (
+        "onednn_verbose,v1,primitive,exec,cpu,inner_product,x64:gemm:jit,backward_weights,"
+        "src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0,,,mb16,1.0"
+    ),
     "onednn_verbose,v1,primitive,exec,cpu,gemm_api,,undef,src:f32::blocked:ab::f0,,,16x16,9.0",
 ]
 OLD = [
-    "dnnl_verbose,exec,cpu,convolution,jit:avx2,forward_training,"
-    "src_f32::blocked:aBcd8b:f0 wei_f32::blocked:ABcd8b8a:f0,,,mb8,2.0",
+    (
+        "dnnl_verbose,exec,cpu,convolution,jit:avx2,forward_training,"
+        "src_f32::blocked:aBcd8b:f0 wei_f32::blocked:ABcd8b8a:f0,,,mb8,2.0"
+    ),
 ]
 
 

@@ -10,8 +10,8 @@ import numpy
 
 from harness.node import place
 from harness.node.adapters.tensorflow import adapter, settings
-from harness.node.adapters.tensorflow.style import Pass
 from harness.node.adapters.tensorflow.lowering import Lowering
+from harness.node.adapters.tensorflow.style import Pass
 from harness.node.job import Job, Span
 from tests.adapters.tensorflow import examined
 
