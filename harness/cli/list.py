@@ -102,7 +102,10 @@ def _studies() -> list[Row]:
 
 
 def _runs() -> list[Row]:
+    from harness.errors import BakeoffError
+    from harness.run.ledger import next_attempt
     from harness.store.layout import RunPaths
+    from harness.store.run import outcomes
 
     rows: list[Row] = []
     for folder in sorted(Path("runs").glob("*")):
@@ -112,17 +115,20 @@ def _runs() -> list[Row]:
         try:
             run = json.loads(paths.run.read_text(encoding="utf-8"))
             plan = json.loads(paths.plan.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            ended = outcomes(paths)
+        except (OSError, ValueError, BakeoffError) as error:
             rows.append({"name": folder.name, "problem": str(error)})
             continue
         started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
-        complete = sum(1 for _ in paths.cells.glob("*/trial-*/outcome.json"))
+        order = [(key, block) for key, block in plan["order"]]
+        done = sum(next_attempt(block, ended.get(key, {})) is None for key, block in order)
         rows.append(
             {
                 "name": folder.name,
                 "title": run["title"],
                 "started": started.strftime("%Y-%m-%d %H:%M UTC"),
-                "trials": f"{min(complete, len(plan['order']))}/{len(plan['order'])}",
+                "done": done,
+                "planned": len(order),
             }
         )
     return rows

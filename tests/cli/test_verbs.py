@@ -109,7 +109,7 @@ def test_a_run_ends_with_an_answer_and_a_page(floor: Path) -> None:
     assert json.loads(asked.stdout) == [{"n": 4}]
 
     listed = json.loads(bakeoff("list", "runs", "--json", cwd=floor.parent).stdout)
-    assert [(row["name"], row["trials"]) for row in listed] == [("one", "4/4")]
+    assert [(row["name"], row["done"], row["planned"]) for row in listed] == [("one", 4, 4)]
 
     second = bakeoff("run", "floor.toml", "--name", "one", cwd=floor.parent)
     assert second.returncode == 1
