@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_tinycnn_trains_and_its_loss_falls(
     assert losses(events)[-1] < losses(events)[0] / 2
     facts = told(events, "facts")["facts"]
     assert facts["compiler"] == ("xla" if factors.get("compile") else None)
-    assert facts["threads"] == factors.get("threads", 0)
+    assert facts["threads"] == factors.get("threads", len(os.sched_getaffinity(0)))
 
 
 @pytest.mark.parametrize(
