@@ -25,6 +25,8 @@ LATE = 0.1
 """A tick that begins later than this share of its period is counted as late."""
 _LONGEST_END_S = 2.0
 _GRID_NS = 100_000_000
+SHORTEST_S = 0.1
+"""One tick of the fastest source."""
 
 
 class Recording:
@@ -139,7 +141,14 @@ class Lane(threading.Thread):
             raise
 
     def _record(self) -> None:
-        """Open the sources, then read each whenever it is due."""
+        """Open the sources, then read each whenever it is due.
+
+        A trial that is over before the fastest source would tick a second time has nothing to tell,
+        and is spared the opening of all sources.
+        """
+        if self._stopping.acquire(timeout=SHORTEST_S):
+            self._recording.note("too-short", seconds=SHORTEST_S)
+            return
         groups = list(self._opening())
         now = time.monotonic_ns()
         for group in groups:

@@ -122,6 +122,8 @@ def test_a_worker_killed_leaves_samples_to_its_end_and_nothing_running(tmp_path:
     process = start(tmp_path)
     cells = RunPaths(tmp_path / "runs" / "r").cells
     pid = worker_pid(cells, process)
+    while process.poll() is None and not is_observed(cells):
+        time.sleep(0.02)
     os.kill(pid, 9)
     process.communicate(timeout=60)
     (outcome,) = cells.glob("*/trial-1/outcome.json")
@@ -134,6 +136,12 @@ def test_a_worker_killed_leaves_samples_to_its_end_and_nothing_running(tmp_path:
     assert recording.whole
     assert recording.find("rank:0", "rank.user") is not None
     assert not Path(f"/proc/{pid}").exists()
+
+
+def is_observed(cells: Path) -> bool:
+    """Say whether the first readings of the worker are there."""
+    recordings = map(read_recording, cells.glob("*/trial-1/samples.*.bin"))
+    return any(one is not None and one.find("rank:0", "rank.user") for one in recordings)
 
 
 def worker_pid(cells: Path, process: subprocess.Popen[str]) -> int:
