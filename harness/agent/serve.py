@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import socket
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,6 +41,7 @@ class Agent:
         """Work until the pipe closes; leave no process behind."""
         self._end_on_signals()
         self._report(line("ready", pid=os.getpid(), host=socket.gethostname()))
+        threading.Thread(target=self._collector.prepare, daemon=True).start()
         while not self._closing:
             for key, _ in self._selector.select(self._patience_s()):
                 key.data()

@@ -71,6 +71,10 @@ class Collector:
         self._problem: str | None = "it was not asked for"
         self._found: dict[tuple[tuple[str, float], ...], Found] = {}
 
+    def prepare(self) -> None:
+        """Import the sources beside whatever else starts, so that no trial waits for it."""
+        find({})
+
     def begin(self, path: Path, observed: Observed, rates: Mapping[str, float]) -> None:
         """Start to record into a file; returns at once, the sources are opened by their threads.
 

@@ -55,5 +55,5 @@ def read(path: str) -> Job:
 
 
 def text(job: Job) -> str:
-    """Write a job as JSON."""
-    return json.dumps({"version": VERSION, **asdict(job)}, indent=1, sort_keys=True)
+    """Write a job as JSON, on one line: indenting is slow, and each trial has one."""
+    return json.dumps({"version": VERSION, **asdict(job)}, sort_keys=True)

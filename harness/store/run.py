@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
-from harness.store.files import append_line, explained, read_json, settle, write_json
+from harness.store.files import (
+    append_line,
+    explained,
+    read_json,
+    settle,
+    write_json,
+    write_whole,
+)
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 
 OUTCOME_VERSION = 1  # 1: first
@@ -99,7 +106,9 @@ def complete(trial: TrialPaths, outcome: Mapping[str, Any]) -> None:
     """Write how a trial ended: the last file of a trial, and the one that makes it count."""
     with explained(trial.root):
         settle(trial.root)
-    write_json(trial.outcome, {"version": OUTCOME_VERSION, **outcome})
+    told = {"version": OUTCOME_VERSION, **outcome}
+    # On one line: indenting is slow, and each trial has one.
+    write_whole(trial.outcome, json.dumps(told, sort_keys=True, allow_nan=False) + "\n")
 
 
 def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, dict[str, Any]]]:
