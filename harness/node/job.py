@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Dict, Optional
 
 VERSION = 1  # 1: first
@@ -56,4 +56,5 @@ def read(path: str) -> Job:
 
 def text(job: Job) -> str:
     """Write a job as JSON, on one line: indenting is slow, and each trial has one."""
-    return json.dumps({"version": VERSION, **asdict(job)}, sort_keys=True)
+    spans = {"warmup": vars(job.warmup), "until": vars(job.until)}
+    return json.dumps({"version": VERSION, **vars(job), **spans}, sort_keys=True)

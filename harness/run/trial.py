@@ -8,11 +8,13 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.errors import RunError
 from harness.launch.launch import Launch, Worker
+from harness.launch.topology import Topology
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.run.agent import AgentProcess
@@ -122,20 +124,26 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
 
 
 def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
-    cache = bench.paths.cache(prepared.cell.key)
+    caches = bench.paths.cache(prepared.cell.key)
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
-        shutil.rmtree(cache, ignore_errors=True)
-    cache.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
+        shutil.rmtree(caches, ignore_errors=True)
+    caches.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
     cpus = tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus])
     return Worker(
         argv=tuple(prepared.interpreter.argv),
-        env=environment(prepared.interpreter.env, cache, _allocator(prepared.cell)),
+        env=environment(prepared.interpreter.env, caches, _allocator(prepared.cell)),
         payload=bench.payload,
         token=token,
         port=free_port(),
         cpus=cpus,
-        topology=read_topology(cpus),
+        topology=_topology(cpus),
     )
+
+
+@cache
+def _topology(cpus: tuple[int, ...]) -> Topology:
+    """Read the machine once: dozens of small files, and it does not change under a session."""
+    return read_topology(cpus)
 
 
 def _allocator(cell: Cell) -> str | None:
