@@ -17,6 +17,7 @@ def main(folder: Path, pids: list[int]) -> None:
     """Record whenever told."""
     collector = Collector()
     observed = Observed(ranks=dict(enumerate(pids)), directory=folder)
+    collector.prepare()
     _say("ready")
     for count, line in enumerate(sys.stdin):
         word = line.strip()
