@@ -43,7 +43,7 @@ truth: setup
 
 # The method against real runs on this machine, which should be idle: ten minutes.
 truth-here: setup
-	@$(BIN)/python -m tests.stats.real_runs /tmp/bakeoff-truth-here
+	@$(BIN)/python -m tests.stats.real_runs runs/truth-here
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
