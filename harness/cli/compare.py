@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.lean_numpy import import_numpy
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def command(
     cell fails --fail-if only if its interval excludes "no change" and its ratio exceeds the limit.
     """
     way, share = _parse(limit)
+    import_numpy()
     from harness.store.dataset import Dataset
     from harness.store.files import explained, write_whole
     from reports import versus_text

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.cli import completion
+from harness.cli.lean_numpy import import_numpy
 
 
 @click.command("report")
@@ -33,6 +34,7 @@ def command(
     RUN is a run directory, a name under runs/, or a folder of runs; several machines are put side
     by side. The page is one file: it opens from disk, prints, and can be mailed.
     """
+    import_numpy()
     from harness.errors import UsageError
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths

@@ -8,6 +8,7 @@ import shutil
 import click
 
 from harness.cli import completion
+from harness.cli.lean_numpy import import_numpy
 
 _LEAST, _MOST = 60, 140
 
@@ -20,6 +21,7 @@ def command(runs: tuple[str, ...], *, as_json: bool) -> None:
 
     RUN is a run directory, a name under runs/, or a folder of runs; several are shown side by side.
     """
+    import_numpy()
     from reports.source import read_results, run_directories
 
     results = read_results(run_directories(runs))
