@@ -10,6 +10,6 @@ import harness
 if Path(sys.path[0]).absolute() != Path(harness.__path__[0]).parent:
     del sys.path[0]
 
-from harness.cli.main import main  # noqa: E402  the path must be clean before
+from harness.cli.main import main
 
 main()

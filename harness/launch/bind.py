@@ -58,17 +58,22 @@ class Share:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Give what OpenMP runtimes read (OpenMP 5 §6; Intel's KMP_AFFINITY for older ones)."""
+        """Give what workers and OpenMP read (OpenMP 5 §6; Intel's KMP_AFFINITY for older ones)."""
+        threads = str(self.threads)
+        counts = {
+            "BAKEOFF_THREADS": threads,
+            "OMP_NUM_THREADS": threads,
+            "TF_NUM_INTRAOP_THREADS": threads,
+        }
         if not self.pinned:
-            return {}
+            return counts
         places = ",".join("{" + ",".join(map(str, core)) + "}" for core in self.cores)
         numbers = ",".join(map(str, (cpu for way in zip_cores(self.cores) for cpu in way)))
         return {
-            "OMP_NUM_THREADS": str(self.threads),
+            **counts,
             "OMP_PLACES": places,
             "OMP_PROC_BIND": "close",
             "KMP_AFFINITY": f"granularity=fine,proclist=[{numbers}],explicit",
-            "TF_NUM_INTRAOP_THREADS": str(self.threads),
         }
 
 

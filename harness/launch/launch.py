@@ -27,6 +27,8 @@ class Worker:
     """The cores this run may use."""
     topology: Topology | None = None
     """What those cores make up, where that is known."""
+    quota: float | None = None
+    """CPUs' worth of time that a control group grants this run here; None: no limit is known."""
 
 
 @dataclass(frozen=True)

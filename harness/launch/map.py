@@ -59,7 +59,9 @@ def draw(binding: Binding) -> str:
     lines = []
     for rank, share in enumerate(binding.shares):
         lines.append(_rank(rank, share))
-        lines += [f"          {name}={value}" for name, value in share.variables.items()]
+        if share.pinned:
+            shown = {k: v for k, v in share.variables.items() if not k.startswith("BAKEOFF_")}
+            lines += [f"          {name}={value}" for name, value in shown.items()]
     if binding.observer_cpus:
         lines.append(f"observer  CPUs {ranges(binding.observer_cpus)}")
     elif binding.observer is None:

@@ -9,9 +9,16 @@ from harness.launch.bind import Share, Wish
 from harness.spec.platform import Platform
 
 
-def wish(platform: Platform, factors: Mapping[str, Any], *, devices: int) -> Wish:
-    """Ask for a job's ranks under a platform's policy; ``devices`` is how many are known."""
+def wish(
+    platform: Platform, factors: Mapping[str, Any], *, devices: int, quota: float | None = None
+) -> Wish:
+    """Ask for a job's ranks under a platform's policy.
+
+    ``devices`` is how many are known, ``quota`` what a control group grants whatever the profile
+    says.
+    """
     binding = platform.binding
+    quotas = [one for one in (platform.node.cpu_quota, quota) if one is not None]
     wants_devices = factors.get("device") == "gpu" and devices > 0
     return Wish(
         ranks=factors.get("ranks_per_node") or 1,
@@ -23,7 +30,7 @@ def wish(platform: Platform, factors: Mapping[str, Any], *, devices: int) -> Wis
         hyper_threads=binding.hyper_threads,
         memory=binding.memory,
         oversubscribe=binding.oversubscribe,
-        quota=platform.node.cpu_quota,
+        quota=min(quotas, default=None),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from typing import Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 
 def used() -> Dict[str, Optional[float]]:
@@ -25,6 +26,21 @@ def _peak_rss_bytes() -> Optional[int]:
     except FileNotFoundError:  # no Linux
         pass
     return None
+
+
+def threads(factors: Mapping[str, Any]) -> int:
+    """Count the threads of one operator: as asked, else this rank's share.
+
+    The share is what the launcher says: fewer than the CPUs where a control group's quota is less.
+    """
+    asked = factors.get("threads") or os.environ.get("BAKEOFF_THREADS")
+    return int(asked) if asked else usable_cpus()
+
+
+def usable_cpus() -> int:
+    """Count the CPUs this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def has_mapped(library: str) -> bool:

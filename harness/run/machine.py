@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.run import cgroup, shelf
+from harness.run import shelf
 from harness.run.gpus import Gpu, gpus
+from harness.spec import cgroup
 
 # What decides which kernels a framework picks.
 _CAPABILITIES = frozenset(

@@ -25,6 +25,7 @@ from harness.run.probe_topology import read_topology
 from harness.run.ranks import environment, free_port
 from harness.run.said import has_stand_in, said
 from harness.spec.cell import Cell
+from harness.spec.found import cpu_quota
 from harness.spec.measure import Measure
 from harness.spec.platform import Platform
 from harness.store.layout import RunPaths, TrialName, TrialPaths
@@ -137,6 +138,7 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
         port=free_port(),
         cpus=cpus,
         topology=_topology(cpus),
+        quota=cpu_quota(),
     )
 
 

@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from harness.spec import cgroup
+
 _DRIVER = Path("/proc/driver/nvidia/gpus")
-_QUOTA = ("quota", "period")
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def cpus() -> int:
@@ -25,16 +25,13 @@ def memory_bytes() -> int | None:
     """Give the memory this process may use: the machine's, or its control group's if less."""
     total = _after(_read("/proc/meminfo"), "MemTotal")
     sizes = [int(total.split()[0]) * 1024] if total else []
-    sizes += [int(limit) for path in _LIMITS if (limit := _read(path).strip()).isdigit()]
-    return min(sizes, default=None)
+    limit = cgroup.limits().memory_bytes
+    return min([*sizes, *([] if limit is None else [limit])], default=None)
 
 
 def cpu_quota() -> float | None:
     """Give the CPUs' worth of time that the control group grants; None: no limit."""
-    quota, _, period = _read("/sys/fs/cgroup/cpu.max").strip().partition(" ")
-    if not quota:
-        quota, period = (_read(f"/sys/fs/cgroup/cpu/cpu.cfs_{one}_us").strip() for one in _QUOTA)
-    return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
+    return cgroup.limits().cpus
 
 
 def gpus() -> Counter[str]:

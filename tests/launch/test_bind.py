@@ -157,6 +157,7 @@ def test_fast_memory_that_is_not_there_is_refused() -> None:
 def test_pinned_threads_get_a_place_each_in_every_runtimes_words() -> None:
     made = bind(read_synthetic("core:3 pu:2"), Wish(pinned=True))
     assert made.shares[0].variables == {
+        "BAKEOFF_THREADS": "4",
         "OMP_NUM_THREADS": "4",
         "OMP_PLACES": "{0,1},{2,3}",
         "OMP_PROC_BIND": "close",

@@ -83,3 +83,11 @@ def test_a_memory_policy_starts_the_rank_through_numactl():
     platform = PLATFORM.model_copy(update={"binding": Binding(memory="fast-first")})
     made = launch("j", job(1), platform, worker)
     assert made.ranks[0].argv[:3] == ("numactl", "--preferred=1", "--")
+
+
+def test_a_quota_lowers_the_threads_of_ranks_that_nobody_pins():
+    made = launch("j", job(2), PLATFORM, dataclasses.replace(WORKER, quota=4.5))
+    assert len(made.ranks[0].cpus) == 4
+    assert {rank.env["BAKEOFF_THREADS"] for rank in made.ranks} == {"2"}
+    assert {rank.env["OMP_NUM_THREADS"] for rank in made.ranks} == {"2"}
+    assert "4.5 CPUs' worth on 8 CPUs" in made.marks[0]

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.run import cgroup, gpus
+from harness.run import gpus
 from harness.run.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
 from harness.run.redaction import HIDDEN, redact, redacted
+from harness.spec import cgroup
 
 MEMINFO = "MemTotal: 1000 kB\nMemAvailable: 400 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n"
 CPUINFO = """processor\t: 0

@@ -17,7 +17,7 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
     """Start every rank of a job as a process of this machine."""
     size = job.factors["ranks_per_node"]
     topology = flat(worker.cpus) if worker.topology is None else worker.topology
-    wanted = wish(platform, job.factors, devices=len(topology.devices))
+    wanted = wish(platform, job.factors, devices=len(topology.devices), quota=worker.quota)
     binding = bind(topology.within(worker.cpus), wanted)
     shared = {
         **worker.env,

@@ -21,6 +21,7 @@ from harness.node.feed import Feed
 from harness.node.job import Job, Span
 from harness.node.outside import Mark
 from harness.node.place import Place
+from harness.node.resources import threads
 from harness.node.shapes import sites
 from harness.node.workload import Training
 
@@ -91,8 +92,7 @@ class CaffeAdapter:
         variable, name = PROGRAMS[self.flavour]
         self._argv = [os.environ.get(variable) or name]
         self._gpu = place.local_rank
-        threads = job.factors.get("threads") or len(os.sched_getaffinity(0))
-        self._threads = int(threads)
+        self._threads = threads(job.factors)
         self._env = program.environment(self._threads)
         self._folder = os.path.join(job.directory, "caffe")
         self._timing: Dict[str, Any] = {}

@@ -16,6 +16,7 @@ from typing import Any, Mapping
 
 from harness.node.contracts import Unsupported
 from harness.node.place import Place
+from harness.node.resources import threads, usable_cpus
 
 MATMUL = {"tf32": "tensorfloat32", "fp16": "default", "bf16": "default"}
 
@@ -57,8 +58,9 @@ def apply(factors: Mapping[str, Any], place: Place) -> Settings:
 
 
 def _environment(factors: Mapping[str, Any], kind: str) -> None:
-    if factors.get("threads"):
-        os.environ["NPROC"] = str(factors["threads"])
+    share = threads(factors)
+    if share != usable_cpus():
+        os.environ["NPROC"] = str(share)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if factors.get("deterministic") and kind == "gpu":
         flags = os.environ.get("XLA_FLAGS", "")

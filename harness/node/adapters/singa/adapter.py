@@ -14,6 +14,7 @@ from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.network import BatchNorm
 from harness.node.place import Place
+from harness.node.resources import threads
 from harness.node.shapes import product, sites
 from harness.node.workload import Training
 
@@ -108,12 +109,12 @@ def open(job: Job, place: Place) -> SingaAdapter:  # noqa: A001 - the contract's
     """Set what SINGA's libraries read when they are loaded, then import it."""
     if place.size > 1:
         raise Unsupported("SINGA's DistOpt needs NCCL; it is not offered yet")
-    threads = int(job.factors.get("threads") or len(os.sched_getaffinity(0)))
+    share = threads(job.factors)
     for library in ("OMP", "OPENBLAS", "MKL"):
-        os.environ[library + "_NUM_THREADS"] = str(threads)
+        os.environ[library + "_NUM_THREADS"] = str(share)
     try:
         from singa import model
     except ImportError as fault:
         raise Unsupported("SINGA 3.1 or later is needed here: {}".format(fault)) from fault
     del model
-    return SingaAdapter(job.factors, place, threads)
+    return SingaAdapter(job.factors, place, share)

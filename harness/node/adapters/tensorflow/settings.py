@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from typing import Any, Dict, Mapping
 
 from harness.node.contracts import Unsupported
+from harness.node.resources import threads, usable_cpus
 
 WARNINGS_AND_ERRORS = "1"
 
@@ -31,8 +32,9 @@ def after_import(factors: Mapping[str, Any], seed: int) -> None:
 
     tf.compat.v1.enable_v2_behavior()
     _refuse(factors)
-    if factors.get("threads"):
-        tf.config.threading.set_intra_op_parallelism_threads(factors["threads"])
+    share = threads(factors)
+    if share != usable_cpus():
+        tf.config.threading.set_intra_op_parallelism_threads(share)
     if factors.get("interop_threads"):
         tf.config.threading.set_inter_op_parallelism_threads(factors["interop_threads"])
     tf.random.set_seed(seed)
@@ -120,12 +122,6 @@ def _has_grouped_convolutions(dtype: Any) -> bool:
     except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError):
         return False
     return True
-
-
-def usable_cpus() -> int:
-    """Count the CPUs this process may run on."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _is_deterministic() -> bool:

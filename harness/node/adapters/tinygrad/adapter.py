@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
+from harness.node.resources import threads
 from harness.node.workload import Training
 
 
@@ -113,7 +114,6 @@ def _kernels(captured: Any) -> List[str]:
 
 def open(job: Job, place: Place) -> TinygradAdapter:  # noqa: A001 - the contract's name
     """Set what tinygrad reads when it is imported."""
-    threads = job.factors.get("threads") or len(os.sched_getaffinity(0))
     os.environ["DEV"] = "CPU"
-    os.environ["NUM_CPU_THREADS"] = str(threads)
+    os.environ["NUM_CPU_THREADS"] = str(threads(job.factors))
     return TinygradAdapter()

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import warnings
 from dataclasses import dataclass
 from typing import Any, ContextManager, Mapping, Optional
@@ -20,6 +19,7 @@ import torch
 
 from harness.node.contracts import Unsupported
 from harness.node.place import Place
+from harness.node.resources import threads
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 LAYOUTS = {2: torch.channels_last, 3: torch.channels_last_3d}
@@ -118,16 +118,10 @@ def _has_bfloat16() -> bool:
 
 
 def _set_threads(factors: Mapping[str, Any]) -> None:
-    torch.set_num_threads(factors.get("threads") or usable_cpus())
+    torch.set_num_threads(threads(factors))
     interop = factors.get("interop_threads")
     if interop and interop != torch.get_num_interop_threads():
         torch.set_num_interop_threads(interop)
-
-
-def usable_cpus() -> int:
-    """Count the CPUs this process may run on."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _set_determinism(is_deterministic: bool) -> None:
