@@ -13,12 +13,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.errors import Unavailable
-from harness.run import interpreter, modules, shelf
+from harness.run import interpreter, modules, programs, shelf
 from harness.run.lock import Lock, Reference, load_lock, lock_files, missing_program
 from harness.run.shelf import Environment
 from harness.spec.platform import FrameworkThere, Platform
@@ -64,6 +64,15 @@ class Interpreter:
 def resolve(framework_ref: str, platform: Platform) -> Interpreter:
     """Find a framework's interpreter on a platform, or say with which command to get one."""
     reference = Reference.parse(framework_ref)
+    found = _resolve(reference, platform)
+    lock = load_lock(reference.lock) if reference.lock in lock_files() else None
+    outside = programs.identities(lock, found.env) if lock is not None else {}
+    if not outside:
+        return found
+    return replace(found, fingerprint=shelf.digest([found.fingerprint, outside]))
+
+
+def _resolve(reference: Reference, platform: Platform) -> Interpreter:
     there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
     there = there or FrameworkThere()
     env = {**isolated(os.environ), **there.environment}

@@ -175,6 +175,39 @@ def test_a_missing_program_comes_with_its_cure(monkeypatch: pytest.MonkeyPatch) 
         resolve("caffe", platform())
 
 
+def test_another_build_of_a_driven_program_is_another_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caffe = tmp_path / "caffe"
+    monkeypatch.setenv("CAFFE_BIN", str(caffe))
+    fingerprints = []
+    for build in ("1", "2", "1"):
+        caffe.write_text(f"#!/bin/sh\necho caffe version 1.0.0  # build {build}\n")
+        caffe.chmod(0o755)
+        fingerprints.append(resolve("caffe", platform()).fingerprint)
+    assert fingerprints[0] == fingerprints[2] != fingerprints[1]
+
+
+@pytest.mark.slow
+def test_a_library_of_a_driven_program_counts_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = needs.program("cc", package="gcc")
+    (tmp_path / "main.c").write_text("int f(void); int main(void) { return f(); }")
+    monkeypatch.setenv("CAFFE_BIN", str(tmp_path / "caffe"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    fingerprints = []
+    for number in ("1", "2"):
+        (tmp_path / "f.c").write_text(f"int f(void) {{ return {number}; }}")
+        library = tmp_path / "libcaffe.so"
+        subprocess.run([compiler, "-shared", "-o", library, tmp_path / "f.c"], check=True)
+        if number == "1":
+            words = [compiler, tmp_path / "main.c", "-o", tmp_path / "caffe", library]
+            subprocess.run(words, check=True)
+        fingerprints.append(resolve("caffe", platform()).fingerprint)
+    assert fingerprints[0] != fingerprints[1]
+
+
 def test_an_unknown_environment_names_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"Did you mean 'torch'\?"):
         resolve("pytroch", platform())
