@@ -12,6 +12,7 @@ import re
 import resource
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -59,6 +60,7 @@ class OwnGroup:
         return _oom_kills(self.path, self.version)
 
 
+@cache
 def own_group() -> OwnGroup | None:
     """Find this process's memory control group through its mounts; None where there is none."""
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()

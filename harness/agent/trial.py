@@ -66,7 +66,8 @@ class RunningTrial:
                 stdout=captures[0].sink,
                 stderr=captures[1].sink,
                 start_new_session=True,
-                preexec_fn=self._limit.entrance(),  # safe: an agent has no threads
+                # A system call or two: nothing that a collector's thread may have locked.
+                preexec_fn=self._limit.entrance(),
             )
             rank.pidfd = os.pidfd_open(rank.process.pid)
         except OSError as problem:
