@@ -51,9 +51,14 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
     unread: dict[Unread, None] = {}
     phases: list[PhaseUse] = []
     for cell, trial in _chosen(results):
+        axis = _Axis(dataset, trial)
         for node, recording in _recordings(Path(trial.directory)):
-            marks, zero_ns = _phases(dataset, cell, trial)
-            timelines += _timelines(cell, trial, node, recording, marks, zero_ns)
+            marks, first_ns = _phases(dataset, cell, trial)
+            zero_ns = axis.on(node, first_ns)
+            timelines += [
+                replace(one, clock_bound_s=axis.bound_s(node))
+                for one in _timelines(cell, trial, node, recording, marks, zero_ns)
+            ]
             name = f"{cell.label}, block {trial.block}"
             phases += by_phase(name, node, recording, marks, zero_ns)
             for note in recording.noted("unavailable"):
@@ -69,6 +74,23 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
         ceilings=ceilings,
         roof_points=points,
     )
+
+
+class _Axis:
+    """The first rank's time axis, on which the marks of all drawings of a trial lie."""
+
+    def __init__(self, dataset: Dataset, trial: TrialResult) -> None:
+        (record,) = (one for one in dataset.trials if str(one.directory) == trial.directory)
+        self._clocks = record.clocks
+        self._first = next((rank.host for rank in record.ranks if rank.rank == 0), "")
+
+    def on(self, node: str, first_ns: int) -> int:
+        """Say what a node's clock showed at a moment of the first rank's."""
+        return round(self._clocks.node_ns(node, self._clocks.host_ns(self._first, first_ns)))
+
+    def bound_s(self, node: str) -> float | None:
+        """Say how far a node's readings may be from where they lie on this axis."""
+        return self._clocks.bound_s((self._first, node))
 
 
 _METERS = {

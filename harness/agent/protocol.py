@@ -1,7 +1,10 @@
 """This file is what the host and an agent say to each other: one JSON object a line, each way.
 
-Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s). Closing the pipe ends the agent.
-Agent to host: ``ready``, ``started``, ``beat``, ``ended`` (a TrialEnd).
+Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s), ``clock`` (number). Closing the
+pipe ends the agent.
+Agent to host: ``ready`` (pid, host, clock: its identity), ``started``, ``beat``, ``ended`` (a
+TrialEnd), ``clock`` (number, received_ns, answered_ns: its monotonic clock when that question came
+and when this answer goes).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.agent import processes
+from harness.agent import clock, processes
 from harness.agent.protocol import Lines, TrialCommand, line, read_trial
 from harness.agent.trial import RunningTrial
 from harness.agent.watch import Heart, Watch
@@ -40,7 +40,8 @@ class Agent:
     def serve(self) -> None:
         """Work until the pipe closes; leave no process behind."""
         self._end_on_signals()
-        self._report(line("ready", pid=os.getpid(), host=socket.gethostname()))
+        host = socket.gethostname()
+        self._report(line("ready", pid=os.getpid(), host=host, clock=clock.identity()))
         threading.Thread(target=self._collector.prepare, daemon=True).start()
         while not self._closing:
             for key, _ in self._selector.select(self._patience_s()):
@@ -78,15 +79,18 @@ class Agent:
 
     def _read(self) -> None:
         data = os.read(self._commands, 1 << 16)
+        received_ns = time.monotonic_ns()
         if not data:
             self._selector.unregister(self._commands)
             self._closing = True
             return
         for message in self._lines.feed(data):
-            self._obey(message)
+            self._obey(message, received_ns)
 
-    def _obey(self, message: Mapping[str, Any]) -> None:
-        if message["say"] == "trial":
+    def _obey(self, message: Mapping[str, Any], received_ns: int) -> None:
+        if message["say"] == "clock":
+            self._report(clock.answer(message, received_ns))
+        elif message["say"] == "trial":
             if self._trial is not None:
                 raise RuntimeError("a trial is still running on this agent")
             self._trial = RunningTrial(read_trial(message), self._selector)

@@ -7,27 +7,34 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from harness.agent import processes
 from harness.agent.protocol import BEAT_S, Lines, TrialCommand, TrialEnd, line, read_end, trial_line
+from harness.run.clocks import Comparison
 from harness.run.interrupts import Interrupts
 
 TICK_S = 1.0
+_CLOCK_PATIENCE_S = 2.0
 _SILENCE_S = 12 * BEAT_S
 
 
 class AgentProcess:
-    """The agent of this machine, started with the first trial and kept for all."""
+    """The agent of this machine, started with the first trial and kept for all.
 
-    def __init__(self, errors: Path) -> None:
+    ``through`` is what starts it elsewhere: a command that takes another one as its arguments.
+    """
+
+    def __init__(self, errors: Path, *, through: Sequence[str] = ()) -> None:
         self._errors = errors
+        self._through = through
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = Lines()
         self.host = ""
+        self.clock: Comparison | None = None
 
     def run(
         self,
@@ -41,12 +48,14 @@ class AgentProcess:
         if self._process is None:
             self._start(core)
         obeyed = 0  # an interrupt just before this trial began is meant for it too
+        self._compare_clocks(interrupts)
         self._send(trial_line(command))
         heard = time.monotonic()
         while True:
             for message in self._receive(interrupts, TICK_S):
                 heard = time.monotonic()
                 if message["say"] == "ended":
+                    self._compare_clocks(interrupts)
                     return read_end(message)
             if self._process is None or time.monotonic() - heard > _SILENCE_S:
                 self._lost(command.token)
@@ -54,10 +63,25 @@ class AgentProcess:
             if interrupts.count > obeyed:
                 obeyed = interrupts.count
                 self._send(line("cancel", grace_s=command.grace_s if obeyed == 1 else 0.0))
+            if self.clock is not None and not self.clock.is_own:
+                self._send(self.clock.begin_if_due())
             on_tick()
 
+    def _compare_clocks(self, interrupts: Interrupts) -> None:
+        """Ask the agent's clock a burst of questions while no trial runs."""
+        clock = self.clock
+        if clock is None or clock.is_own:
+            return
+        self._send(clock.begin())
+        end = time.monotonic() + _CLOCK_PATIENCE_S
+        while clock.is_asking and self._process is not None:
+            if (left_s := end - time.monotonic()) <= 0:
+                clock.give_up()
+                return
+            self._receive(interrupts, left_s)
+
     def _start(self, core: int | None) -> None:
-        argv = [sys.executable, "-P", "-m", "harness.agent"]
+        argv = [*self._through, sys.executable, "-P", "-m", "harness.agent"]
         with self._errors.open("ab") as errors:
             # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
             self._process = subprocess.Popen(
@@ -71,16 +95,19 @@ class AgentProcess:
         assert self._process.stdout is not None
         for message in self._lines.feed(self._process.stdout.readline()):
             self.host = message["host"]
+            self.clock = Comparison(message["clock"])
 
     def _send(self, message: bytes) -> None:
-        assert self._process is not None
+        if self._process is None:
+            return
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # noticed where its answers are awaited
             self._process.stdin.write(message)
             self._process.stdin.flush()
 
     def _receive(self, interrupts: Interrupts, patience_s: float) -> list[dict[str, Any]]:
-        assert self._process is not None
+        if self._process is None:
+            return []
         assert self._process.stdout is not None
         reports = self._process.stdout.fileno()
         ready, _, _ = select.select([reports, interrupts.fileno()], [], [], patience_s)
@@ -89,9 +116,14 @@ class AgentProcess:
         if reports not in ready:
             return []
         data = os.read(reports, 1 << 16)
+        read_ns = time.monotonic_ns()
         if not data:
             self._forget()
-        return self._lines.feed(data)
+        messages = self._lines.feed(data)
+        for message in messages:
+            if message["say"] == "clock" and self.clock is not None:
+                self._send(self.clock.heard(message, read_ns))
+        return messages
 
     def _lost(self, token: str) -> None:
         """Clean up after an agent that died or fell silent: nobody else will."""

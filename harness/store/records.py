@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
+from harness.store.clocks import Clocks, read_clocks
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 from harness.store.results import Gate, Hole, RunInfo
 
@@ -68,6 +69,12 @@ class TrialRecord:
     started_wall_ns: int | None
     ended_wall_ns: int | None
     ranks: tuple[RankRecord, ...]
+    clocks: Clocks
+
+    @property
+    def clock_bound_s(self) -> float | None:
+        """How far moments of its nodes may be from where one axis shows them; None: unknown."""
+        return self.clocks.bound_s(rank.host for rank in self.ranks)
 
 
 @dataclass(frozen=True)
@@ -229,6 +236,7 @@ def _trial_of(run: str, name: TrialName, directory: Path, raw: Mapping[str, Any]
             )
             for rank in raw.get("ranks", ())
         ),
+        clocks=read_clocks(raw.get("clocks") or {}),
     )
 
 

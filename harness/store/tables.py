@@ -7,7 +7,7 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
     cells     run, cell_key, label, workload, framework, environment, strategy, factors, unit,
               parameters, macs, epoch_samples
     trials    run, cell_key, trial, block, attempt, outcome, reason, origin, fingerprint, mixed,
-              marks, position, started_wall_ns, ended_wall_ns, directory
+              marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes
     windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns
     units     run, cell_key, trial, block, attempt, rank, name, value      work per step
@@ -102,6 +102,7 @@ _TRIAL = {
     "position": "INTEGER",
     "started_wall_ns": "BIGINT",
     "ended_wall_ns": "BIGINT",
+    "clock_bound_s": "DOUBLE",
     "directory": "VARCHAR",
 }
 _RANK = {
@@ -262,6 +263,7 @@ def _trial(trial: TrialRecord) -> tuple[Any, ...]:
         trial.position,
         trial.started_wall_ns,
         trial.ended_wall_ns,
+        trial.clock_bound_s,
         str(trial.directory),
     )
 

@@ -1,156 +1,165 @@
-"""This file compares two real clocks: one host in a time and network of its own, with slow ways."""
+"""This file compares two real clocks: an agent in a time of its own, with slow ways to it."""
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
-from harness.agent.clock import answer, ask
-from harness.errors import Unavailable
-from harness.stats.clock import ClockLine, Exchange, quickest
+from harness.agent.clock import identity
+from harness.agent.protocol import RankCommand, TrialCommand
+from harness.run.agent import AgentProcess
+from harness.run.clocks import BURST, Comparison
+from harness.run.interrupts import Interrupts
+from harness.stats.clock import Exchange
+from harness.store.clocks import read_clocks
 from tests.needs import missing, program
 
 EXCHANGES = int(os.environ.get("BAKEOFF_CLOCK_EXCHANGES", "10"))
 SHIFT_S = 54_321
-DIRECT = ("10.99.0.2", "47810")
-RELAYED = ("10.99.0.1", "47811")
-CLOCK = (sys.executable, "-m", "harness.agent.clock")
 
-
-@contextmanager
-def two_hosts() -> Iterator[tuple[int, int]]:
-    """Make two network namespaces with a cable; the second's monotonic clock is shifted."""
-    if os.geteuid() != 0:
-        missing("the right to make namespaces", "run as root")
-    ip = program("ip", package="iproute2")
-    hosts: list[subprocess.Popen[bytes]] = []
-    try:
-        for shifted in ((), ("--time", "--monotonic", str(SHIFT_S))):
-            argv = ["unshare", "--net", *shifted, "--fork", "--kill-child", "cat"]
-            host = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            hosts.append(host)
-        pids = [_inside(host) for host in hosts]
-        names = [f"bkf{os.getpid() % 100000}{side}" for side in "ab"]
-        setup = [[ip, "link", "add", names[0], "type", "veth", "peer", "name", names[1]]]
-        for side, (name, pid) in enumerate(zip(names, pids, strict=True)):
-            inside = ["nsenter", "--net", "--target", str(pid)]
-            setup += [
-                [ip, "link", "set", name, "netns", str(pid)],
-                [*inside, ip, "address", "add", f"10.99.0.{side + 1}/24", "dev", name],
-                [*inside, ip, "link", "set", name, "up"],
-                [*inside, ip, "link", "set", "lo", "up"],
-            ]
-        for command in setup:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                missing(f"namespaces with a cable ({done.stderr.strip()})", "load the module veth")
-        yield pids[0], pids[1]
-    finally:
-        for host in hosts:
-            host.communicate()
-
-
-def _inside(host: subprocess.Popen[bytes]) -> int:
-    """Wait until the host stands, and give the process that lives in it."""
-    assert host.stdin is not None
-    assert host.stdout is not None
-    host.stdin.write(b"up\n")
-    host.stdin.flush()
-    if host.stdout.readline() != b"up\n":
-        missing("time and network namespaces", "a kernel of 5.6 or later")
-    children = subprocess.run(
-        ["pgrep", "--parent", str(host.pid)], capture_output=True, text=True, check=True
-    )
-    return int(children.stdout.split()[0])
-
-
-def entered(pid: int, *kinds: str) -> list[str]:
-    return ["nsenter", *(f"--{kind}" for kind in kinds), "--target", str(pid)]
-
-
-RELAY = """
-import select, socket, sys, time
+WAY = """
+import os, select, subprocess, sys, time
 there, back = float(sys.argv[1]), float(sys.argv[2])
-front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-front.bind(("10.99.0.1", 47811))
-behind = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-behind.connect(("10.99.0.2", 47810))
-print("ready", flush=True)
+child = subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 while True:
-    ready, _, _ = select.select([front, behind, 0], [], [])
-    if front in ready:
-        data, asker = front.recvfrom(256)
-        time.sleep(there)
-        behind.send(data)
-    if behind in ready:
-        data = behind.recv(256)
-        time.sleep(back)
-        front.sendto(data, asker)
+    ready, _, _ = select.select([0, child.stdout], [], [])
     if 0 in ready:
-        break
+        data = os.read(0, 1 << 16)
+        time.sleep(there)
+        if not data:
+            child.stdin.close()
+            sys.exit(child.wait())
+        child.stdin.write(data)
+    if child.stdout in ready:
+        data = child.stdout.read(1 << 16)
+        time.sleep(back)
+        if not data:
+            sys.exit(child.wait())
+        os.write(1, data)
 """
-"""A way that is slower in one direction: kernels without netem have no other."""
+"""A way that is slower in one direction, as networks are under load."""
 
 
-@contextmanager
-def standing(argv: list[str]) -> Iterator[None]:
-    """Run something that says when it is ready, and ends when its input closes."""
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        yield
-    finally:
-        process.communicate()
+def elsewhere() -> list[str]:
+    """Give what starts a command under a monotonic clock that is far ahead."""
+    if os.geteuid() != 0:
+        missing("the right to make time namespaces", "run as root")
+    unshare = program("unshare", package="util-linux")
+    shifted = [unshare, "--time", "--monotonic", str(SHIFT_S), "--fork", "--kill-child"]
+    done = subprocess.run([*shifted, "true"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        missing(f"time namespaces ({done.stderr.strip()})", "a kernel of 5.6 or later")
+    return shifted
+
+
+def command(folder: Path) -> TrialCommand:
+    rank = RankCommand(
+        rank=0,
+        argv=("true",),
+        env={"PATH": os.environ["PATH"]},
+        cwd=str(folder),
+        cpus=tuple(os.sched_getaffinity(0)),
+        stdout=str(folder / "out"),
+        stderr=str(folder / "err"),
+    )
+    return TrialCommand(f"clock-{os.getpid()}/c/trial-1", (rank,), 60.0, 60.0, None, 1 << 16)
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Callable[..., AgentProcess]]:
+    agents = []
+
+    def run(through: Sequence[str] = (), trials: int = 1) -> AgentProcess:
+        agents.append(AgentProcess(tmp_path / "agent.err", through=through))
+        interrupts = Interrupts()
+        with interrupts.installed():
+            for _ in range(trials):
+                end = agents[-1].run(
+                    command(tmp_path), core=None, interrupts=interrupts, on_tick=lambda: None
+                )
+                assert end is not None
+                assert end.ranks[0].exit_code == 0
+        return agents[-1]
+
+    yield run
+    for agent in agents:
+        agent.close()
 
 
 @pytest.mark.parametrize(
     ("there", "back"), [(0.0, 0.0), (0.004, 0.001)], ids=["quick", "one way four times slower"]
 )
-def test_the_true_offset_is_always_within_the_reported_bound(there: float, back: float) -> None:
-    asking = [*CLOCK, "ask", *(RELAYED if there else DIRECT), "key", str(EXCHANGES), "0.01"]
-    way = [sys.executable, "-c", RELAY, str(there), str(back)]
-    with (
-        two_hosts() as (here, other),
-        standing([*entered(other, "net", "time"), *CLOCK, "answer", DIRECT[1], "key"]),
-        standing([*entered(here, "net"), *way]),
-    ):
-        asked = subprocess.run(
-            [*entered(here, "net"), *asking], capture_output=True, text=True, check=True
-        )
-    told = json.loads(asked.stdout)
-    bursts = [[Exchange(**one) for one in burst] for burst in told["exchanges"]]
-    best = [quickest(burst) for burst in bursts]
-    line = ClockLine(**told["line"])
+def test_the_true_offset_is_always_within_the_reported_bound(
+    trial: Callable[..., AgentProcess], there: float, back: float
+) -> None:
+    way = [sys.executable, "-S", "-c", WAY, str(there), str(back)] if there else []
+    agent = trial([*way, *elsewhere()], EXCHANGES // 2)
+    assert agent.clock is not None
+    told = agent.clock.told()
+    taken = [Exchange(*times) for times in told["exchanges"]]
     truth = SHIFT_S * 1e9
-    assert len(best) == EXCHANGES
-    assert [one for one in best if abs(one.offset_ns - truth) > one.bound_ns] == []
-    assert all(abs(line.ahead_ns(one.middle_ns) - truth) <= line.bound_ns for one in best)
-    assert min(one.round_trip_ns for one in best) >= (there + back) * 1e9
+    assert len(taken) == EXCHANGES
+    assert [one for one in taken if abs(one.offset_ns - truth) > one.bound_ns] == []
+    assert min(one.round_trip_ns for one in taken) >= (there + back) * 1e9
+    clocks = read_clocks({"here": {"own": True, "exchanges": []}, "there": told})
+    bound_s = clocks.bound_s(["here", "there"])
+    assert bound_s is not None
+    off = [clocks.host_ns("there", one.t1 + truth) - one.t1 for one in taken]
+    assert max(map(abs, off)) <= bound_s * 1e9
 
 
-def test_who_does_not_know_the_key_is_not_answered() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.bind(("127.0.0.1", 0))
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-            stranger.connect(listener.getsockname())
-            stranger.send(bytes(28))
-            answer(listener, b"key")
-            stranger.setblocking(False)
-            with pytest.raises(BlockingIOError):
-                stranger.recv(64)
+def test_an_agent_that_reads_the_hosts_own_clock_is_asked_nothing(
+    trial: Callable[..., AgentProcess],
+) -> None:
+    agent = trial()
+    assert agent.clock is not None
+    told = agent.clock.told()
+    assert told == {"own": True, "exchanges": []}
+    assert read_clocks({agent.host: told}).bound_s([agent.host]) == 0
 
 
-def test_where_nobody_answers_that_is_said() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        address = free.getsockname()
-    with pytest.raises(Unavailable, match="told its clock"):
-        ask(address, b"key", count=2)
+def answered(comparison: Comparison, lead_ns: int) -> list[bytes]:
+    """Answer a burst as an agent at no distance would."""
+    questions = [comparison.begin()]
+    while comparison.is_asking:
+        asked_ns = comparison._asked_ns
+        message = {"number": len(questions), "received_ns": asked_ns + lead_ns}
+        message["answered_ns"] = message["received_ns"]
+        questions.append(comparison.heard(message, asked_ns + 10))
+    return questions
+
+
+def test_of_a_burst_one_exchange_is_kept_and_told_once() -> None:
+    comparison = Comparison("another boot")
+    questions = answered(comparison, 7)
+    assert questions.pop() == b""
+    assert len(questions) == BURST
+    assert all(b'"clock"' in question for question in questions)
+    (kept,) = comparison.told()["exchanges"]
+    assert kept[1] - kept[0] == 7
+    assert comparison.told() == {"own": False, "exchanges": []}
+
+
+def test_an_answer_that_comes_too_late_counts_for_no_later_question() -> None:
+    comparison = Comparison("another boot")
+    comparison.begin()
+    late = {"number": 1, "received_ns": 1, "answered_ns": 2}
+    comparison.give_up()
+    comparison.begin()
+    assert comparison.heard(late, 10**18) == b""
+    assert comparison.is_asking
+
+
+def test_a_clock_is_known_by_its_boot_and_its_time_namespace(tmp_path: Path) -> None:
+    boot = tmp_path / "proc/sys/kernel/random/boot_id"
+    boot.parent.mkdir(parents=True)
+    boot.write_text("b00t\n", encoding="ascii")
+    assert identity(tmp_path) == "b00t"
+    (tmp_path / "proc/self/ns").mkdir(parents=True)
+    (tmp_path / "proc/self/ns/time").symlink_to("time:[5]")
+    assert identity(tmp_path) == "b00t time:[5]"

@@ -1,0 +1,61 @@
+"""This file puts the times of a trial's nodes on one axis, and says how far that may be wrong.
+
+The axis is the host's monotonic clock. An outcome keeps, for each node, the exchanges that its
+agent and the host made before, in and after the trial; a node that reads the host's own clock needs
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.stats.clock import ClockLine, Exchange, fit
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """How the clock of each node of a trial stood to the host's; one never compared is absent."""
+
+    lines: Mapping[str, ClockLine | None]
+    """None: it is the host's own clock."""
+
+    def host_ns(self, node: str, there_ns: float) -> float:
+        """Turn a moment of a node's clock into one of the host's; as it is where none is known."""
+        line = self.lines.get(node)
+        return there_ns if line is None else line.here_ns(there_ns)
+
+    def node_ns(self, node: str, host_ns: float) -> float:
+        """Turn a moment of the host's clock into one of a node's; as it is where none is known."""
+        line = self.lines.get(node)
+        return host_ns if line is None else host_ns + line.ahead_ns(host_ns)
+
+    def bound_s(self, nodes: Iterable[str]) -> float | None:
+        """Say how far apart moments of these nodes may truly be from what the axis shows.
+
+        0 where all read one clock; None where a node's clock was never compared.
+        """
+        wanted = set(nodes)
+        if len(wanted) < 2:
+            return 0.0
+        if not wanted <= set(self.lines):
+            return None
+        bounds = sorted(
+            0.0 if line is None else line.bound_ns
+            for node, line in self.lines.items()
+            if node in wanted
+        )
+        return sum(bounds[-2:]) / 1e9
+
+
+def read_clocks(told: Mapping[str, Any]) -> Clocks:
+    """Fit what an outcome keeps of clocks."""
+    lines: dict[str, ClockLine | None] = {}
+    for node, one in told.items():
+        exchanges = [[Exchange(*times)] for times in one["exchanges"]]
+        if one["own"]:
+            lines[node] = None
+        elif exchanges:
+            lines[node] = fit(exchanges)
+    return Clocks(lines)
