@@ -1,14 +1,42 @@
 """This file says what a launcher makes of a job: finished commands, one a rank, nothing started.
 
-A launcher is a module with a pure function, ``launch(job_path, job, platform, worker) -> Launch``.
+A launcher is a module with three pure functions:
+
+    nodes(settings, environ) -> names          the nodes at hand; "" is this machine
+    reach(node, argv, settings) -> argv        what runs a command on one of them, with its input
+                                               and output: agents start so, and probes
+    launch(job_path, job, platform, worker) -> Launch
+
+Those of engines with a queue have ``script``, ``submit``, ``state`` and ``cancel`` as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.launch.topology import Topology
+
+if TYPE_CHECKING:
+    from harness.node.job import Job
+    from harness.spec.platform import Platform
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine of an allocation."""
+
+    cpus: tuple[int, ...]
+    """The cores this run may use there."""
+    ports: tuple[int, ...]
+    """Free ports: one for each rank, then the one at which all ranks of a job meet."""
+    name: str = ""
+    """What the launcher calls it; empty is this machine."""
+    address: str = "127.0.0.1"
+    """Where other nodes find it."""
+    topology: Topology | None = None
+    """What its cores make up, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +49,12 @@ class Worker:
     """The environment that every rank begins with."""
     payload: str
     token: str
-    port: int
-    """A free port of the first node, on which the ranks find each other."""
-    cpus: tuple[int, ...]
-    """The cores this run may use."""
-    topology: Topology | None = None
-    """What those cores make up, where that is known."""
+    nodes: tuple[Node, ...]
+    """The nodes of this job, in the order of its ranks."""
     quota: float | None = None
     """CPUs' worth of time that a control group grants this run here; None: no limit is known."""
+    shim: tuple[str, ...] = ()
+    """What an engine's starter starts for each rank, where it has to."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +66,8 @@ class Rank:
     env: Mapping[str, str]
     cwd: str
     cpus: tuple[int, ...]
-    host: str | None = None
-    """None is this machine."""
+    node: int = 0
+    """Which of the job's nodes it runs on."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +75,23 @@ class Launch:
     """A job as commands."""
 
     ranks: tuple[Rank, ...]
-    observer: int | None
-    """The core that the agent keeps for itself."""
+    observers: tuple[int | None, ...]
+    """The core that the agent keeps for itself, on each node."""
     marks: tuple[str, ...] = ()
     """What a reader of the trial must know about how it was started."""
+    starter: tuple[str, ...] = ()
+    """The engine's command that starts a shim for each rank; empty: the agents start the ranks."""
+    door: str | None = None
+    """Where the agents await those shims."""
+
+
+class Launcher(Protocol):
+    """A launcher's module."""
+
+    launch: Callable[[str, Job, Platform, Worker], Launch]
+
+    def nodes(self, settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Name the nodes at hand."""
+
+    def reach(self, node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Give the command that runs another one on a node."""

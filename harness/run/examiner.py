@@ -6,7 +6,6 @@ environment and payload are exactly those of the cell's trials.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,16 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from harness import providers
 from harness.agent.protocol import RankCommand, TrialCommand
 from harness.launch.launch import Worker
+from harness.launch.placement import lay_out
 from harness.node import job as jobs
 from harness.node.job import Job, Span
-from harness.run.agent import AgentProcess
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
+from harness.run.nodes import Nodes
 from harness.run.outcome import NODE_LOST, Outcome, judge
-from harness.run.ranks import environment, free_port
+from harness.run.ranks import environment
 from harness.run.said import said
 from harness.spec.cell import Cell
 from harness.spec.platform import Observer, Platform
@@ -48,11 +47,10 @@ class Examiner:
     def __init__(self, platform: Platform, scratch: Path) -> None:
         # Nothing is timed here, so no core is kept for the observer.
         self._platform = platform.model_copy(update={"observer": Observer(cores=0)})
-        self._launch = providers.load("launchers", platform.launcher.name).launch
         self._scratch = scratch
         self._interrupts = Interrupts()
         self._installed = self._interrupts.installed()
-        self._agent = AgentProcess(scratch / "agent.err")
+        self._nodes = Nodes(self._platform, scratch / "agent.err")
         self._count = 0
 
     def __enter__(self) -> Examiner:
@@ -65,7 +63,7 @@ class Examiner:
         fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._agent.close()
+        self._nodes.close()
         self._installed.__exit__(kind, fault, trace)
 
     def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Outcome:
@@ -81,10 +79,9 @@ class Examiner:
             env=environment(interpreter.env, self._scratch / "caches", allocator=None),
             payload=str(payload),
             token=token,
-            port=free_port(),
-            cpus=tuple(sorted(os.sched_getaffinity(0))),
+            nodes=self._nodes.gather(1, 1),
         )
-        launch = self._launch(str(trial.job), job, self._platform, worker)
+        launch = lay_out(str(trial.job), job, self._platform, worker)
         (rank,) = launch.ranks
         command = TrialCommand(
             token=token,
@@ -104,14 +101,15 @@ class Examiner:
             memory_bytes=None,
             output_bytes=_OUTPUT_BYTES,
         )
-        end = self._agent.run(
-            command, core=launch.observer, interrupts=self._interrupts, on_tick=lambda: None
+        (node,) = worker.nodes
+        ended = self._nodes.run(
+            [(node, None, command)], interrupts=self._interrupts, on_tick=lambda: None
         )
         if self._interrupts.count:
             raise KeyboardInterrupt
-        if end is None:
+        if ended.end is None:
             return Outcome(NODE_LOST, "the agent that watched it was lost")
-        return judge(end, {0: said(trial, 0)}, timeout_s, str(trial.stderr(0)))
+        return judge(ended.end, {0: said(trial, 0)}, timeout_s, str(trial.stderr(0)))
 
 
 def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from signal import Signals
+from types import MappingProxyType
 
 from harness.agent.protocol import RankEnd, TrialEnd
 
@@ -48,8 +49,17 @@ class Outcome:
     reason: str
 
 
-def judge(end: TrialEnd, said: Mapping[int, Said], timeout_s: float, errors: str) -> Outcome:
-    """Find the outcome that the evidence supports; ``errors`` says where the ranks' stderr lies."""
+def judge(
+    end: TrialEnd,
+    said: Mapping[int, Said],
+    timeout_s: float,
+    errors: str,
+    hosts: Mapping[int, str] = MappingProxyType({}),
+) -> Outcome:
+    """Find the outcome that the evidence supports.
+
+    ``errors`` says where the ranks' stderr lies, ``hosts`` where each of several ranks ran.
+    """
     if end.cause == "cancel":
         return Outcome(CANCELLED, "The trial was cancelled; `bakeoff resume` runs it again.")
     if end.cause == "closed":
@@ -70,18 +80,22 @@ def judge(end: TrialEnd, said: Mapping[int, Said], timeout_s: float, errors: str
         return Outcome(OUT_OF_MEMORY, _memory(end, guilty.rank, own[0].strip()))
     if end.memory.oom_kills and guilty.signal is not None:
         return Outcome(OUT_OF_MEMORY, _memory(end, guilty.rank, "the kernel killed it"))
-    return Outcome(FAILED, _failure(guilty, words, errors))
+    return Outcome(FAILED, _failure(guilty, words, errors, hosts))
 
 
 def _guilty(ranks: Sequence[RankEnd], said: Mapping[int, Said]) -> RankEnd | None:
     """Find the rank to blame: one that ended badly by itself goes before those ended with it."""
     bad = [end for end in ranks if end.exit_code != 0 or not said.get(end.rank, Said()).finished]
     alone = [end for end in bad if not end.stopped]
-    return next(iter(alone or bad), None)
+    # A rank whose peer was killed fails by itself as well, and nobody knows which came first.
+    killed = [end for end in alone if end.signal is not None]
+    return next(iter(killed or alone or bad), None)
 
 
-def _failure(end: RankEnd, words: Said, errors: str) -> str:
+def _failure(end: RankEnd, words: Said, errors: str, hosts: Mapping[int, str]) -> str:
     rank = f"Rank {end.rank}"
+    if len(hosts) > 1:
+        rank += f" on {hosts[end.rank]}"
     where = f" in phase {words.phase}" if words.phase else " before its first event"
     if end.problem is not None:
         return f"{rank}: {_sentence(end.problem)} Check the environment with `bakeoff env check`."

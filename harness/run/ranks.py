@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes.util
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,11 +31,3 @@ def environment(
         filter(None, (library or f"lib{allocator}.so", interpreter.get("LD_PRELOAD")))
     )
     return {**interpreter, **caches, "LD_PRELOAD": preload}
-
-
-def free_port() -> int:
-    """Find a port on which ranks of this machine can meet."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

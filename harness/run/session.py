@@ -11,18 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import providers
 from harness.agent import processes
-from harness.errors import UsageError
-from harness.run import probing
-from harness.run.agent import AgentProcess
+from harness.run import nodes, probing
 from harness.run.interrupts import Interrupts
 from harness.run.ledger import Ledger, Rejects, TimeLeft
+from harness.run.nodes import Nodes
 from harness.run.outcome import OK
 from harness.run.preparation import accept, identity, lay_out, prepared, read_plan, survey
 from harness.run.progress import Ended, Observer, Progress, SessionResult
 from harness.run.said import glance
-from harness.run.trial import COLD, PROBE, Bench, Launcher, Prepared, run_trial
+from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
 from harness.spec.plan import Plan
 from harness.store import run as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
@@ -37,14 +35,14 @@ def start(
     rejects: Rejects = lambda _: None,
 ) -> SessionResult:
     """Make the run directory ``root`` and carry the plan out in it."""
-    launcher = _launcher(plan)
+    nodes.launcher(plan.platform)
     ground = survey(plan)
     paths = lay_out(plan, root.resolve(), study_text, ground)
     with store.locked(paths):
         store.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         cells = prepared(plan, ground, identity(paths))
         ledger = Ledger(paths, plan, rejects, observer.noted)
-        return _Session(paths, plan, cells, launcher, observer, ledger).carry_out()
+        return _Session(paths, plan, cells, observer, ledger).carry_out()
 
 
 def resume(
@@ -68,16 +66,7 @@ def resume(
             ground = survey(plan)
             known = accept(paths, plan, ground, sorted(waiting), mix=mix)
             cells = prepared(plan, ground, known)
-        return _Session(paths, plan, cells, _launcher(plan), observer, ledger).carry_out()
-
-
-def _launcher(plan: Plan) -> Launcher:
-    name = plan.platform.launcher.name
-    module = providers.load("launchers", name)
-    launcher: Launcher | None = getattr(module, "launch", None)
-    if launcher is None:
-        raise UsageError(f"{plan.platform.name}: launcher.name: '{name}' is no launcher.")
-    return launcher
+        return _Session(paths, plan, cells, observer, ledger).carry_out()
 
 
 def _clean_up(paths: RunPaths) -> None:
@@ -97,7 +86,6 @@ class _Session:
         paths: RunPaths,
         plan: Plan,
         cells: dict[str, Prepared],
-        launcher: Launcher,
         observer: Observer,
         ledger: Ledger,
     ) -> None:
@@ -118,8 +106,7 @@ class _Session:
             run_id=known.id,
             platform=plan.platform,
             measure=plan.measure,
-            launcher=launcher,
-            agent=AgentProcess(paths.agent_errors),
+            nodes=Nodes(plan.platform, paths.agent_errors),
             interrupts=self._interrupts,
         )
 
@@ -133,7 +120,7 @@ class _Session:
                     if not self._run_block(block, keys):
                         break
         finally:
-            self._bench.agent.close()
+            self._bench.nodes.close()
         result = self.result()
         what = "interrupted" if result.interrupted else "finished"
         store.log(self._paths, what, done=result.done, total=result.total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +14,14 @@ from typing import Any
 
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.errors import RunError
-from harness.launch.launch import Launch, Worker
-from harness.launch.topology import Topology
+from harness.launch.launch import Launch, Node, Worker
 from harness.node import job as jobs
 from harness.node.job import Job, Span
-from harness.run.agent import AgentProcess
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
+from harness.run.nodes import Ended, Nodes, launcher
 from harness.run.outcome import NODE_LOST, Outcome, judge
-from harness.run.probe_topology import read_topology
-from harness.run.ranks import environment, free_port
+from harness.run.ranks import environment
 from harness.run.said import has_stand_in, said
 from harness.spec.cell import Cell
 from harness.spec.found import cpu_quota
@@ -36,12 +35,9 @@ PROBE = "probe"
 _GRACE_S = 5.0
 _OUTPUT_BYTES = 1 << 20
 _LOST = (
-    "The agent that watched the ranks was lost (killed, or its machine stood still); "
-    "the trial is run once more."
+    "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
+    "or was cut off); the trial is run once more."
 )
-
-
-Launcher = Callable[[str, Job, Platform, Worker], Launch]
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,7 @@ class Bench:
     run_id: str
     platform: Platform
     measure: Measure
-    launcher: Launcher
-    agent: AgentProcess
+    nodes: Nodes
     interrupts: Interrupts
 
 
@@ -82,20 +77,18 @@ def run_trial(
     job = _job(bench, cell, str(name))
     trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     token = f"{bench.run_id}/{cell.key}/{name}"
-    launch = bench.launcher(
-        str(trial.job), job, bench.platform, _worker(bench, prepared, str(name), token)
-    )
+    worker = _worker(bench, prepared, str(name), token)
+    launch = launcher(bench.platform).launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
-    end = bench.agent.run(
-        _command(bench, trial, launch, token),
-        core=launch.observer,
+    ended = bench.nodes.run(
+        _commands(bench, trial, launch, worker),
         interrupts=bench.interrupts,
         on_tick=lambda: on_tick(trial),
     )
-    outcome = _outcome(bench, prepared, trial, name, end)
+    outcome = _outcome(bench, prepared, trial, name, ended)
     marks = list(launch.marks)
-    if end is not None and end.unobserved is not None:
-        marks.append(f"the hardware was not observed: {end.unobserved}")
+    if ended.end is not None and ended.end.unobserved is not None:
+        marks.append(f"the hardware was not observed: {ended.end.unobserved}")
     outcome |= {"position": position, "marks": marks}
     outcome.setdefault("started_wall_ns", started_ns)
     outcome.setdefault("ended_wall_ns", time.time_ns())
@@ -129,23 +122,22 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         shutil.rmtree(caches, ignore_errors=True)
     caches.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
-    cpus = tuple(sorted(os.sched_getaffinity(0))[: bench.platform.node.cpus])
+    factors = prepared.cell.factors
     return Worker(
         argv=tuple(prepared.interpreter.argv),
         env=environment(prepared.interpreter.env, caches, _allocator(prepared.cell)),
         payload=bench.payload,
         token=token,
-        port=free_port(),
-        cpus=cpus,
-        topology=_topology(cpus),
-        quota=cpu_quota(),
+        nodes=bench.nodes.gather(int(factors["nodes"] or 1), int(factors["ranks_per_node"] or 1)),
+        quota=_quota(),
+        shim=(sys.executable, "-I", "-S", f"{bench.payload}/harness/node/shim.py"),
     )
 
 
 @cache
-def _topology(cpus: tuple[int, ...]) -> Topology:
-    """Read the machine once: dozens of small files, and it does not change under a session."""
-    return read_topology(cpus)
+def _quota() -> float | None:
+    """Read the control group once: dozens of small files again."""
+    return cpu_quota()
 
 
 def _allocator(cell: Cell) -> str | None:
@@ -153,9 +145,21 @@ def _allocator(cell: Cell) -> str | None:
     return None if name is None else str(name)
 
 
-def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> TrialCommand:
+def _commands(
+    bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker
+) -> list[tuple[Node, int | None, TrialCommand]]:
+    """Give every node's agent its part."""
+    return [
+        (node, launch.observers[index], _command(bench, trial, launch, worker, index))
+        for index, node in enumerate(worker.nodes)
+    ]
+
+
+def _command(
+    bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker, node: int
+) -> TrialCommand:
     return TrialCommand(
-        token=token,
+        token=worker.token,
         ranks=tuple(
             RankCommand(
                 rank=rank.rank,
@@ -167,6 +171,7 @@ def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> Tri
                 stderr=str(trial.stderr(rank.rank)),
             )
             for rank in launch.ranks
+            if rank.node == node
         ),
         timeout_s=bench.measure.timeout_s,
         grace_s=_GRACE_S,
@@ -178,14 +183,15 @@ def _command(bench: Bench, trial: TrialPaths, launch: Launch, token: str) -> Tri
 
 
 def _outcome(
-    bench: Bench, prepared: Prepared, trial: TrialPaths, name: TrialName | str, end: TrialEnd | None
+    bench: Bench, prepared: Prepared, trial: TrialPaths, name: TrialName | str, testimony: Ended
 ) -> dict[str, Any]:
+    end = testimony.end
     if end is None:
-        ended = Outcome(NODE_LOST, _LOST)
+        ended = Outcome(NODE_LOST, _LOST.format(testimony.lost or "this machine"))
     else:
         words = {rank.rank: said(trial, rank.rank) for rank in end.ranks}
         errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
-        ended = judge(end, words, bench.measure.timeout_s, errors)
+        ended = judge(end, words, bench.measure.timeout_s, errors, testimony.hosts)
         if os.strerror(errno.ENOSPC) in ended.reason:
             # No property of the cell: without an outcome, the trial will run again.
             raise RunError(f"{trial.root}: the disk is full. {ended.reason}")
@@ -203,7 +209,7 @@ def _outcome(
     }
     if end is not None:
         outcome |= {
-            "ranks": [{**vars(rank), "host": bench.agent.host} for rank in end.ranks],
+            "ranks": [{**vars(rank), "host": testimony.hosts[rank.rank]} for rank in end.ranks],
             "memory": vars(end.memory),
             "leftovers": end.leftovers,
             "survivors": end.survivors,

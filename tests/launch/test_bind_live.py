@@ -11,7 +11,7 @@ import pytest
 
 from harness.agent.protocol import RankCommand, TrialCommand
 from harness.agent.trial import RunningTrial
-from harness.launch.launch import Worker
+from harness.launch.launch import Node, Worker
 from harness.launch.launchers.local import launch
 from harness.node.job import Job, Span
 from harness.run.probe_topology import read_topology
@@ -48,9 +48,7 @@ def test_live_workers_may_run_where_the_binding_says(tmp_path: Path, policy: str
         env=dict(os.environ),
         payload=str(tmp_path),
         token="binding/live/trial-1",
-        port=29500,
-        cpus=CPUS,
-        topology=read_topology(CPUS),
+        nodes=(Node(CPUS, (29501, 29502, 29500), topology=read_topology(CPUS)),),
     )
     launched = launch("job.json", job, platform, worker)
     ranks = tuple(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from harness.launch.launch import Worker
+from harness.launch.launch import Node, Worker
 from harness.launch.launchers.local import launch
 from harness.launch.topology import Core, Device, MemoryNode, Topology
 from harness.node.job import Job, Span
@@ -34,9 +34,13 @@ WORKER = Worker(
     env={"HOME": "/home/ada", "PATH": "/usr/bin"},
     payload="/runs/one/payload",
     token="one-1f/9f3a/trial-3",
-    port=29500,
-    cpus=(0, 1, 2, 3, 8, 9, 10, 11, 12),
+    nodes=(Node(cpus=(0, 1, 2, 3, 8, 9, 10, 11, 12), ports=(29501, 29502, 29500)),),
 )
+
+
+def on(topology: Topology) -> Worker:
+    node = Node(cpus=topology.cpus, ports=(29501, 29502, 29500), topology=topology)
+    return dataclasses.replace(WORKER, nodes=(node,))
 
 
 PLATFORM = Platform.model_construct(
@@ -53,9 +57,7 @@ def test_ranks_on_gpus_all_see_them_in_the_order_of_the_ranks():
     cores = tuple(Core((cpu,), package=cpu // 2, l2=cpu) for cpu in range(4))
     memories = (MemoryNode(0, frozenset({0, 1})), MemoryNode(1, frozenset({2, 3})))
     devices = (Device(0, frozenset({2, 3})), Device(1, frozenset({0, 1})))
-    worker = dataclasses.replace(
-        WORKER, cpus=(0, 1, 2, 3), topology=Topology(cores, memories, devices)
-    )
+    worker = on(Topology(cores, memories, devices))
     factors = {"nodes": 1, "ranks_per_node": 2, "device": "gpu", "devices_per_rank": 1}
     made = launch("j", dataclasses.replace(job(2), factors=factors), PLATFORM, worker)
     assert [rank.env["CUDA_VISIBLE_DEVICES"] for rank in made.ranks] == ["1,0", "1,0"]
@@ -79,7 +81,7 @@ def test_a_memory_policy_starts_the_rank_through_numactl():
         MemoryNode(1, frozenset(range(4)), "MCDRAM"),
     )
     topology = Topology(tuple(Core((cpu,), l2=cpu) for cpu in range(4)), memories)
-    worker = dataclasses.replace(WORKER, cpus=(0, 1, 2, 3), topology=topology)
+    worker = on(topology)
     platform = PLATFORM.model_copy(update={"binding": Binding(memory="fast-first")})
     made = launch("j", job(1), platform, worker)
     assert made.ranks[0].argv[:3] == ("numactl", "--preferred=1", "--")

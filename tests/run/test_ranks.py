@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.run.ranks import environment, free_port
+from harness.run.offer import free_ports
+from harness.run.ranks import environment
 
 
 def test_compile_caches_are_private_to_a_runs_cell():
@@ -21,5 +22,7 @@ def test_an_allocator_is_preloaded_before_what_was_preloaded_already():
     assert "LD_PRELOAD" not in environment({}, Path("/run/caches/9f"), None)
 
 
-def test_a_free_port_can_be_bound():
-    assert 1024 < free_port() < 65536
+def test_free_ports_differ():
+    found = free_ports(3)
+    assert len(set(found)) == 3
+    assert all(1024 < port < 65536 for port in found)

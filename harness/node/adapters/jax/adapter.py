@@ -6,6 +6,8 @@ import os
 from typing import Any, Dict, Mapping
 
 from harness.node.adapters.jax import settings as switches
+from harness.node.adapters.jax import strategies
+from harness.node.adapters.jax.strategies import Strategy
 from harness.node.contracts import OutOfMemory
 from harness.node.feed import Feed
 from harness.node.job import Job
@@ -21,7 +23,12 @@ class JaxActivity:
     """Train on one batch that stays on the device."""
 
     def __init__(
-        self, workload: Training, feed: Feed, settings: switches.Settings, seed: int
+        self,
+        workload: Training,
+        feed: Feed,
+        settings: switches.Settings,
+        seed: int,
+        strategy: Strategy,
     ) -> None:
         import jax
 
@@ -32,14 +39,16 @@ class JaxActivity:
         net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
-        self._state = draw(seed)
-        self._given = jax.jit(
+        self._strategy = strategy
+        self._state = strategy.replicate(draw(seed))
+        given = jax.jit(
             lambda key: training.draw_batch(
                 net, (feed.batch, *feed.input), feed.targets, key, jax.numpy.float32
             )
         )(jax.random.key(feed.seed + 1))
+        self._given = strategy.share(given)
         step = training.make_step(net, workload, settings.precision, feed.global_batch, has_dropout)
-        self._step = jax.jit(step, donate_argnums=0)
+        self._step = strategy.jit(step)
         self._loss: Any = None
         self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
         jax.block_until_ready((self._state, self._given))
@@ -68,8 +77,8 @@ class JaxActivity:
         return {"loss": float(self._loss)}
 
     def agree(self, value: float) -> float:
-        """Be alone."""
-        return value
+        """Give the largest value any rank offers."""
+        return self._strategy.agree(value)
 
     def parameters(self) -> int:
         """Count what is trained."""
@@ -84,12 +93,13 @@ def _told(error: Exception) -> Exception:
 class JaxAdapter:
     """JAX in this process."""
 
-    def __init__(self, settings: switches.Settings, seed: int) -> None:
+    def __init__(self, settings: switches.Settings, seed: int, strategy: Strategy) -> None:
         import jax
 
         self._jax = jax
         self._seed = seed  # of the weights: the same in every rank, unlike the feed's
         self._settings = settings
+        self._strategy = strategy
         self._compile_s = 0.0
         jax.monitoring.register_event_duration_secs_listener(self._note)
 
@@ -112,7 +122,7 @@ class JaxAdapter:
 
     def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> JaxActivity:
         """Lower a network to one compiled training step."""
-        return JaxActivity(workload, feed, self._settings, self._seed)
+        return JaxActivity(workload, feed, self._settings, self._seed, self._strategy)
 
     def examine(self, workload: Training, precision: str) -> Any:
         """Open a network to the gate."""
@@ -139,11 +149,12 @@ class JaxAdapter:
         }
         if "peak_bytes_in_use" in memory:
             facts["peak_device_bytes"] = int(memory["peak_bytes_in_use"])
-        return facts
+        return {**facts, **self._strategy.facts()}
 
     def close(self) -> None:
-        """Give back the device's memory."""
+        """Give back the device's memory and leave the other ranks."""
         self._jax.clear_caches()
+        self._strategy.close()
 
 
 def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's name
@@ -153,7 +164,8 @@ def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's n
         factors["precision"] = _examined(job) or factors.get("precision")
     if job.purpose == "probe":
         os.environ["ONEDNN_VERBOSE"] = "1"
-    return JaxAdapter(switches.apply(factors, place), job.seed)
+    settings = switches.apply(factors, place, lambda: strategies.meet(job, place))
+    return JaxAdapter(settings, job.seed, strategies.join(job, place))
 
 
 def _examined(job: Job) -> Any:

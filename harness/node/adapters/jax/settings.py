@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from harness.node.contracts import Unsupported
 from harness.node.place import Place
@@ -35,8 +35,13 @@ class Settings:
         return bool(self.device.platform != "cpu")
 
 
-def apply(factors: Mapping[str, Any], place: Place) -> Settings:
-    """Import JAX with the right switches; refuse what this machine cannot do."""
+def apply(
+    factors: Mapping[str, Any], place: Place, meet: Callable[[], None] = lambda: None
+) -> Settings:
+    """Import JAX with the right switches; refuse what this machine cannot do.
+
+    ``meet`` finds the other ranks, which has to happen before JAX starts its devices.
+    """
     precision = factors.get("precision") or "fp32"
     kind = factors.get("device") or "cpu"
     if precision in ("tf32", "fp16") and kind == "cpu":
@@ -48,6 +53,7 @@ def apply(factors: Mapping[str, Any], place: Place) -> Settings:
     jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[kind])
     jax.config.update("jax_enable_x64", precision == "float64")
     jax.config.update("jax_default_matmul_precision", MATMUL.get(precision, "float32"))
+    meet()
     device = _device(jax, kind, place)
     jax.config.update("jax_default_device", device)
     return Settings(
@@ -74,6 +80,8 @@ def _device(jax: Any, kind: str, place: Place) -> Any:
         raise Unsupported("JAX {} sees no {}: {}".format(jax.__version__, kind, error)) from error
     if kind == "cpu":
         return devices[0]
+    if jax.process_count() > 1:
+        return devices[0]  # the only one that this process was given
     if place.local_rank >= len(devices):
         raise Unsupported(
             "local rank {} has no device of its own: JAX sees {}".format(

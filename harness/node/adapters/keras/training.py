@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras import ops
 
 from harness.node.adapters.keras.lowering import KerasLowering
+from harness.node.adapters.tensorflow.strategies import Strategy
 from harness.node.workload import SGD, Adam, Training
 
 
@@ -43,6 +44,7 @@ class KerasTrainer:
 
     def __init__(self, workload: Training, lowering: KerasLowering, global_batch: int) -> None:
         self.lowering = lowering
+        self.strategy = Strategy()
         self._decay = getattr(workload.optimiser, "weight_decay", 0.0)
         self._decayed = frozenset(lowering.decayed())
         self.values = lowering.values()

@@ -26,7 +26,7 @@ class TrainingActivity:
         def step() -> Any:
             return trainer.step(x, target, is_dropping=True)
 
-        self._function = jitted(step, compiled)
+        self._function = jitted(trainer.strategy.run(step), compiled)
         # The concrete function skips the argument handling of every call.
         self.traced = self._function.get_concrete_function()
         self._compiled = compiled
@@ -59,8 +59,8 @@ class TrainingActivity:
         return sum(int(numpy.prod(value.shape)) for value in self._trainer.learned.values())
 
     def agree(self, value: float) -> float:
-        """Give back the value: this rank is alone."""
-        return value
+        """Give the largest value any rank offers."""
+        return float(self._trainer.strategy.agree(value))
 
 
 def _waiter() -> Any:

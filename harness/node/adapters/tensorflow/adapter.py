@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from harness.node.adapters.tensorflow import settings
-from harness.node.contracts import Unsupported
+from harness.node.adapters.tensorflow import settings, strategies
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
@@ -13,18 +12,19 @@ from harness.node.place import Place
 
 def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
     """Import TensorFlow and set it up as the job's factors say."""
-    if job.strategy != "none" or place.size > 1:
-        raise Unsupported("tensorflow adapter: no strategy '{}'".format(job.strategy))
     settings.before_import(job.factors, job.purpose)
-    settings.after_import(job.factors, job.seed)
-    return TensorFlowAdapter(job)
+    strategy = settings.after_import(
+        job.factors, job.seed + place.rank, lambda: strategies.join(job, place)
+    )
+    return TensorFlowAdapter(job, strategy)
 
 
 class TensorFlowAdapter:
     """TensorFlow in this process."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, strategy: strategies.Strategy) -> None:
         self._job = job
+        self._strategy = strategy
         self._trainer: Any = None
 
     def versions(self) -> Mapping[str, str]:
@@ -43,7 +43,7 @@ class TensorFlowAdapter:
         try:
             lowering = Lowering(workload.network, settings.style(self._job.factors))
             initial = lowering.initial(self._job.seed)
-            self._trainer = Trainer(workload, lowering, initial, feed.global_batch)
+            self._trainer = Trainer(workload, lowering, initial, feed.global_batch, self._strategy)
             compiled = bool(self._job.factors.get("compile"))
             batch = draw(feed, lowering.arrangement, lowering.style.dtype)
             units = {workload.unit: feed.batch}
@@ -56,7 +56,7 @@ class TensorFlowAdapter:
         facts: Dict[str, Any] = settings.facts(self._job.factors)
         if self._trainer is not None and self._trainer.loss_scale is not None:
             facts["loss_scale"] = float(self._trainer.loss_scale.value)
-        return facts
+        return {**facts, **self._strategy.facts()}
 
     def examine(self, workload: Any, precision: str) -> Any:
         """Lower a workload for the gate: every number in float64, or as it is timed."""
@@ -76,5 +76,6 @@ class TensorFlowAdapter:
         return {**probing.observe(activity), **self.facts()}
 
     def close(self) -> None:
-        """Drop the network; its memory goes with it."""
+        """Drop the network, with its memory, and leave the other ranks."""
         self._trainer = None
+        self._strategy.close()

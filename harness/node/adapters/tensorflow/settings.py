@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache, partial
-from typing import Any, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping
 
+from harness.node.adapters.tensorflow.strategies import Strategy
 from harness.node.contracts import Unsupported
 from harness.node.resources import threads, usable_cpus
 
@@ -26,8 +27,13 @@ def before_import(factors: Mapping[str, Any], purpose: str) -> None:
         os.environ["ONEDNN_VERBOSE"] = "1"
 
 
-def after_import(factors: Mapping[str, Any], seed: int) -> None:
-    """Set threads, switches and seeds; refuse what this version or machine lacks."""
+def after_import(factors: Mapping[str, Any], seed: int, join: Callable[[], Any] = Strategy
+) -> Any:
+    """Set threads, switches and seeds; refuse what this version or machine lacks.
+
+    ``join`` finds the other ranks, which has to happen before TensorFlow starts its devices; what
+    it gives is given back.
+    """
     import tensorflow.compat.v2 as tf
 
     tf.compat.v1.enable_v2_behavior()
@@ -37,12 +43,14 @@ def after_import(factors: Mapping[str, Any], seed: int) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(share)
     if factors.get("interop_threads"):
         tf.config.threading.set_inter_op_parallelism_threads(factors["interop_threads"])
+    strategy = join()
     tf.random.set_seed(seed)
     if hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
         is_tf32 = factors.get("precision") == "tf32"
         tf.config.experimental.enable_tensor_float_32_execution(is_tf32)
     if factors.get("deterministic") and hasattr(tf.config.experimental, "enable_op_determinism"):
         tf.config.experimental.enable_op_determinism()
+    return strategy
 
 
 def is_first() -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 import tensorflow.compat.v2 as tf
 
 from harness.node.adapters.tensorflow.layers import run
 from harness.node.adapters.tensorflow.lowering import Lowering, loss
 from harness.node.adapters.tensorflow.optimiser import Update
+from harness.node.adapters.tensorflow.strategies import Strategy
 from harness.node.adapters.tensorflow.style import Pass
 from harness.node.network import Dropout
 from harness.node.workload import Training
@@ -20,9 +21,15 @@ class Trainer:
     """A network with its variables and optimiser, kept in float32 (float64 for the gate)."""
 
     def __init__(
-        self, workload: Training, lowering: Lowering, initial: Mapping[str, Any], global_batch: int
+        self,
+        workload: Training,
+        lowering: Lowering,
+        initial: Mapping[str, Any],
+        global_batch: int,
+        strategy: Optional[Strategy] = None,
     ) -> None:
         self.workload = workload
+        self.strategy = strategy or Strategy()
         self.lowering = lowering
         names = lowering.arrangement.parameters
         self.values: Dict[str, Any] = {
@@ -48,7 +55,8 @@ class Trainer:
 
     def step(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Train one step and give the loss; belongs inside a traced function."""
-        now, _, mean, gradients = self.gradients(x, target, is_dropping)
+        now, _, mean, own = self.gradients(x, target, is_dropping)
+        gradients = self.strategy.averaged(own)
         for name, value in now.moved.items():
             self.values[name].assign(value)
         if self.loss_scale is None:

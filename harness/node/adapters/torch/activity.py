@@ -37,8 +37,8 @@ class TrainingActivity:
         return {} if self._loss is None else {"loss": float(self._loss)}
 
     def agree(self, value: float) -> float:
-        """Give the value back: without a strategy each rank trains alone."""
-        return value
+        """Give the largest value any rank offers."""
+        return self.trainer.strategy.agree(value)
 
     def parameters(self) -> int:
         """Count what the lowered network learns."""

@@ -18,8 +18,6 @@ DETERMINISTIC_CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 def open(job: Job, place: Place) -> TorchAdapter:  # noqa: A001 - the contract's name
     """Import torch and set it up as the job's factors say."""
-    if job.strategy != "none":
-        raise Unsupported("torch adapter: no strategy '{}'".format(job.strategy))
     if job.factors.get("deterministic"):
         os.environ.setdefault(*DETERMINISTIC_CUBLAS)
     return TorchAdapter(job, place)
@@ -30,9 +28,11 @@ class TorchAdapter:
 
     def __init__(self, job: Job, place: Place) -> None:
         from harness.node.adapters.torch import settings
+        from harness.node.adapters.torch.strategies import strategy
 
         self._job = job
         self._settings = settings.apply(job.factors, job.options, place)
+        self._strategy = strategy.join(job, place, self._settings)
         self._trainer: Any = None
 
     def versions(self) -> Mapping[str, str]:
@@ -65,7 +65,7 @@ class TorchAdapter:
             raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
         make = MarkedActivity if self._settings.is_gpu else TrainingActivity
         try:
-            self._trainer = Trainer(workload, self._settings, self._job.seed)
+            self._trainer = Trainer(workload, self._settings, self._job.seed, self._strategy)
             self._trainer.start_optimiser(feed.global_batch)
             return make(self._trainer, feed, workload.unit)
         except RuntimeError as error:
@@ -75,7 +75,7 @@ class TorchAdapter:
         """Say what this process used."""
         from harness.node.adapters.torch import facts
 
-        return facts.collect(self._settings, self._trainer)
+        return {**facts.collect(self._settings, self._trainer), **self._strategy.facts()}
 
     def examine(self, workload: Any, precision: str) -> Any:
         """Lower a workload for the gate: every number in float64, or as it is timed."""
@@ -94,5 +94,6 @@ class TorchAdapter:
         return facts
 
     def close(self) -> None:
-        """Drop the network; its memory goes with it."""
+        """Drop the network, with its memory, and leave the other ranks."""
         self._trainer = None
+        self._strategy.close()

@@ -7,7 +7,7 @@ that holds the weights of convolutions and dense layers.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 from torch import nn
@@ -16,6 +16,7 @@ from torch.nn import functional
 from harness.node.adapters.torch.initial import CONVOLUTIONS, fill
 from harness.node.adapters.torch.lowering import Lowered
 from harness.node.adapters.torch.settings import Settings
+from harness.node.adapters.torch.strategies.strategy import Strategy
 from harness.node.workload import SGD, Training, learning_rate
 
 DECAYED = (*CONVOLUTIONS, nn.Linear)
@@ -28,8 +29,15 @@ LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
 class Trainer:
     """A network and what trains it; the timed activity and the examination both step through it."""
 
-    def __init__(self, workload: Training, settings: Settings, seed: int) -> None:
+    def __init__(
+        self,
+        workload: Training,
+        settings: Settings,
+        seed: int,
+        strategy: Optional[Strategy] = None,
+    ) -> None:
         self.settings = settings
+        self.strategy = strategy or Strategy()
         self.format = settings.memory_format(len(workload.network.input) - 1)
         self.network = Lowered(workload.network)
         fill(self.network, seed)
@@ -41,9 +49,9 @@ class Trainer:
             # gradients back channels-first, which torch would have to copy at every step.
             self.network.to(memory_format=self.format)
         self.network.train()
-        self.model: Any = self.network
+        self.model: Any = self.strategy.wrap(self.network)
         if settings.is_compiled:
-            self.model = torch.compile(self.network, mode=settings.mode, dynamic=False)
+            self.model = torch.compile(self.model, mode=settings.mode, dynamic=False)
         self.loss_of = LOSSES[workload.loss]
         self.scaler = torch.amp.GradScaler(
             settings.device.type, enabled=settings.precision == "fp16"
@@ -70,6 +78,7 @@ class Trainer:
                 eps=chosen.epsilon,
                 fused=True,
             )
+        self.optimiser = self.strategy.wrap_optimiser(self.optimiser, self.network)
 
     def forward(self, x: torch.Tensor, target: torch.Tensor) -> Any:
         """Give the network's output and the loss, in the precision asked for."""

@@ -1,0 +1,103 @@
+"""This file launches a job under Slurm: inside an allocation with srun, outside through sbatch.
+
+Settings: ``partition``, ``account``, ``qos``, ``constraint``, ``gres``, ``reservation``,
+``options`` (further words for sbatch), ``mpi`` (``pmix``, ``pmi2``: srun gives ranks an MPI's
+identity; else the agents start them).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.errors import UsageError
+from harness.launch import placement
+from harness.launch.hostlist import unfolded
+from harness.launch.launch import Launch, Worker
+from harness.node.job import Job
+from harness.spec.platform import Platform
+
+_ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
+# A step of its own that takes nothing away from the others of the allocation.
+_STEP = ("--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL", "--unbuffered")
+
+
+def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Name the nodes of the allocation."""
+    del settings  # the allocation alone says so
+    listed = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
+    if not listed:
+        raise UsageError(
+            "launcher slurm: this is no allocation. Ask for one, for example: salloc -N 2"
+        )
+    return unfolded(listed)
+
+
+def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Give the command that runs another one on a node of the allocation."""
+    del settings  # what was asked for stands in the allocation
+    return ("srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", *_STEP, "--mpi=none", *argv)
+
+
+def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launch:
+    """Let the agents start the ranks, or srun where they need an MPI's identity."""
+    mpi = platform.launcher.settings.get("mpi")
+    if not mpi:
+        return placement.lay_out(job_path, job, platform, worker)
+    each = int(job.factors["ranks_per_node"])
+    count = len(worker.nodes)
+    starter = (
+        "srun",
+        f"--nodes={count}",
+        f"--ntasks={count * each}",
+        f"--ntasks-per-node={each}",
+        "--distribution=block",
+        f"--nodelist={','.join(node.name for node in worker.nodes)}",
+        *_STEP,
+        f"--mpi={mpi}",
+        "--kill-on-bad-exit=1",
+    )
+    return placement.lay_out(job_path, job, platform, worker, starter=starter)
+
+
+def script(
+    argv: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    name: str,
+    count: int,
+    minutes: int,
+    log: str,
+) -> str:
+    """Write the batch script that runs one command on the first node of an allocation."""
+    lines = [
+        "#!/bin/sh",
+        f"#SBATCH --job-name={name}",
+        f"#SBATCH --nodes={count}",
+        f"#SBATCH --time={minutes}",
+        f"#SBATCH --output={log}",
+        "#SBATCH --open-mode=append",
+        "#SBATCH --exclusive",
+        "#SBATCH --requeue",
+        "#SBATCH --no-kill",  # a lost node costs one trial, not the study
+        "#SBATCH --signal=B:TERM@60",
+    ]
+    lines += [f"#SBATCH --{key}={settings[key]}" for key in _ASKED if settings.get(key)]
+    lines += [f"#SBATCH {word}" for word in shlex.split(str(settings.get("options") or ""))]
+    return "\n".join([*lines, f"exec {shlex.join(argv)}", ""])
+
+
+def submit(script_path: str) -> tuple[str, ...]:
+    """Give the command that submits a script; it prints the job's number."""
+    return ("sbatch", "--parsable", script_path)
+
+
+def state(job: str) -> tuple[str, ...]:
+    """Give the command that prints a job's state, and nothing once it is gone."""
+    return ("squeue", "--noheader", "--format=%T %r", f"--jobs={job}")
+
+
+def cancel(job: str) -> tuple[str, ...]:
+    """Give the command that ends a job."""
+    return ("scancel", job)

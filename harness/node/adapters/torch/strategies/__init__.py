@@ -1,0 +1,1 @@
+"""How ranks train together in torch: one module a strategy."""
