@@ -12,7 +12,7 @@ import click
 from harness.cli.selection import Selection, study_options
 
 if TYPE_CHECKING:
-    from harness.run.gate import Result
+    from harness.run.examined import Result
     from harness.spec.plan import Plan
 
 EQUIVALENT = "equivalent"
@@ -29,7 +29,8 @@ def command(*, as_json: bool, **typed: Any) -> int:
     What was found is kept: a second time costs nothing. Ends with 1 if a cell differs.
     """
     from harness.cli.listener import listening
-    from harness.run.gate import DIFFERS, ensure
+    from harness.run.examined import DIFFERS
+    from harness.run.gate import ensure
 
     _, plan = Selection(**typed).plan()
     with listening() as listener:

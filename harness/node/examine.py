@@ -45,10 +45,11 @@ not examined as a layer; its parts are. The batch counts as the global batch, so
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 from harness.node import tensors
 from harness.node.contracts import Unsupported
+from harness.node.network import Dropout, Layer, Residual
 from harness.node.tensors import Folder, Tensor, Writer
 from harness.node.workload import Training
 
@@ -116,6 +117,19 @@ def resized(workload: Training, shape: Any) -> Training:
     if shape is None:
         return workload
     return replace(workload, network=replace(workload.network, input=tuple(shape)))
+
+
+def undropped(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
+    """Take the dropouts' rates away, for adapters that cannot switch dropping off."""
+    plain = []
+    for layer in layers:
+        if isinstance(layer, Residual):
+            body, shortcut = undropped(layer.body), undropped(layer.shortcut)
+            layer = replace(layer, body=body, shortcut=shortcut)
+        elif isinstance(layer, Dropout):
+            layer = replace(layer, rate=0.0)
+        plain.append(layer)
+    return tuple(plain)
 
 
 def _put(made: Writer, prefix: str, stream: Iterator[Made]) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +32,6 @@ class Finding:
     """The first layer that differs and by how much."""
     named: bool = False
     """Whether it agrees only once the declared difference is accounted for."""
-
-    def record(self) -> dict[str, Any]:
-        """Give it as JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -125,6 +120,14 @@ def timed(
     return Finding(worst)
 
 
+def held(site: Site) -> list[str]:
+    """Name what a layer holds: its parameters, and a batch norm's running statistics."""
+    names = [name for name, _ in parameter_shapes(site)]
+    if isinstance(site.layer, BatchNorm):
+        names += [f"{site.path}/mean", f"{site.path}/variance"]
+    return names
+
+
 class _Known:
     """What the reference says, and where it says nothing but rounding."""
 
@@ -176,10 +179,7 @@ class _Known:
         """Compare a state; ``updates`` lie between it and the state it started from."""
         before = None if updates == update else f"free/{update - 1}"
         for site in self._sites:
-            names = [name for name, _ in parameter_shapes(site)]
-            if isinstance(site.layer, BatchNorm):
-                names += [f"{site.path}/mean", f"{site.path}/variance"]
-            for name in names:
+            for name in held(site):
                 kind = _kind(name)
                 yield Question(
                     f"{made}/{name}",

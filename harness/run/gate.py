@@ -26,8 +26,8 @@ from harness.node.workload import Training
 from harness.run import environment, findings, shelf
 from harness.run import payload as payloads
 from harness.run.environment import Interpreter
+from harness.run.examined import NOT_CHECKED, Part, Result, joined, read, record
 from harness.run.examiner import Examiner, door
-from harness.run.findings import Finding
 from harness.run.outcome import OK, UNSUPPORTED, Outcome
 from harness.run.payload import Closures, Payload
 from harness.run.reference import NoReference, References, code_digest, forget_unused
@@ -40,11 +40,6 @@ from harness.store.files import explained, read_json, write_json
 
 VERSION = 1  # 1: first
 
-EQUIVALENT = "equivalent"
-NAMED = "named difference"
-DIFFERS = "differs"
-NOT_CHECKED = "not checked"
-
 Watcher = Callable[[str], None]
 
 _TIMEOUT_S = 900.0
@@ -52,39 +47,6 @@ _TIMEOUT_S = 900.0
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic")
 _TIMED = (*_LOWERING, "precision", "compile")
-
-
-@dataclass(frozen=True)
-class Part:
-    """One half of the gate for one cell."""
-
-    finding: Finding | None
-    """None: it could not be done."""
-    why: str | None = None
-    is_unsupported: bool = False
-    facts: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What the gate says of one cell."""
-
-    state: str
-    """equivalent, named difference, differs, not checked."""
-    detail: str
-    semantics: Mapping[str, Any] | None = None
-    timed: Mapping[str, Any] | None = None
-
-    def __str__(self) -> str:
-        return (
-            f"{self.state} ({self.detail})"
-            if self.state == EQUIVALENT
-            else (
-                f"{self.state} at {self.detail}"
-                if self.state == DIFFERS
-                else f"{self.state}: {self.detail}"
-            )
-        )
 
 
 def ensure(
@@ -111,8 +73,8 @@ def ensure(
             if folder is not None:
                 with explained(folder):
                     folder.mkdir(exist_ok=True)
-                record = {"version": VERSION, **asdict(found[cell.key])}
-                write_json(folder / f"{cell.key}.json", record)
+                kept_there = {"version": VERSION, **asdict(found[cell.key])}
+                write_json(folder / f"{cell.key}.json", kept_there)
     return found
 
 
@@ -169,12 +131,12 @@ class _Gate:
         )
         file = self._kept / "results" / f"{key}.json"
         if file.is_file():
-            return _read(read_json(file))
+            return read(read_json(file))
         part = self._examine(cell, small, precision, interpreter, factors)
         if part.finding is not None or part.is_unsupported:
             with explained(file):
                 file.parent.mkdir(exist_ok=True)
-            write_json(file, _record(part))
+            write_json(file, record(part))
         return part
 
     def _examine(
@@ -255,39 +217,3 @@ def _code_digest() -> str:
     for module in (arithmetic, findings):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()
-
-
-def joined(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
-    """Join both halves: what differs comes first, then what is missing; ``at`` says the size."""
-    precision = str(cell.factors["precision"])
-    records = {"semantics": _record(semantics), "timed": _record(timed)}
-    for part, what in ((semantics, "float64"), (timed, precision)):
-        if part.finding is not None and part.finding.differs is not None:
-            return Result(DIFFERS, f"{part.finding.differs}; in {what}{at}", **records)
-    if timed.finding is None:
-        both = semantics.finding is None and semantics.is_unsupported
-        which = "" if both else f"{precision} as timed: "
-        return Result(NOT_CHECKED, f"{which}{timed.why}", **records)
-    layers = f"{precision} layer by layer, {_error(timed.finding)}"
-    if semantics.finding is None:
-        if not semantics.is_unsupported:
-            return Result(NOT_CHECKED, f"float64: {semantics.why}", **records)
-        return Result(EQUIVALENT, f"{layers}{at}; not in float64: {semantics.why}", **records)
-    detail = f"float64, {_error(semantics.finding)}; {layers}{at}"
-    if semantics.finding.named:
-        why = "; ".join(one.why for one in framework_info(cell.adapter).differs)
-        return Result(NAMED, f"{why}; else {detail}", **records)
-    return Result(EQUIVALENT, detail, **records)
-
-
-def _error(finding: Finding) -> str:
-    return f"{finding.error or 0:.0e}"
-
-
-def _record(part: Part) -> dict[str, Any]:
-    return asdict(part)
-
-
-def _read(raw: Mapping[str, Any]) -> Part:
-    finding = raw["finding"]
-    return Part(**{**raw, "finding": None if finding is None else Finding(**finding)})

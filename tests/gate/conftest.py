@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,13 +15,13 @@ from harness.data import folders, requests
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.node.tensors import Folder
+from harness.node.workload import Training
 from harness.run import findings, payload
 from harness.run.findings import Finding
 from harness.spec.framework import framework_info
-from tests.gate.network import WORKLOAD
+from tests.gate import network as gated
 from tests.needs import framework
 
-NETWORK = Path(__file__).parent / "network.py"
 INSIDE = "workloads/gated.py"
 
 
@@ -32,26 +33,39 @@ class Answer:
     made: Folder
 
 
+@dataclass(frozen=True)
+class Subject:
+    """Who is examined: a framework, what is wrong with its sources, and where it runs."""
+
+    name: str
+    changes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    python: Path | None = None
+    """Where a stand-in runs; None is the framework's own environment."""
+    beside: Path | None = None
+    """The stand-in's folder."""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
 def examine(
-    name: str, given: Path, place: Path, changes: dict[str, tuple[str, str]], precision: str
+    subject: Subject, network: ModuleType, given: Path, place: Path, precision: str = "fp32"
 ) -> Folder:
     """Run one worker from a fresh payload in which some sources were changed."""
     source = place / "payload"
     payload.gather().copy(source)
-    (source / INSIDE).write_text(NETWORK.read_text())
-    for file, (old, new) in changes.items():
+    (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
+    for file, (old, new) in subject.changes.items():
         text = (source / file).read_text()
         assert text.count(old) == 1, f"{file} has changed: {old}"
         (source / file).write_text(text.replace(old, new))
     span = Span(steps=1)
-    info = framework_info(name)
+    info = framework_info(subject.name)
     job = Job(
         purpose="examine",
         cell_key="gated",
         trial="gate",
         workload="gated",
         workload_module="workloads.gated",
-        framework=name,
+        framework=subject.name,
         adapter_module=info.module,
         strategy="none",
         factors={
@@ -69,10 +83,11 @@ def examine(
         paths={"given": str(given), "made": str(place / "made")},
     )
     (place / "job.json").write_text(jobs.text(job))
+    path = os.pathsep.join(str(one) for one in (source, subject.beside) if one is not None)
     ended = subprocess.run(
-        [str(framework(name)), "-m", "harness.node", str(place / "job.json")],
+        [str(subject.python or framework(subject.name)), "-m", "harness.node", place / "job.json"],
         cwd=place,
-        env={"PYTHONPATH": str(source), "PATH": os.environ["PATH"], "HOME": str(place)},
+        env={"PYTHONPATH": path, "PATH": os.environ["PATH"], "HOME": str(place), **subject.env},
         capture_output=True,
         text=True,
         check=False,
@@ -81,43 +96,74 @@ def examine(
     return folders.open_folder(place / "made")
 
 
+References = Callable[[ModuleType], Answer]
+
+
 @pytest.fixture(scope="session")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """Make the reference once."""
-    place = tmp_path_factory.mktemp("reference")
-    requests.write_reference(WORKLOAD, place / "given")
-    made = examine("torch", place / "given", place, {}, "fp32")
-    return Answer(folders.open_folder(place / "given"), made)
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+    """Make each network's reference once."""
+    kept: dict[str, Answer] = {}
+
+    def reference(network: ModuleType) -> Answer:
+        if network.__name__ not in kept:
+            place = tmp_path_factory.mktemp("reference")
+            requests.write_reference(network.WORKLOAD, place / "given")
+            made = examine(Subject("torch"), network, place / "given", place)
+            kept[network.__name__] = Answer(folders.open_folder(place / "given"), made)
+        return kept[network.__name__]
+
+    return reference
+
+
+Layers = Callable[[ModuleType, str], Answer]
+
+
+@pytest.fixture(scope="session")
+def layers(references: References, tmp_path_factory: pytest.TempPathFactory) -> Layers:
+    """Make the reference of each layer alone once."""
+    kept: dict[tuple[str, str], Answer] = {}
+
+    def reference(network: ModuleType, precision: str) -> Answer:
+        key = (network.__name__, precision)
+        if key not in kept:
+            whole, place = references(network), tmp_path_factory.mktemp("layers")
+            requests.write_layers(
+                network.WORKLOAD, whole.given, whole.made, precision, place / "given"
+            )
+            made = examine(Subject("torch"), network, place / "given", place)
+            kept[key] = Answer(folders.open_folder(place / "given"), made)
+        return kept[key]
+
+    return reference
 
 
 Check = Callable[..., Finding]
 
 
 @pytest.fixture
-def semantics(reference: Answer, tmp_path: Path) -> Check:
+def semantics(references: References, tmp_path: Path) -> Check:
     """Examine a framework, perhaps a changed one, in float64."""
 
-    def check(name: str, changes: dict[str, tuple[str, str]], declared: tuple[str, ...] = ()):
-        given = tmp_path / "given"
-        requests.write_semantics(WORKLOAD, reference.given, reference.made, given)
-        made = examine(name, given, tmp_path, changes, "fp32")
-        return findings.semantics(WORKLOAD, reference.given, reference.made, made, declared)
+    def check(
+        name: str, changes: dict[str, tuple[str, str]], declared: tuple[str, ...] = ()
+    ) -> Finding:
+        given, reference = tmp_path / "given", references(gated)
+        workload: Training = gated.WORKLOAD
+        requests.write_semantics(workload, reference.given, reference.made, given)
+        made = examine(Subject(name, changes), gated, given, tmp_path)
+        return findings.semantics(workload, reference.given, reference.made, made, declared)
 
     return check
 
 
 @pytest.fixture
-def timed(reference: Answer, tmp_path: Path) -> Check:
+def timed(layers: Layers, tmp_path: Path) -> Check:
     """Examine a framework as it is timed."""
 
-    def check(name: str, precision: str, changes: dict[str, tuple[str, str]]):
-        own, asked = tmp_path / "reference", tmp_path / "asked"
-        own.mkdir()
-        requests.write_layers(WORKLOAD, reference.given, reference.made, precision, own / "given")
-        expected = examine("torch", own / "given", own, {}, "fp32")
-        given = folders.open_folder(own / "given")
-        requests.write_timed(given, asked)
-        made = examine(name, asked, tmp_path, changes, precision)
-        return findings.timed(WORKLOAD, precision, given, expected, made)
+    def check(subject: Subject, precision: str = "fp32", network: ModuleType = gated) -> Finding:
+        asked, reference = tmp_path / "asked", layers(network, precision)
+        requests.write_timed(reference.given, asked)
+        made = examine(subject, network, asked, tmp_path, precision)
+        return findings.timed(network.WORKLOAD, precision, reference.given, reference.made, made)
 
     return check

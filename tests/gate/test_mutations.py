@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gate.conftest import Subject
+
 pytestmark = pytest.mark.framework
 
 TORCH = "harness/node/adapters/torch/"
@@ -90,12 +92,12 @@ def test_a_declared_variance_that_is_wrong_otherwise_still_differs(semantics) ->
 
 
 def test_a_timed_lowering_stays_within_its_rounding(timed) -> None:
-    finding = timed("torch", "bf16", {})
+    finding = timed(Subject("torch"), "bf16")
     assert finding.differs is None
     assert finding.error > 1e-5
 
 
 def test_a_dropout_that_does_not_scale_is_caught_as_timed(timed) -> None:
     change = {JAX + "lowering.py": ("x / (1 - site.layer.rate)", "x")}
-    finding = timed("jax", "fp32", change)
+    finding = timed(Subject("jax", change))
     assert "drop: output: what stays" in finding.differs

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.run import gate
+from harness.run.examined import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Part, joined
 from harness.run.findings import Finding
-from harness.run.gate import Part, joined
 from harness.spec.cell import Cell
 from harness.spec.plan import Plan, make_plan
 from harness.spec.platform import load_platform
@@ -53,27 +53,36 @@ def test_an_equivalent_cell_says_how_close_and_at_which_size(cell) -> None:
 def test_what_differs_comes_before_everything_else(cell) -> None:
     wrong = Part(Finding(0.0, "block/conv2: output is 3.1e-02 off"))
     assert str(joined(wrong, TIMED, cell, "")).startswith("differs at block/conv2: output")
-    assert joined(GOOD, wrong, cell, "").state == gate.DIFFERS
-    assert joined(wrong, Part(None, "it crashed"), cell, "").state == gate.DIFFERS
+    assert joined(GOOD, wrong, cell, "").state == DIFFERS
+    assert joined(wrong, Part(None, "it crashed"), cell, "").state == DIFFERS
 
 
 def test_a_framework_without_float64_passes_as_timed_and_says_so(cell) -> None:
     narrow = Part(None, "it computes in float32 only", is_unsupported=True)
     result = joined(narrow, TIMED, cell, "")
-    assert result.state == gate.EQUIVALENT
+    assert result.state == EQUIVALENT
     assert "not in float64: it computes in float32 only" in result.detail
+
+
+def test_what_a_framework_without_float64_declares_is_named_where_it_matters(cell) -> None:
+    caffe = replace(cell, adapter="caffe")
+    narrow = Part(None, "Caffe computes in fp32 only", is_unsupported=True)
+    result = joined(narrow, TIMED, caffe, "")
+    assert result.state == NAMED
+    assert result.detail.count("averages since the start") == 1
+    assert joined(narrow, TIMED, replace(caffe, workload="alexnet"), "").state == EQUIVALENT
 
 
 def test_an_examination_that_failed_is_no_pass(cell) -> None:
     failed = Part(None, "it crashed")
-    assert joined(failed, TIMED, cell, "").state == gate.NOT_CHECKED
-    assert joined(GOOD, failed, cell, "").state == gate.NOT_CHECKED
+    assert joined(failed, TIMED, cell, "").state == NOT_CHECKED
+    assert joined(GOOD, failed, cell, "").state == NOT_CHECKED
 
 
 def test_a_named_difference_is_told_in_the_framework_s_own_words(cell) -> None:
     keras = replace(cell, adapter="keras")
     result = joined(Part(Finding(3e-11, named=True)), TIMED, keras, "")
-    assert result.state == gate.NAMED
+    assert result.state == NAMED
     assert "biased variance" in result.detail
 
 
@@ -88,7 +97,7 @@ def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
     framework("torch")
     plan = plan_of(tmp_path, "tinycnn", "torch")
     (first,) = gate.ensure(plan, kept=tmp_path / "kept", folder=tmp_path / "gate").values()
-    assert first.state == gate.EQUIVALENT
+    assert first.state == EQUIVALENT
     monkeypatch.setattr(gate, "Examiner", None)
     assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
     stored = read_json(tmp_path / "gate" / f"{plan.cells[0].key}.json")

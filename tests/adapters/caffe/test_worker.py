@@ -122,7 +122,8 @@ def test_the_gate_is_told_why_it_cannot_look(tmp_path: Path) -> None:
     (given / "index.json").write_text(json.dumps(index), encoding="utf-8")
     paths = {"given": str(given), "made": str(tmp_path / "made")}
     (failed,) = told(work(tmp_path, purpose="examine", paths=paths), "failed")
-    assert failed["message"] == "Caffe computes in fp32, and its program gives no tensors out"
+    assert failed["kind"] == "unsupported"
+    assert "this interpreter has no pycaffe" in failed["message"]
 
 
 def test_a_program_that_cannot_read_its_net_is_quoted(tmp_path: Path) -> None:

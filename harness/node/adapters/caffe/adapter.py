@@ -118,8 +118,27 @@ class CaffeAdapter:
         return dict(self.facts(), layers=activity.timing.layers)
 
     def examine(self, workload: Training, precision: str) -> Any:
-        """Refuse: the program gives no tensors out."""
-        raise Unsupported("Caffe computes in fp32, and its program gives no tensors out")
+        """Examine layer by layer in fp32, where this interpreter has pycaffe."""
+        if precision == "float64":
+            raise Unsupported("Caffe computes in fp32 only")
+        if self._engine:
+            raise Unsupported("pycaffe takes no engine, so this one cannot be examined")
+        os.environ.update(program.environment(self._threads))  # read as the library is loaded
+        try:
+            import caffe
+        except ImportError as fault:
+            raise Unsupported(
+                "Caffe's program gives no tensors out, and this interpreter has no pycaffe; "
+                "name one that has it: [frameworks.caffe] interpreter in the platform"
+            ) from fault
+        from harness.node.adapters.caffe.subject import CaffeSubject
+
+        if self.device == "gpu":
+            caffe.set_device(self._gpu)
+            caffe.set_mode_gpu()
+        else:
+            caffe.set_mode_cpu()
+        return CaffeSubject(caffe, workload, self.write)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used, by the programs that ran."""

@@ -22,23 +22,27 @@ class Blobs(NamedTuple):
     """Shape of every top by the names of layer and top."""
     learned: int
     """Numbers that the solver changes: parameters whose learning rate is not zero."""
+    parameters: Dict[str, List[Shape]]
+    """Shapes of what each layer holds, by its name."""
 
 
 def infer(net: Message) -> Blobs:
     """Walk a net as Caffe sets it up."""
     shapes: Dict[str, Shape] = {}
     tops: Dict[Tuple[str, str], Shape] = {}
+    held: Dict[str, List[Shape]] = {}
     learned = 0
     for layer in every(net, "layer"):
         bottoms = [shapes[name] for name in every(layer, "bottom")]
         made, parameters = _set_up(layer, bottoms)
         for name, shape in zip(every(layer, "top"), made):
             shapes[name] = tops[one(layer, "name"), name] = shape
+        held[one(layer, "name")] = parameters
         rates = [one(param, "lr_mult", 1) for param in every(layer, "param")]
         for index, shape in enumerate(parameters):
             if index >= len(rates) or rates[index]:
                 learned += product(shape)
-    return Blobs(tops, learned)
+    return Blobs(tops, learned, held)
 
 
 def pooled(size: int, kernel: int, stride: int, pad: int) -> int:
@@ -55,8 +59,9 @@ def convolved(size: int, kernel: int, stride: int, pad: int) -> int:
 def _set_up(layer: Message, bottoms: List[Shape]) -> Tuple[List[Shape], List[Shape]]:
     """Give the shapes of a layer's tops and of its parameters."""
     kind = one(layer, "type")
-    if kind == "DummyData":
-        shapes = every(one(layer, "dummy_data_param"), "shape")
+    if kind in ("DummyData", "Input"):
+        own = one(layer, "input_param" if kind == "Input" else "dummy_data_param")
+        shapes = every(own, "shape")
         return [tuple(every(shape, "dim")) for shape in shapes], []
     x = bottoms[0]
     if kind == "Convolution":

@@ -139,14 +139,20 @@ def lower(workload: Training, feed: Feed) -> Tuple[Message, Dict[str, str]]:
     net = Lowering(workload.network)
     _data(net, feed)
     last = net.row(workload.network.layers, "", "data")
-    if workload.loss == "cross-entropy":
-        net.add("loss", "SoftmaxWithLoss", [last, "label"], "loss")
-    else:
-        # EuclideanLoss is half the sum of squares over the samples only.
-        weight = 2 / net.sites[workload.network.layers[-1].name].output[0]
-        net.add("loss", "EuclideanLoss", [last, "label"], "loss", ("loss_weight", weight))
+    lower_loss(net, workload.loss, workload.network, last)
     layers = [("layer", layer) for layer in net.layers]
     return [("name", workload.name), *layers], net.tops
+
+
+def lower_loss(net: Lowering, kind: str, network: Network, last: str) -> float:
+    """Append the mean loss of ``last`` against ``label``; give what its blob counts."""
+    if kind == "cross-entropy":
+        net.add("loss", "SoftmaxWithLoss", [last, "label"], "loss")
+        return 1.0
+    # EuclideanLoss is half the sum of squares over the samples only.
+    weight = 2 / net.sites[network.layers[-1].name].output[0]
+    net.add("loss", "EuclideanLoss", [last, "label"], "loss", ("loss_weight", weight))
+    return weight
 
 
 def _data(net: Lowering, feed: Feed) -> None:

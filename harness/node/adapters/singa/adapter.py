@@ -93,8 +93,12 @@ class SingaAdapter:
         return SingaActivity(workload, feed, self._device, self._is_cpu, self._compiled)
 
     def examine(self, workload: Training, precision: str) -> Any:
-        """Refuse: nothing of it has been compared yet."""
-        raise Unsupported("SINGA computes in fp32, and its layers cannot be examined yet")
+        """Examine layer by layer in fp32, outside graph mode."""
+        if precision == "float64":
+            raise Unsupported("SINGA trains in fp32 only")
+        from harness.node.adapters.singa.subject import SingaSubject
+
+        return SingaSubject(workload, self._device, self._is_cpu)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""

@@ -26,13 +26,15 @@ def backward(loss):
             order.append(tensor)
 
     visit(loss)
+    assert loss.data.size == 1
     slopes = {id(loss): np.float32(1)}
     found = {}
     for made in reversed(order):
         back = made.creator.backward(slopes[id(made)])
+        back = back if isinstance(back, tuple) else (back,)
         for given, slope in zip(made.creator.given, back, strict=True):
             slopes[id(given)] = slopes.get(id(given), 0) + slope
-            if given.requires_grad:
+            if given.stores_grad:
                 found[id(given)] = given
     for key, parameter in found.items():
         yield parameter, Tensor(data=np.array(slopes[key], np.float32))

@@ -20,7 +20,7 @@ class Layer:
         object.__setattr__(self, name, value)
 
     def parameter(self, kind, shape, value=0.0):
-        made = Tensor(shape, requires_grad=True)
+        made = Tensor(shape, stores_grad=True)
         made.name = f"{self.name}.{kind}" if self.name else kind
         made.set_value(value)
         return made
@@ -143,8 +143,8 @@ class BatchNorm2d(Layer):
     def initialize(self, x):
         self.scale = self.parameter("scale", (x.shape[1],), 1.0)
         self.bias = self.parameter("bias", (x.shape[1],))
-        self.running_mean = np.zeros(x.shape[1], np.float32)
-        self.running_var = np.ones(x.shape[1], np.float32)
+        self.running_mean, self.running_var = Tensor((x.shape[1],)), Tensor((x.shape[1],))
+        self.running_var.set_value(1.0)
 
     def forward(self, x):
         return Normalise(self)(x, self.scale, self.bias)[0]
@@ -160,8 +160,8 @@ class Normalise(autograd.Operator):
         mean, variance = x.mean(self.axes), x.var(self.axes)
         count, share = x.size // x.shape[1], self.layer.momentum
         for kept, new in (
-            (self.layer.running_mean, mean),
-            (self.layer.running_var, variance * count / (count - 1)),
+            (self.layer.running_mean.data, mean),
+            (self.layer.running_var.data, variance * count / (count - 1)),
         ):
             kept += share * (new - kept)
         self.spread = np.sqrt(variance + 1e-5).reshape(self.form)

@@ -7,13 +7,15 @@ KINDS = {float32: np.float32, int32: np.int32}
 
 
 class Tensor:
-    def __init__(self, shape=(), device=None, dtype=float32, data=None, requires_grad=False):
+    def __init__(
+        self, shape=(), device=None, dtype=float32, data=None, requires_grad=True, stores_grad=False
+    ):
         self.data = np.zeros(shape, KINDS[dtype]) if data is None else data
         self.device = device
         self.dtype = dtype
         self.creator = None
         self.name = None
-        self.requires_grad = requires_grad
+        self.requires_grad, self.stores_grad = requires_grad, stores_grad
 
     @property
     def shape(self):

@@ -1,0 +1,81 @@
+"""This file examines the lowerings of Caffe and SINGA, computed by their stand-ins.
+
+It holds what the adapters write and call to the vocabulary. That the frameworks compute what their
+stand-ins do is for a real one to show.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.caffe.test_worker import program
+from tests.adapters.singa import line
+from tests.gate import network as gated
+from tests.gate.conftest import Subject
+from tests.needs import framework
+
+pytestmark = pytest.mark.framework
+
+ADAPTERS = Path(__file__).parents[1] / "adapters"
+CAFFE = "harness/node/adapters/caffe/lowering.py"
+SINGA = "harness/node/adapters/singa/lowering.py"
+
+
+@pytest.fixture
+def caffe(tmp_path: Path) -> Callable[..., Subject]:
+    """Give a subject with the stand-ins of pycaffe and of the program beside it."""
+
+    def subject(change: tuple[str, str] | None = None) -> Subject:
+        return Subject(
+            "caffe",
+            {CAFFE: change} if change else {},
+            python=framework("torch"),
+            beside=ADAPTERS / "caffe" / "pycaffe",
+            env={"CAFFE_BIN": str(program(tmp_path, "bvlc"))},
+        )
+
+    return subject
+
+
+def singa(change: tuple[str, str] | None = None) -> Subject:
+    return Subject(
+        "singa",
+        {SINGA: change} if change else {},
+        python=Path(sys.executable),
+        beside=ADAPTERS / "singa" / "stand_in",
+    )
+
+
+@pytest.mark.parametrize("network", [gated, line])
+def test_caffe_s_net_computes_the_network(network, caffe, timed) -> None:
+    finding = timed(caffe(), network=network)
+    assert finding.differs is None
+    assert finding.error > 1e-9
+
+
+def test_singa_s_model_computes_the_network(timed) -> None:
+    finding = timed(singa(), network=line)
+    assert finding.differs is None
+    assert finding.error > 1e-9
+
+
+def test_an_alpha_that_caffe_divides_by_the_size_is_caught(caffe, timed) -> None:
+    finding = timed(caffe(("layer.alpha * layer.size", "layer.alpha")))
+    assert "norm1: output" in finding.differs
+
+
+def test_windows_that_caffe_s_pool_has_too_many_are_caught(caffe, timed) -> None:
+    change = (
+        "is_exact = tuple(made) == tuple(site.output[1:])\n        top",
+        "is_exact = True\n        top",
+    )
+    assert "pool1: output" in timed(caffe(change)).differs
+
+
+def test_singa_s_own_dropout_is_caught(timed) -> None:
+    finding = timed(singa(("1 / (1 - self.ratio)", "1 / 1 - self.ratio")), network=line)
+    assert "drop: output: what stays" in finding.differs
