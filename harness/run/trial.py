@@ -213,10 +213,18 @@ def _outcome(
             "memory": vars(end.memory),
             "leftovers": end.leftovers,
             "survivors": end.survivors,
+            "clocks": _clocks(bench),
             "started_wall_ns": end.started_wall_ns,
             "ended_wall_ns": end.ended_wall_ns,
         }
     return outcome
+
+
+def _clocks(bench: Bench) -> dict[str, Any]:
+    """Give what is known of the agents' clocks since the trial before."""
+    return {
+        agent.host: agent.clock.told() for agent in bench.nodes.agents() if agent.clock is not None
+    }
 
 
 def _origin(trial: TrialPaths, end: TrialEnd | None) -> str:
