@@ -4,8 +4,8 @@ What an expert does here, and why:
 
 - Weights lie as Eigen and cuDNN want them: (spatial …, in, out) for channels-last, (out, in,
   spatial …) for channels-first; dense weights (in, out). Canonical ones are converted once.
-- XLA convolves volumes on a CPU with its slowest loops (float32: a tenth of what it does with
-  images, float64: a fortieth), so there a volume is a sum of convolutions of its slices.
+- XLA convolves volumes on a CPU with its slowest loops, so there a volume is a sum of convolutions
+  of its slices: forward and backward took a fifth of the time in float32 (``docs/measured.md``).
 - Pads are part of the operation: XLA fuses them, and its max-pool pads with minus infinity.
 - Before a channels-last ``Flatten`` the sample is turned channels first, so that dense weights are
   the canonical ones: a copy of one small activation, which XLA merges with the reshape.

@@ -78,7 +78,9 @@ class TensorFlowSubject:
         """Run one layer alone, as it is timed."""
         spot, dtype = self._arrangement.spots[path], self._lowered.dtype
         x = tf.cast(self._arrangement.activation_in(array_of(given), spot.flat_in), dtype)
-        incoming = self._arrangement.activation_in(array_of(gradient), spot.flat_out)
+        # A tensor, not an array: an array would be a constant of the traced function, and what
+        # follows from constants is computed beforehand, by other kernels than those that are timed.
+        incoming = tf.constant(self._arrangement.activation_in(array_of(gradient), spot.flat_out))
         own = {n: v for n, v in self._cast_state().items() if n.rpartition("/")[0] == path}
         call, learned = self._lowered.alone(path, own)
 
