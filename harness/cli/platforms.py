@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli.calibration import calibrate
+from harness.cli.probing import place, probe, write
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from harness.run.probe_check import Compared
     from harness.spec.platform import Platform
 
-_NAME = re.compile(r"^[a-z0-9][a-z0-9._-]*$")
 _SIGNS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "not seen": ("·", "bright_black")}
 
 
@@ -31,50 +29,7 @@ def command() -> None:
 
 
 command.add_command(calibrate)
-
-
-@command.command()
-@click.option("--write", "name", metavar="NAME", help="Write the profile as platforms/NAME.toml.")
-@click.option("--title", help="What people call the machine.")
-@click.option("--force", is_flag=True, help="Replace a profile of that name.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def probe(name: str | None, title: str | None, force: bool, as_json: bool) -> None:
-    """Describe this machine, or the share of it that is yours.
-
-    To describe a compute node, run this on it, for example: srun -N1 bakeoff platforms probe …
-    """
-    from harness.run.probe import frameworks_here, hostname, look, profile, summary
-    from harness.run.probe_check import tally
-    from harness.run.probe_text import profile_text
-    from harness.spec.platform import load_platform
-
-    seen = look(frameworks_here())
-    data = profile(seen, title or f"{name or hostname()}")
-    words = summary(seen)
-    comments = [*words, "Measured and declared by `bakeoff platforms probe`; edit it as you like."]
-    text = profile_text(data, comments)
-    if as_json:
-        click.echo(json.dumps(data, indent=1))
-    elif name is None:
-        click.echo(text, nl=False)
-    if name is None:
-        return
-    path = _place(name, user=False, force=force)
-    _write(path, text)
-    count = tally(load_platform(str(path)))
-    lines = sum(1 for line in text.splitlines() if line and not line.startswith("#"))
-    click.echo(
-        f"Wrote {path} ({lines} lines; {count['measured']} values measured, "
-        f"{count['declared']} declared, {count['unknown']} unknown).",
-        err=True,
-    )
-    for line in words:
-        click.echo(f"  {line}", err=True)
-    click.echo(
-        "  unknown: memory and link bandwidth, peak FLOP/s      →  "
-        f"bakeoff platforms calibrate {name}",
-        err=True,
-    )
+command.add_command(probe)
 
 
 @command.command()
@@ -197,7 +152,7 @@ def new(
     from harness.run.probe_text import profile_text
     from harness.spec.platform import load_platform, platform_names
 
-    path = _place(name, user=user, force=force)
+    path = place(name, user=user, force=force)
     if relative is None:
         relative = click.prompt(
             f"Which profile is closest ({', '.join(platform_names())})", default="local", err=True
@@ -211,26 +166,8 @@ def new(
     if launcher is not None:
         data["launcher"] = {"name": launcher}
     comment = f"Refines {parent.name}: write here what differs; say in [sources] where it is from."
-    _write(path, profile_text(data, [comment]))
+    write(path, profile_text(data, [comment]))
     click.echo(f"Wrote {path}. Next: edit it, then bakeoff platforms check {name}", err=True)
-
-
-def _place(name: str, *, user: bool, force: bool) -> Path:
-    from harness.providers import user_platforms
-
-    if not _NAME.match(name):
-        raise UsageError(f"'{name}' cannot name a profile: use small letters, digits, - and _")
-    path = (user_platforms() if user else Path("platforms")) / f"{name}.toml"
-    if path.exists() and not force:
-        raise UsageError(f"{path} is there already. Replace it with --force.")
-    return path
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".toml.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
 
 
 def _topology(platform: Platform) -> Topology | None:

@@ -7,9 +7,7 @@ and vendors print is declared; what only a calibration can tell is unknown.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 from harness.errors import UsageError
 from harness.launch.hwloc import read_hwloc
 from harness.launch.topology import FAST, Topology
+from harness.node import survey
 from harness.run.machine import Machine, read_machine
 from harness.run.probe_gpus import Graph, read_graph
 from harness.run.probe_places import (
@@ -57,41 +56,33 @@ class Surroundings:
 def look(
     frameworks: Sequence[str] = (),
     root: Path = Path("/"),
-    allowed: Collection[int] | None = None,
+    told: Mapping[str, Any] | None = None,
 ) -> Surroundings:
-    """Look at this machine."""
-    machine = read_machine(root, allowed=allowed)
-    topology, words = _topology(machine, root)
+    """Look at this machine; or at another, whose files lie under ``root``, by what it told."""
+    told = survey.facts() if told is None else told
+    environ: dict[str, str] = told["environ"]
+    machine = read_machine(root, allowed=told["affinity"], environ=environ)
+    topology, words = _topology(machine, root, told["answers"].get("hwloc"))
     return Surroundings(
         machine=machine,
         topology=topology,
         topology_from=words,
         distances=read_distances(root),
-        graph=read_graph() if machine.gpus else (),
+        graph=read_graph() if machine.gpus and root == Path("/") else (),
         network=read_network(root),
         cloud=read_cloud(root),
-        tiers=read_tiers(root=root),
-        launchers=read_launchers(),
-        launcher=inside(),
+        tiers=read_tiers(told["places"], root=root),
+        launchers=read_launchers(told["answers"]),
+        launcher=inside(environ),
         frameworks=tuple(frameworks),
     )
 
 
-def _topology(machine: Machine, root: Path) -> tuple[Topology, str]:
-    """Ask hwloc where it is installed, and read /sys otherwise."""
-    program = shutil.which("lstopo-no-graphics") if root == Path("/") else None
-    if program is not None:
-        answer = subprocess.run(
-            [program, "--of", "xml"],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-        )
+def _topology(machine: Machine, root: Path, hwloc: str | None) -> tuple[Topology, str]:
+    """Take hwloc's word where it is installed, and read /sys otherwise."""
+    if hwloc is not None:
         try:
-            whole = read_hwloc(answer.stdout, program)
-            return whole.within(machine.cpus_allowed), "hwloc"
+            return read_hwloc(hwloc, "lstopo").within(machine.cpus_allowed), "hwloc"
         except UsageError:
             pass  # an hwloc that prints something else: /sys says the same
     return read_topology(machine.cpus_allowed, root=root, environ={}), "/sys"

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +19,7 @@ _SHARED = {
     "fuse.sshfs": "SSHFS",
 }
 _LOCAL = ("ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "overlay")
-_PLACES = ("SCRATCH", "TMPDIR")
-_USUAL = ("/scratch", "/local", "/nvme", "/tmp", "/var/tmp")  # noqa: S108  looked at, not written to
-_LAUNCHERS = {
-    "slurm": ("srun", "--version"),
-    "mpirun": ("mpirun", "--version"),
-    "lsf": ("jsrun", "--version"),
-    "pbs": ("qsub", "--version"),
-    "flux": ("flux", "--version"),
-}
+LAUNCHERS = ("slurm", "mpirun", "lsf", "pbs", "flux")
 _INSIDE = {"SLURM_JOB_ID": "slurm", "LSB_JOBID": "lsf", "PBS_JOBID": "pbs", "FLUX_URI": "flux"}
 
 
@@ -91,28 +80,24 @@ def read_cloud(root: Path = Path("/")) -> str | None:
     return None
 
 
-def read_tiers(
-    *, root: Path = Path("/"), environ: Mapping[str, str] = os.environ
-) -> tuple[Tier, ...]:
-    """Give the places of different kinds where this user may write."""
+def read_tiers(places: Mapping[str, int], *, root: Path = Path("/")) -> tuple[Tier, ...]:
+    """Give one place of each mount where this user may write; ``places`` are paths and sizes."""
     mounts = _mounts(root)
-    wanted = [environ[name] for name in _PLACES if environ.get(name)] + list(_USUAL)
     found: list[Tier] = []
     seen: set[str] = set()
-    for path in [*wanted, "/dev/shm"]:  # noqa: S108  where memory is a folder
+    for path, size in places.items():
         mount = _mount_of(path, mounts)
-        if mount is None or mount[0] in seen or not os.access(path, os.W_OK):
+        if mount is None or mount[0] in seen:
             continue
-        tier = _tier(path, mount, root)
+        tier = _tier(path, mount, size, root)
         if tier is not None:
             seen.add(mount[0])
             found.append(tier)
     return tuple(found)
 
 
-def _tier(path: str, mount: tuple[str, str, str], root: Path) -> Tier | None:
+def _tier(path: str, mount: tuple[str, str, str], size: int, root: Path) -> Tier | None:
     _, device, kind = mount
-    size = _size(path)
     if kind in _SHARED:
         return Tier("scratch", path, _SHARED[kind], ("data", "checkpoint"), size)
     if kind == "tmpfs":
@@ -135,38 +120,25 @@ def _disk(name: str, root: Path) -> str:
     return {"1": "a hard disk", "0": "an SSD"}.get(turning, "a disk")
 
 
-def read_launchers(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def read_launchers(answers: Mapping[str, str]) -> dict[str, str]:
     """Give what starts jobs here, with the first line of its version."""
     found = {}
-    for name, (program, *arguments) in _LAUNCHERS.items():
-        path = shutil.which(program, path=environ.get("PATH"))
-        if path is not None:
-            found[name] = _first_line([path, *arguments]) or "version unknown"
-    if "slurm" in found:
-        sinfo = shutil.which("sinfo", path=environ.get("PATH"))
-        partitions = sorted(set(_lines([sinfo, "-h", "-o", "%R"]))) if sinfo else []
-        if partitions:
-            found["slurm"] += f" (partitions {', '.join(partitions)})"
+    for name in LAUNCHERS:
+        if name in answers:
+            found[name] = next(iter(_lines(answers[name])), "version unknown")
+    partitions = sorted(set(_lines(answers.get("partitions", ""))))
+    if "slurm" in found and partitions:
+        found["slurm"] += f" (partitions {', '.join(partitions)})"
     return found
 
 
-def inside(environ: Mapping[str, str] = os.environ) -> str:
-    """Name the scheduler whose allocation this process runs in, or local."""
+def inside(environ: Mapping[str, str]) -> str:
+    """Name the scheduler in whose allocation this environment is, or local."""
     return next((name for key, name in _INSIDE.items() if key in environ), "local")
 
 
-def _first_line(argv: list[str]) -> str | None:
-    return next(iter(_lines(argv)), None)
-
-
-def _lines(argv: list[str]) -> list[str]:
-    try:
-        answer = subprocess.run(
-            argv, capture_output=True, text=True, timeout=10, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []  # it is there and does not answer: its version stays unknown
-    return [line.strip() for line in answer.stdout.splitlines() if line.strip()]
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _mounts(root: Path) -> list[tuple[str, str, str]]:
@@ -181,14 +153,6 @@ def _mounts(root: Path) -> list[tuple[str, str, str]]:
 def _mount_of(path: str, mounts: list[tuple[str, str, str]]) -> tuple[str, str, str] | None:
     within = [one for one in mounts if Path(path).is_relative_to(one[0])]
     return max(enumerate(within), key=lambda one: (len(one[1][0]), one[0]))[1] if within else None
-
-
-def _size(path: str) -> int | None:
-    try:
-        state = os.statvfs(path)
-    except OSError:
-        return None  # gone, or not ours to ask
-    return state.f_blocks * state.f_frsize
 
 
 def _text(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class FakeMachine:
@@ -15,6 +16,10 @@ class FakeMachine:
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n")
+
+    def told(self, allowed: range) -> dict[str, Any]:
+        """Give what no file tells."""
+        return {"affinity": list(allowed), "environ": {}, "answers": {}, "places": {}}
 
     def cpus(self, cores: int, ways: int, *, per_l2: int = 1, model: str = "Some CPU") -> None:
         """Number CPUs as Linux does on x86: the first hardware thread of every core first."""

@@ -48,7 +48,7 @@ def test_a_control_group_is_reported_as_its_share_and_not_the_node(fake: FakeMac
     fake.cpus(28, 2)
     fake.memory(("0-55", 384, "10"))
     fake.group(cpu="150000 100000", memory=str(64 * 2**30))
-    seen = look(root=fake.root, allowed=range(12))
+    seen = look((), fake.root, fake.told(range(12)))
     node = profile(seen, "minna")["node"]
     assert (node["cores"], node["cpus"], node["cpu_quota"]) == (28, 12, 1.5)
     assert node["memory_share"] == "64 GiB"
@@ -61,7 +61,7 @@ def test_a_control_group_is_reported_as_its_share_and_not_the_node(fake: FakeMac
 def test_mcdram_in_flat_mode_is_found_as_memory_without_cpus(fake: FakeMachine) -> None:
     fake.cpus(8, 4, per_l2=2, model="Intel(R) Xeon Phi(TM) CPU 7250 @ 1.40GHz")
     fake.memory(("0-31", 96, "10 31"), ("", 16, "31 10"))
-    node = profile(look(root=fake.root, allowed=range(32)), "knl")["node"]
+    node = profile(look((), fake.root, fake.told(range(32))), "knl")["node"]
     assert node["memory"] == [
         {"kind": "DDR", "size": "96 GiB"},
         {"kind": "MCDRAM", "size": "16 GiB", "mode": "flat"},
@@ -82,7 +82,7 @@ def test_a_memory_side_cache_is_a_tier_in_cache_mode(fake: FakeMachine) -> None:
     fake.cpus(4, 1, model="Intel(R) Xeon(R) CPU Max 9460")
     fake.memory(("0-3", 256, "10"))
     fake.write("sys/devices/system/node/node0/memory_side_cache/index1/size", str(64 * 2**30))
-    node = profile(look(root=fake.root, allowed=range(4)), "max")["node"]
+    node = profile(look((), fake.root, fake.told(range(4))), "max")["node"]
     assert node["memory"][1] == {"kind": "HBM", "size": "64 GiB", "mode": "cache"}
 
 
@@ -117,7 +117,7 @@ def test_storage_is_found_by_its_kind_where_the_user_may_write(
     scratch = tmp_path / "lustre"
     scratch.mkdir()
     fake.write("proc/mounts", f"mds@o2ib:/fs {scratch} lustre rw 0 0")
-    (tier,) = read_tiers(root=fake.root, environ={"SCRATCH": str(scratch)})
+    (tier,) = read_tiers({str(scratch): 2**40}, root=fake.root)
     assert (tier.name, tier.kind, tier.roles) == ("scratch", "Lustre", ("data", "checkpoint"))
 
 
