@@ -5,25 +5,35 @@ from __future__ import annotations
 import os
 import selectors
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.agent.protocol import RankCommand, TrialCommand
 from harness.agent.trial import RunningTrial
-from harness.launch.launch import Node, Worker
+from harness.launch.launch import Launch, Node, Worker
 from harness.launch.launchers.local import launch
+from harness.launch.topology import MemoryNode, Topology
 from harness.node.job import Job, Span
 from harness.run.probe_topology import read_topology
 from harness.spec.platform import Binding, Observer, Platform
+from tests.needs import program
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
-_WAITS = "import signal; signal.pause()"
+_WAITS = """
+import os, signal
+os.close(os.open("up." + os.environ["BAKEOFF_RANK"], os.O_WRONLY))
+signal.pause()
+"""
 
 
-@pytest.mark.skipif(len(CPUS) < 2, reason="two ranks need two CPUs")
-@pytest.mark.parametrize("policy", ["compact", "none"])
-def test_live_workers_may_run_where_the_binding_says(tmp_path: Path, policy: str) -> None:
+def live(
+    folder: Path, binding: Binding, topology: Topology, look: Callable[[int], Any]
+) -> tuple[Launch, dict[int, Any]]:
+    """Start two real workers by the local launcher, and look at each."""
     job = Job(
         purpose="trial",
         cell_key="9f3a",
@@ -38,17 +48,15 @@ def test_live_workers_may_run_where_the_binding_says(tmp_path: Path, policy: str
         warmup=Span(steps=1),
         until=Span(steps=1),
         seed=1,
-        directory=str(tmp_path),
+        directory=str(folder),
     )
-    platform = Platform.model_construct(
-        name="here", observer=Observer(cores=0), binding=Binding(policy=policy)
-    )
+    platform = Platform.model_construct(name="here", observer=Observer(cores=0), binding=binding)
     worker = Worker(
         argv=(sys.executable, "-c", _WAITS),
         env=dict(os.environ),
-        payload=str(tmp_path),
+        payload=str(folder),
         token="binding/live/trial-1",
-        nodes=(Node(CPUS, (29501, 29502, 29500), topology=read_topology(CPUS)),),
+        nodes=(Node(CPUS, (29501, 29502, 29500), topology=topology),),
     )
     launched = launch("job.json", job, platform, worker)
     ranks = tuple(
@@ -58,27 +66,69 @@ def test_live_workers_may_run_where_the_binding_says(tmp_path: Path, policy: str
             env=one.env,
             cwd=one.cwd,
             cpus=one.cpus,
-            stdout=str(tmp_path / f"{one.rank}.out"),
-            stderr=str(tmp_path / f"{one.rank}.err"),
+            stdout=str(folder / f"{one.rank}.out"),
+            stderr=str(folder / f"{one.rank}.err"),
         )
         for one in launched.ranks
     )
     command = TrialCommand(worker.token, ranks, 30.0, 1.0, None, 1024)
+    for one in ranks:
+        os.mkfifo(folder / f"up.{one.rank}")
     with selectors.DefaultSelector() as selector:
         trial = RunningTrial(command, selector)
         try:
-            seen = {rank: _allowed(pid) for rank, pid in trial.pids.items()}
+            for one in ranks:
+                (folder / f"up.{one.rank}").read_bytes()  # ends when the worker is up
+            seen = {rank: look(pid) for rank, pid in trial.pids.items()}
         finally:
             trial.stop("cancel", 0.0)
             while not trial.is_over:
                 for key, _ in selector.select():
                     key.data()
             trial.close()
+    return launched, seen
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="two ranks need two CPUs")
+@pytest.mark.parametrize("policy", ["compact", "none"])
+def test_live_workers_may_run_where_the_binding_says(tmp_path: Path, policy: str) -> None:
+    launched, seen = live(tmp_path, Binding(policy=policy), read_topology(CPUS), _allowed)
     assert seen == {one.rank: set(one.cpus) for one in launched.ranks}
     if policy == "compact":
         assert not seen[0] & seen[1]
     else:
         assert seen[0] == seen[1] == set(CPUS)
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(len(CPUS) < 2, reason="two ranks need two CPUs")
+@pytest.mark.parametrize(
+    ("policy", "kernels_word"),
+    [
+        ("local", "local"),
+        ("interleave", "interleave:0"),
+        ("fast-only", "bind:0"),
+        ("fast-first", "prefer:0"),
+    ],
+)
+def test_live_workers_allocate_from_the_memory_that_the_binding_says(
+    tmp_path: Path, policy: str, kernels_word: str
+) -> None:
+    program("numactl", package="numactl")
+    memory = MemoryNode(0, frozenset(CPUS), "HBM")  # what is there stands in for fast memory
+    topology = replace(read_topology(CPUS), memories=(memory,))
+    launched, seen = live(
+        tmp_path, Binding(memory=policy), topology, lambda pid: (_policies(pid), _allowed(pid))
+    )
+    assert launched.ranks[0].argv[0] == "numactl"
+    for one in launched.ranks:
+        assert seen[one.rank] == ({kernels_word}, set(one.cpus)), "numactl keeps the CPUs"
+
+
+def _policies(pid: int) -> set[str]:
+    """Read the policy of every mapping (proc_pid_numa_maps(5))."""
+    lines = Path(f"/proc/{pid}/numa_maps").read_text().splitlines()
+    return {line.split()[1] for line in lines}
 
 
 def _allowed(pid: int) -> set[int]:
