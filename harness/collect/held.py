@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.errors import Unavailable
 from harness.store.samples import DENIED, LOST, NOT_READ, UNSUPPORTED
 
-_MOST = 1 << 20
+_USUAL = 1 << 12
 
 
 class Held:
@@ -21,17 +21,20 @@ class Held:
         """Open it; ``many``: the kernel hands such a list out page by page."""
         self.path = str(path)
         self._many = many
+        self._room = _USUAL
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> bytes:
         """Read the whole file."""
-        data = os.pread(self._descriptor, _MOST, 0)
-        if not self._many:
+        data = os.pread(self._descriptor, self._room, 0)
+        if not self._many and len(data) < self._room:
             return data
         chunk = data
         while chunk:
-            chunk = os.pread(self._descriptor, _MOST, len(data))
+            chunk = os.pread(self._descriptor, self._room, len(data))
             data += chunk
+        # Next time in one go, without memory for the longest file there might be.
+        self._room = max(self._room, 2 * len(data))
         return data
 
     def number(self) -> int:

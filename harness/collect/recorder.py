@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +103,21 @@ class Group:
     number: int = -1
     first_ns: int = 0
     tick: int = 0
-    failures: int = field(default=0)
+    failures: int = 0
+    due_ns: int = 0
+    """When the next reading is due."""
+    width: int = 0
 
-    @property
-    def due_ns(self) -> int:
-        """When the next reading is due."""
-        return self.first_ns + self.tick * self.period_ns
+    def begin(self, number: int, first_ns: int) -> None:
+        """Take a place in the file, and a first moment."""
+        self.number = number
+        self.first_ns = self.due_ns = first_ns
+        self.width = len(self.sampler.channels)
+
+    def pass_over(self, ticks: int) -> None:
+        """Go on to a later tick."""
+        self.tick += ticks
+        self.due_ns += ticks * self.period_ns
 
 
 class Lane(threading.Thread):
@@ -152,13 +161,13 @@ class Lane(threading.Thread):
         groups = list(self._opening())
         now = time.monotonic_ns()
         for group in groups:
-            group.first_ns = self._first_ns(now, group.period_ns)
-            group.number = self._recording.group(
-                group.source, group.period_ns, group.first_ns, group.sampler.channels
-            )
+            first_ns = self._first_ns(now, group.period_ns)
+            channels = group.sampler.channels
+            number = self._recording.group(group.source, group.period_ns, first_ns, channels)
+            group.begin(number, first_ns)
         while groups:
-            due = min(group.due_ns for group in groups)
-            if self._stopping.acquire(timeout=max(0.0, (due - time.monotonic_ns()) / 1e9)):
+            due_ns = min([group.due_ns for group in groups])
+            if self._stopping.acquire(timeout=max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
                 break
             self._recording.append(self._read_due(groups))
         # The last state counts most of all: what grew since the last tick, and how it ended.
@@ -175,28 +184,31 @@ class Lane(threading.Thread):
     def _read_due(self, groups: Sequence[Group]) -> bytes:
         now = time.monotonic_ns()
         due = [group for group in groups if group.due_ns <= now]
+        counts = self._counts
         for group in due:
             late_ns = now - group.due_ns
-            self._counts.ticks += 1
-            self._counts.late += late_ns > LATE * group.period_ns
-            skipped = late_ns // group.period_ns
-            self._counts.missed += skipped
-            group.tick += skipped
+            counts.ticks += 1
+            if late_ns > LATE * group.period_ns:
+                counts.late += 1
+                skipped = late_ns // group.period_ns
+                counts.missed += skipped
+                group.pass_over(skipped)
         return self._read(due)
 
     def _read(self, groups: Sequence[Group]) -> bytes:
         written = []
+        before = time.monotonic_ns()
         for group in groups:
-            before = time.monotonic_ns()
             raw = self._reading(group)
             after = time.monotonic_ns()
             written.append(samples.sample(group.number, group.tick, before, after, raw))
-            group.tick += 1
+            group.pass_over(1)
+            before = time.monotonic_ns()
         return b"".join(written)
 
     def _reading(self, group: Group) -> Sequence[int]:
         """Read one source; whatever goes wrong in it is a gap, noted the first time."""
-        width = len(group.sampler.channels)
+        width = group.width
         try:
             raw = group.sampler.read()
             if len(raw) == width:

@@ -23,6 +23,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 VERSION = 1  # 1: first
@@ -46,6 +47,7 @@ HIGHEST_GAP = max(GAPS)
 
 _HEAD = struct.Struct("<IB")
 _CHECK = struct.Struct("<I")
+_SAMPLE_HEAD = "IBHIqq"
 _TICK = struct.Struct("<HIqq")
 _ANCHOR = struct.Struct("<qqq")
 _HEADER, _GROUP, _SAMPLE, _ANCHORED, _NOTE = b"HGSAN"
@@ -144,15 +146,22 @@ def declare(group: Declared) -> bytes:
     return _json(_GROUP, {**vars(group), "channels": channels})
 
 
+@cache
+def _whole_sample(width: int) -> struct.Struct:
+    return struct.Struct(f"<{_SAMPLE_HEAD}{width}q")
+
+
 def sample(group: int, tick: int, t_before: int, t_after: int, raw: Sequence[int]) -> bytes:
     """Write one reading; a number too large for the format becomes a gap."""
+    form = _whole_sample(len(raw))
+    head = (form.size - _HEAD.size, _SAMPLE, group, tick, t_before, t_after)
     try:
-        values = struct.pack(f"<{len(raw)}q", *raw)
+        whole = form.pack(*head, *raw)
     except struct.error:
         limit = 1 << 63
         fitting = [n if -limit <= n < limit else OUT_OF_RANGE for n in raw]
-        values = struct.pack(f"<{len(raw)}q", *fitting)
-    return _frame(_SAMPLE, _TICK.pack(group, tick, t_before, t_after) + values)
+        whole = form.pack(*head, *fitting)
+    return whole + _CHECK.pack(zlib.crc32(whole[_HEAD.size - 1 :]))
 
 
 def anchor(before: int, wall: int, after: int) -> bytes:

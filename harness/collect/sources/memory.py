@@ -5,8 +5,6 @@ Source: proc_meminfo(5), proc_vmstat(5).
 
 from __future__ import annotations
 
-import re
-
 from harness.collect.held import hold
 from harness.collect.sampler import Observed
 from harness.store.samples import UNSUPPORTED, Channel
@@ -35,17 +33,19 @@ _EVENTS = {
     b"oom_kill": "oom-kills",
 }
 
-# The two files have some 250 lines, of which a few are wanted: looked for, not parsed.
-_SIZE = re.compile(rb"^(" + b"|".join(_SIZES) + rb"): +(\d+)", re.MULTILINE)
+# The two files have some 250 lines, of which a few are wanted: looked for, not parsed. None of the
+# names wanted is on a first line but MemTotal, which is why that is looked for without its newline.
+_SIZE_KEYS = tuple((b"\n" if name != b"MemTotal" else b"") + name + b":" for name in _SIZES)
+_EVENT_KEYS = tuple(b"\n" + name + b" " for name in _EVENTS)
 
 
-def _counted(text: bytes, name: bytes) -> int:
-    """Find one counter in a list of lines."""
-    at = text.find(b"\n" + name + b" ")
+def _number_after(text: bytes, key: bytes) -> int:
+    """Find one number in a list of lines."""
+    at = text.find(key)
     if at < 0:
         return UNSUPPORTED
-    begin = at + len(name) + 2
-    return int(text[begin : text.index(b"\n", begin)])
+    begin = at + len(key)
+    return int(text[begin : text.index(b"\n", begin)].removesuffix(b" kB"))
 
 
 def open(observed: Observed) -> Memory:  # noqa: A001 - the contract's name
@@ -66,12 +66,10 @@ class Memory:
 
     def read(self) -> list[int]:
         """Read both files."""
-        sizes = {name: int(value) for name, value in _SIZE.findall(self._sizes.read())}
-        events = b"\n" + self._events.read()
-        return [
-            *(sizes.get(name, UNSUPPORTED) for name in _SIZES),
-            *(_counted(events, name) for name in _EVENTS),
-        ]
+        sizes, events = self._sizes.read(), self._events.read()
+        values = [_number_after(sizes, key) for key in _SIZE_KEYS]
+        values += [_number_after(events, key) for key in _EVENT_KEYS]
+        return values
 
     def close(self) -> None:
         """Close what was opened."""

@@ -5,8 +5,6 @@ Source: kernel documentation, accounting/psi.rst. "some": at least one task wait
 
 from __future__ import annotations
 
-import re
-
 from harness.collect.held import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
@@ -14,8 +12,6 @@ from harness.store.samples import UNSUPPORTED, Channel
 
 HZ = 10.0
 BLOCKS = False
-
-_TOTAL = re.compile(rb"^(some|full) .*total=(\d+)", re.MULTILINE)
 
 
 def open(observed: Observed) -> Pressure:  # noqa: A001 - the contract's name
@@ -48,8 +44,10 @@ class Pressure:
         """Read all totals."""
         values = []
         for file in self._files.values():
-            told = dict(_TOTAL.findall(file.read()))
-            values += [int(told.get(kind, UNSUPPORTED)) for kind in (b"some", b"full")]
+            # "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", and, but for some kernels, "full …"
+            _, some, *full = file.read().split(b" total=")
+            values.append(int(some.partition(b"\n")[0]))
+            values.append(int(full[0]) if full else UNSUPPORTED)
         return values
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class Processor:
         width = len(_STATES)
         if len(lines) == len(self._cores):
             for line in lines:
-                values += map(int, line.split()[1 : width + 1])
+                values += map(int, line.split(None, width + 1)[1 : width + 1])
         else:  # a core went off line or came back
             values = [NOT_READ] * (width * len(self._cores))
             for line in lines:

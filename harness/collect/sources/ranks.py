@@ -162,40 +162,48 @@ class _Tree:
         if not self._ended and self._readings % _COUNT_EVERY == 0:
             self._preempted = sum(member.preempted() for member in self._members.values())
         self._readings += 1
-        sums = [0] * len(self._totals)
-        sums[-1] = self._preempted
-        resident = threads = 0
+        user = system = faults = resident = threads = 0
+        moved = [0] * len(_IO)
         has_io = True
         for pid, member in list(self._members.items()):
             try:
                 # the name may hold spaces and brackets: fields are counted from its last one
-                fields = member.stat.read().rpartition(b")")[2].split()
+                fields = member.stat.read().rpartition(b")")[2].split(None, 22)
                 io = member.io.read().split() if member.io is not None else None
             except OSError:
                 member.close()
                 del self._members[pid]
                 continue
-            sums[0] += int(fields[11]) + int(fields[13])
-            sums[1] += int(fields[12]) + int(fields[14])
-            sums[2] += int(fields[9]) + int(fields[10])
+            # user time, system time, and the same of reaped children
+            times = [int(text) for text in fields[11:15]]
+            user += times[0] + times[2]
+            system += times[1] + times[3]
+            faults += int(fields[9]) + int(fields[10])
             resident += int(fields[21])
             threads += int(fields[17])
             if io is None:
                 has_io = False
-                continue
-            for at in range(len(_IO)):
-                sums[3 + at] += int(io[2 * at + 1])
-        for at, value in enumerate(sums):
-            self._lost[at] += max(0, self._totals[at] - value - self._lost[at])
-            self._totals[at] = value + self._lost[at]
+            else:
+                moved = [total + int(text) for total, text in zip(moved, io[1::2], strict=False)]
+        user, system, faults, *moved, preempted = self._kept(
+            [user, system, faults, *moved, self._preempted]
+        )
         self._ended = self._ended or not self._members
-        user, system, faults, *moved, preempted = self._totals
         if self._ended:
             resident = threads = ENDED
         if not has_io:
             moved = [UNSUPPORTED] * len(moved)
         count = ENDED if self._ended else len(self._members)
         return [user, system, faults, resident, threads, count, *moved, preempted]
+
+    def _kept(self, sums: list[int]) -> list[int]:
+        """Add what members that left unreaped had used: a sum that falls has lost one."""
+        for at, value in enumerate(sums):
+            missing = self._totals[at] - value - self._lost[at]
+            if missing > 0:
+                self._lost[at] += missing
+        self._totals = [value + lost for value, lost in zip(sums, self._lost, strict=True)]
+        return self._totals
 
     def close(self) -> None:
         """Close what was opened."""
