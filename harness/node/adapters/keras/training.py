@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping
 
 import keras
+import numpy
 import tensorflow as tf
 from keras import ops
 
@@ -129,9 +130,13 @@ class KerasSubject:
 
 
 def optimiser(rule: Any, global_batch: int) -> Any:
-    """Give the Keras optimiser of a rule."""
+    """Give the Keras optimiser of a rule.
+
+    numpy's numbers, because Keras rounds a plain one to float32 on its way into a float64 update.
+    """
     if isinstance(rule, Adam):
-        return TextbookAdam(rule.rate, rule.beta1, rule.beta2, rule.epsilon)
+        betas = numpy.float64(rule.beta1), numpy.float64(rule.beta2)
+        return TextbookAdam(rule.rate, *betas, rule.epsilon)
     assert isinstance(rule, SGD)
     rate = rule.rate * global_batch / rule.rate_batch if rule.rate_batch else rule.rate
-    return keras.optimizers.SGD(rate, momentum=rule.momentum)
+    return keras.optimizers.SGD(rate, momentum=numpy.float64(rule.momentum))
