@@ -24,10 +24,13 @@ _SIGNS = {
 @click.command("doctor")
 @click.option("--observer", is_flag=True, help="Measure what observing costs (about 2 minutes).")
 @click.option("--pairs", type=click.IntRange(min=2), help="How often, with --observer.")
+@click.option("--more", is_flag=True, help="Add to the last --observer on this machine.")
 @click.option("--sweep", is_flag=True, help="Try threads, affinity and memory (minutes).")
 @click.option("--platform", default="local", show_default=True, help="What --sweep tries.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(*, observer: bool, pairs: int | None, sweep: bool, platform: str, as_json: bool) -> int:
+def command(
+    *, observer: bool, pairs: int | None, more: bool, sweep: bool, platform: str, as_json: bool
+) -> int:
     """Say what is missing here and what would spoil numbers.
 
     ✓ fine, ! spoils numbers or narrows what can be run, ✗ must be repaired, · not known or not
@@ -36,7 +39,7 @@ def command(*, observer: bool, pairs: int | None, sweep: bool, platform: str, as
     from harness.run.doctor import examine
 
     if observer:
-        return _observer(pairs, as_json=as_json)
+        return _observer(pairs, more=more, as_json=as_json)
     if sweep:
         from harness.cli.sweep import carry_out
 
@@ -55,11 +58,12 @@ def command(*, observer: bool, pairs: int | None, sweep: bool, platform: str, as
     return 0 if report.is_sound else 1
 
 
-def _observer(pairs: int | None, *, as_json: bool) -> int:
+def _observer(pairs: int | None, *, more: bool, as_json: bool) -> int:
     """Run the on/off study, keep its result, and say it."""
     from harness.run import observer_study
 
-    study = observer_study.carry_out(pairs or observer_study.PAIRS)
+    before = observer_study.kept() if more else None
+    study = observer_study.carry_out(pairs or observer_study.PAIRS, before=before)
     observer_study.keep(study)
     if as_json:
         click.echo(json.dumps({**asdict(study), "more_pairs": study.more_pairs}, indent=1))
@@ -75,7 +79,8 @@ def _observer(pairs: int | None, *, as_json: bool) -> int:
     if study.more_pairs is not None:
         click.echo(
             f"The interval is {100 * (study.high - study.low):.1f} points wide, too wide to answer "
-            f"with. On a quieter machine, or: bakeoff doctor --observer --pairs {study.more_pairs}"
+            "with. On a quieter machine, or: bakeoff doctor --observer --more "
+            f"--pairs {study.more_pairs}"
         )
     return 0
 

@@ -27,7 +27,7 @@ from harness.stats.student import critical_t
 from harness.store.files import write_json
 from harness.store.recording import read_recording
 
-VERSION = 1  # 1: first
+VERSION = 2  # 1: first; 2: with the pairs themselves, so that a study can go on
 SLICE_S = 2.0
 PAIRS = 20
 WIDEST = 0.02
@@ -66,15 +66,19 @@ class Study:
     lost. Neighbours, who take whole slices of time, hardly disturb it."""
     cpu_share: float | None
     """What the collector itself used of one core while it observed."""
+    logs: tuple[float, ...]
+    """Of each pair: the logarithm of speed without over speed with."""
+    cpu_logs: tuple[float, ...]
+    """The same per second of CPU time."""
     version: int = VERSION
 
     @property
     def more_pairs(self) -> int | None:
-        """How many pairs would make the interval narrow enough; None if it is."""
+        """How many more pairs would probably make the interval narrow enough; None if it is."""
         width = self.high - self.low
         if width <= WIDEST:
             return None
-        return math.ceil(self.pairs * (width / WIDEST) ** 2)
+        return math.ceil(self.pairs * ((width / WIDEST) ** 2 - 1))
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,11 @@ class Slice:
     end_ns: int
 
 
-def carry_out(pairs: int = PAIRS, *, slice_s: float = SLICE_S, seed: int = 1) -> Study:
-    """Measure for ``2 * pairs * slice_s`` seconds."""
+def carry_out(
+    pairs: int = PAIRS, *, slice_s: float = SLICE_S, before: Study | None = None
+) -> Study:
+    """Measure for ``2 * pairs * slice_s`` seconds, and add that to what was measured before."""
+    seed = 0 if before is None else before.pairs
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bakeoff-")))
         loads = [_load(stack, folder, core) for core in sorted(os.sched_getaffinity(0))]
@@ -96,7 +103,7 @@ def carry_out(pairs: int = PAIRS, *, slice_s: float = SLICE_S, seed: int = 1) ->
         _end(loads)
         windows = [_windows(folder / f"load.{process.pid}") for process in loads]
         share = _share(sorted(folder.glob("*.bin")))
-    return _study(slices, windows, slice_s, share)
+    return _study(slices, windows, slice_s, share, before)
 
 
 def _load(stack: ExitStack, folder: Path, core: int) -> subprocess.Popen[bytes]:
@@ -185,8 +192,12 @@ def _study(
     windows: Sequence[Sequence[Window]],
     slice_s: float,
     share: float | None,
+    before: Study | None,
 ) -> Study:
-    logs, cpu_logs = [], []
+    logs, cpu_logs = (list(before.logs), list(before.cpu_logs)) if before else ([], [])
+    if before is not None and before.cpu_share is not None and share is not None:
+        new = len(slices) // 2
+        share = (before.pairs * before.cpu_share + new * share) / (before.pairs + new)
     for first, second in zip(slices[::2], slices[1::2], strict=True):
         on, off = (first, second) if first.observed else (second, first)
         with_it, without = _rates(on, windows), _rates(off, windows)
@@ -220,6 +231,8 @@ def summarise(
         level=0.95,
         per_cpu=_interval(cpu_logs),
         cpu_share=share,
+        logs=tuple(logs),
+        cpu_logs=tuple(cpu_logs),
     )
 
 
@@ -248,10 +261,22 @@ def keep(study: Study) -> Path:
     return place
 
 
-def latest() -> dict[str, object] | None:
+def kept() -> Study | None:
     """Give the latest study of this machine; None if there is none of this format."""
     try:
-        told: dict[str, object] = json.loads(_place().read_text(encoding="utf-8"))
+        told = json.loads(_place().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return told if told.get("version") == VERSION else None
+    if told.get("version") != VERSION:
+        return None
+    lists = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
+    return Study(**{**told, **lists})
+
+
+def latest() -> dict[str, object] | None:
+    """Give what a run's provenance keeps of the latest study."""
+    study = kept()
+    if study is None:
+        return None
+    told = asdict(study)
+    return {name: told[name] for name in told if name not in ("logs", "cpu_logs")}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.run import observer_study
-from harness.run.observer_study import carry_out, keep, latest, summarise
+from harness.run.observer_study import carry_out, keep, kept, latest, summarise
 
 
 def test_a_known_slow_down_is_found_with_its_interval() -> None:
@@ -33,6 +33,8 @@ def test_the_latest_study_is_remembered(tmp_path: Path, monkeypatch: pytest.Monk
     told = latest()
     assert told is not None
     assert told["slow_down"] == study.slow_down
+    assert "logs" not in told
+    assert kept() == study
 
 
 def test_a_short_study_ends_with_a_number_and_the_collectors_own_share(
@@ -44,3 +46,6 @@ def test_a_short_study_ends_with_a_number_and_the_collectors_own_share(
     assert study.low <= study.slow_down <= study.high
     assert study.cpu_share is not None
     assert 0 < study.cpu_share < 0.1
+    longer = carry_out(1, slice_s=0.1, before=study)
+    assert longer.pairs == 3
+    assert longer.logs[:2] == study.logs
