@@ -43,4 +43,5 @@ WORKLOAD = Training(
     data=DataSet("ImageNet-1k", 1_281_167),
     parameters=61_100_840,
     macs=714_188_480,
+    content="pictures",
 )

@@ -54,4 +54,5 @@ WORKLOAD = Training(
     data=DataSet("ImageNet-1k", 1_281_167),
     parameters=60_965_224,
     macs=724_406_816,
+    content="pictures",
 )

@@ -18,4 +18,5 @@ WORKLOAD = Training(
     data=DataSet("Caltech-101", 9_144),
     parameters=58_699_238,
     macs=1_135_446_016,
+    content="small-pictures",
 )

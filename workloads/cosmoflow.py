@@ -48,4 +48,5 @@ WORKLOAD = Training(
     data=DataSet("CosmoFlow, MLPerf HPC", 524_288),
     parameters=8_907_556,
     macs=34_431_049_984,
+    content="volumes",
 )

@@ -63,4 +63,5 @@ WORKLOAD = Training(
     data=DataSet("CosmoFlow, 64 files of 128", 8_192),
     parameters=9_444_140,
     macs=16_510_354_432,
+    content="deep-volumes",
 )

@@ -47,4 +47,5 @@ WORKLOAD = Training(
     data=DataSet("Neuron-Inverter", 1_000_000),
     parameters=2_988_843,
     macs=14_166_048,
+    content="traces",
 )

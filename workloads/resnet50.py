@@ -73,4 +73,5 @@ WORKLOAD = Training(
     data=DataSet("ImageNet-1k", 1_281_167),
     parameters=25_557_032,
     macs=4_089_184_256,
+    content="pictures",
 )

@@ -15,4 +15,5 @@ WORKLOAD = Training(
     data=DataSet("ImageNet-1k", 1_281_167),
     parameters=25_557_032,
     macs=3_857_973_248,
+    content="pictures",
 )

@@ -51,4 +51,5 @@ WORKLOAD = Training(
     data=DataSet("CIFAR-10", 50_000),
     parameters=10_154,
     macs=1_917_248,
+    content="tiny-pictures",
 )

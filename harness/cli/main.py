@@ -34,6 +34,7 @@ VERBS = {
     "sql": "Query a run's raw tables.",
     "reference": "Keep and list published figures to hold results against.",
     "platforms": "Probe this machine; show, check and start profiles of machines.",
+    "data": "Make, list, check and remove the data sets that studies read.",
     "env": "Build, check and remove framework environments.",
     "doctor": "Say what is missing here and what would spoil numbers.",
 }

@@ -80,7 +80,8 @@ class Worker:
         self._say_facts(probe(workload, self._feed(workload), self.job.options))
 
     def _feed(self, workload: Workload) -> feed.Feed:
-        return feed.describe(workload, self.job.factors, self.job.seed, self.where)
+        job = self.job
+        return feed.describe(workload, job.factors, job.seed, self.where, job.paths)
 
     def _assert_identity(self, activity: Activity, workload: Workload) -> None:
         if not isinstance(workload, Training):

@@ -6,6 +6,10 @@ time; the Protocols exist for type checkers and readers (``typing.Protocol`` cam
 Optional doors. Of an Activity, each called outside the clock:
 
     parameters() -> int             trainable ones of the lowered model, asserted before timing
+    fetch() -> None                 wait for the next batch of input; called by the loop before each
+                                    step, within the clock, and timed apart
+    epochs                          an object with whole, left() and turn(): passes over the files
+                                    that are read; see ``input/epochs.py``
     device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
                                     many of the latest as the adapter holds (CUDA events)
 

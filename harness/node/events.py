@@ -10,7 +10,11 @@ number may be NaN or Infinity, as a loss may.
                lowered: the parameters that the adapter itself counts, null if it cannot
     units      units              work per step of this rank, for example {"images": 16}
     window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`;
-               clock: "external" where the times are a program's own (``outside.py``), else absent
+               clock: "external" where the times are a program's own (``outside.py``), else absent;
+               waited: nanoseconds of it spent waiting for input, where there is any
+    epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
+               bytes, digest, order, left_out; cache (cold, warm, mixed, unknown), cold_fraction,
+               witness, resident_before, read_bytes; calls, call_bytes, cpu_s (``input/epochs.py``)
     values     step, values       loss and the like, read outside the clock
     device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
     facts      facts              peak_rss_bytes and cpu_s of this process; by the adapter's word

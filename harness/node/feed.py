@@ -1,4 +1,4 @@
-"""This file describes the synthetic feed: what an adapter makes once, on the device, and reuses.
+"""This file describes the feed: a batch made once, on the device, and reused; or files to read.
 
 Inputs are standard normal; class numbers are uniform, vectors standard normal. Each framework draws
 them with its own generator: speed does not depend on their values, and where numbers must agree
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional, Tuple, Union
 
+from harness.node.input.files import Files, wanted
 from harness.node.place import Place
 from harness.node.shapes import output_shapes
 from harness.node.workload import Training, Workload
@@ -45,12 +46,25 @@ class Feed:
     input: Tuple[int, ...] = ()
     """One sample's shape, channels first."""
     targets: Optional[Targets] = None
+    files: Optional[Files] = None
+    """What batches are read from; None: one batch is made and kept."""
 
 
-def describe(workload: Workload, factors: Mapping[str, Any], seed: int, place: Place) -> Feed:
-    """Describe what a rank is fed under the factors of its job."""
+def describe(
+    workload: Workload,
+    factors: Mapping[str, Any],
+    seed: int,
+    place: Place,
+    paths: Mapping[str, str] = {},
+) -> Feed:
+    """Describe what a rank is fed under the factors and paths of its job."""
     batch = _batch(factors, place.size)
-    feed = Feed(seed=seed + place.rank, batch=batch, global_batch=batch * place.size)
+    feed = Feed(
+        seed=seed + place.rank,
+        batch=batch,
+        global_batch=batch * place.size,
+        files=wanted(factors, paths, seed, place),
+    )
     if not isinstance(workload, Training):
         return feed
     _, shape = output_shapes(workload.network)[-1]

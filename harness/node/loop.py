@@ -20,6 +20,11 @@ k is 1 when a step exceeds 5 ms; else it makes a window of 50 ms, or as much sho
 need. It is chosen from the median of the last five warm-up windows, so that a late compilation does
 not decide it.
 
+An activity that waits for its input has ``fetch`` beside ``step``: the loop times it apart, one
+clock read before it and one after, and a window says how long was waited. One that reads in epochs
+has ``epochs``: no window crosses the end of one, and between two the loop turns it over and says
+what it was. Where reading is the work, phases last for whole epochs, at least one each.
+
 Between the two clock reads nothing is formatted, written or allocated. Python's cyclic collector is
 off and what start-up made is frozen: a collection inside a window is charged to whichever step it
 hits, grows with what the framework has loaded, and looks like noise of the machine. It runs between
@@ -33,7 +38,7 @@ import time
 from collections import deque
 from contextlib import contextmanager
 from itertools import repeat
-from typing import Callable, Deque, Iterable, Iterator
+from typing import Callable, Deque, Iterable, Iterator, Optional, Tuple
 
 from harness.node.contracts import Activity
 from harness.node.events import Events
@@ -60,14 +65,15 @@ def run(
     """Warm up, then measure; every rank runs the same windows."""
     windows = _Windows(activity, events, size, clock)
     with _collector_off():
+        windows.turn()
         windows.begin("warm-up")
         windows.take(1)
         gc.collect()  # or what the first step threw away would be frozen too
         gc.freeze()
         steps = _warm_up(windows, warmup, until)
         windows.begin("measure")
-        while not windows.is_over(until):
-            windows.take(steps if until.steps is None else min(steps, until.steps - windows.done))
+        while windows.is_amid_epoch() or not windows.is_over(until):
+            windows.take(_rest(steps, until, windows.done))
 
 
 def steps_per_window(step_s: float, until: Span) -> int:
@@ -84,12 +90,15 @@ def _warm_up(windows: _Windows, warmup: Span, until: Span) -> int:
     recent: Deque[float] = deque(maxlen=5)
     windows.restart(done=1)
     steps = 1
-    while windows.done < WARMUP_STEPS or not windows.is_over(warmup):
-        if warmup.steps is not None:
-            steps = max(1, min(steps, warmup.steps - windows.done))
-        recent.append(windows.take(steps))
+    while windows.is_amid_epoch() or windows.done < WARMUP_STEPS or not windows.is_over(warmup):
+        recent.append(windows.take(_rest(steps, warmup, windows.done)))
         steps = min(2 * steps, steps_per_window(_median(recent), until))
     return steps_per_window(_median(recent), until)
+
+
+def _rest(steps: int, span: Span, done: int) -> int:
+    """Cut a window where the steps asked for end."""
+    return steps if span.steps is None else max(1, min(steps, span.steps - done))
 
 
 class _Windows:
@@ -101,6 +110,9 @@ class _Windows:
         self._size = size
         self._clock = clock
         self._device_steps = getattr(activity, "device_steps", None)
+        self._fetch = getattr(activity, "fetch", None)
+        self._epochs = getattr(activity, "epochs", None)
+        self._epoch_first = 0
         self._phase = ""
         self._first = 0
         self._flushed = 0
@@ -126,21 +138,67 @@ class _Windows:
             return elapsed_s >= span.seconds
         return self.done >= (span.steps or 0)
 
+    def is_amid_epoch(self) -> bool:
+        """Tell whether the phase must go on because what is read would not be whole."""
+        epochs = self._epochs
+        return epochs is not None and epochs.whole and self._first > self._epoch_first
+
+    def turn(self) -> None:
+        """Turn the epoch over, where there are any, and say what it was."""
+        if self._epochs is None:
+            return
+        told = self._epochs.turn()
+        if told is not None:
+            steps = self._first - self._epoch_first
+            self._events.say(
+                "epoch", phase=self._phase, first=self._epoch_first, steps=steps, **told
+            )
+        self._epoch_first = self._first
+
     def take(self, steps: int) -> float:
         """Time one window; give the slowest rank's seconds per step."""
+        if self._epochs is not None:
+            steps = min(steps, self._epochs.left())
+        window = self._bare if self._fetch is None else self._fetching
+        start, end, waited = window(repeat(None, steps))
+        self._say(steps, start, end, waited)
+        if self._epochs is not None and not self._epochs.left():
+            self.turn()
+        return self._agree((end - start) / steps / 1e9)
+
+    def _bare(self, rounds: Iterable[None]) -> Tuple[int, int, Optional[int]]:
         step, sync, clock = self._activity.step, self._activity.sync, self._clock
-        rounds = repeat(None, steps)
         start = clock()
         for _ in rounds:
             step()
         sync()
-        end = clock()
-        self._say(steps, start, end)
-        return self._agree((end - start) / steps / 1e9)
+        return start, clock(), None
 
-    def _say(self, steps: int, start: int, end: int) -> None:
+    def _fetching(self, rounds: Iterable[None]) -> Tuple[int, int, Optional[int]]:
+        step, sync, clock = self._activity.step, self._activity.sync, self._clock
+        fetch, waited = self._fetch, 0
+        assert fetch is not None
+        start = clock()
+        for _ in rounds:
+            before = clock()
+            fetch()
+            waited += clock() - before
+            step()
+        sync()
+        return start, clock(), waited
+
+    def _say(self, steps: int, start: int, end: int, waited: Optional[int]) -> None:
         say = self._events.say
-        say("window", phase=self._phase, first=self._first, steps=steps, start=start, end=end)
+        more = {} if waited is None else {"waited": waited}
+        say(
+            "window",
+            phase=self._phase,
+            first=self._first,
+            steps=steps,
+            start=start,
+            end=end,
+            **more,
+        )
         self._first += steps
         self.done += steps
         values = self._activity.values()

@@ -64,6 +64,8 @@ class Training:
     data: DataSet
     parameters: int
     macs: int
+    content: str = ""
+    """What made files hold for it: pictures, volumes …; empty: it is not fed from files."""
     kind: str = "train"
 
 
@@ -97,7 +99,23 @@ class Ceiling:
     kind: str = "ceiling"
 
 
-Workload = Union[Training, Nothing, Ceiling]
+@dataclass(frozen=True)
+class Reading:
+    """Read samples in whole epochs and do nothing with them: the input chain alone.
+
+    ``content`` names what the samples are (``harness/data/contents.py`` makes them), ``samples``
+    how many there are where a study does not say.
+    """
+
+    name: str
+    title: str
+    content: str
+    samples: int
+    unit: str = "samples"
+    kind: str = "read"
+
+
+Workload = Union[Training, Nothing, Ceiling, Reading]
 Shape = Tuple[int, ...]
 
 

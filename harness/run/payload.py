@@ -80,9 +80,9 @@ class Closures:
         self._imports: dict[str, frozenset[str]] = {}
         self._digests: dict[str, bytes] = {}
 
-    def files(self, workload_module: str, adapter_module: str) -> tuple[str, ...]:
-        """List the payload's files that a cell's trials can import."""
-        waiting = [_WORKER, workload_module, *self._siblings(adapter_module)]
+    def files(self, workload_module: str, adapter_module: str, *more: str) -> tuple[str, ...]:
+        """List the payload's files that a cell's trials can import, ``more`` by computed names."""
+        waiting = [_WORKER, workload_module, *self._siblings(adapter_module), *more]
         found: set[str] = set()
         while waiting:
             module = waiting.pop()
@@ -94,10 +94,10 @@ class Closures:
                 waiting.append(module.rpartition(".")[0])
         return tuple(sorted(self._modules[module] for module in found))
 
-    def digest(self, workload_module: str, adapter_module: str) -> str:
+    def digest(self, workload_module: str, adapter_module: str, *more: str) -> str:
         """Give one digest for everything a cell's trials can import."""
         whole = hashlib.sha256()
-        for file in self.files(workload_module, adapter_module):
+        for file in self.files(workload_module, adapter_module, *more):
             whole.update(file.encode() + b"\0" + self._digest(file))
         return whole.hexdigest()
 

@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.data.sets import is_finished
 from harness.errors import RunError, Unavailable
 from harness.run import environment
 from harness.run.environment import Interpreter
 from harness.run.payload import Closures, Payload, gather
 from harness.run.provenance import provenance
+from harness.run.tiers import create_command, data_sets
 from harness.run.trial import Prepared
 from harness.spec import plan as plans
-from harness.spec.cell import fingerprint
+from harness.spec.cell import Cell, fingerprint
 from harness.spec.plan import Plan
 from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.layout import VERSION, RunPaths
@@ -64,6 +66,7 @@ def survey(plan: Plan) -> Ground:
             interpreters[name] = resolve(name, plan.platform)
         except Unavailable as problem:
             missing.append(str(problem))
+    missing += _missing_data(plan)
     if missing:
         raise Unavailable("\n".join(missing))
     payload = gather()
@@ -72,13 +75,29 @@ def survey(plan: Plan) -> Ground:
     platform = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     fingerprints = {
         cell.key: fingerprint(
-            closures.digest(cell.workload_module, cell.adapter_module),
+            closures.digest(cell.workload_module, cell.adapter_module, *_readers(cell)),
             interpreters[cell.environment].fingerprint,
             platform,
         )
         for cell in plan.cells
     }
     return Ground(interpreters, payload, fingerprints)
+
+
+def _readers(cell: Cell) -> tuple[str, ...]:
+    """Name the module that reads a cell's files, which its loader imports by the format's name."""
+    if cell.content is None:
+        return ()
+    return (f"harness.node.readers.{cell.factors['format']}",)
+
+
+def _missing_data(plan: Plan) -> list[str]:
+    """Say how to make each data set that is not there."""
+    return [
+        f"{folder} is not there, or not finished. To make it: {create_command(plan, cell)}"
+        for cell, folder in data_sets(plan)
+        if not is_finished(folder)
+    ]
 
 
 def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths:

@@ -23,6 +23,7 @@ from harness.run.nodes import Ended, Nodes, launcher
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.ranks import environment
 from harness.run.said import has_stand_in, said
+from harness.run.tiers import data_set
 from harness.spec.cell import Cell
 from harness.spec.found import cpu_quota
 from harness.spec.measure import Measure
@@ -99,6 +100,7 @@ def run_trial(
 def _job(bench: Bench, cell: Cell, name: str) -> Job:
     short = Span(steps=1)
     measure = bench.measure
+    data = data_set(bench.platform, cell)
     return Job(
         purpose="probe" if name == PROBE else "trial",
         cell_key=cell.key,
@@ -114,6 +116,7 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
         until=short if name == COLD else measure.until,
         seed=measure.seed,
         directory=str(bench.paths.cells / cell.key / name),
+        paths={} if data is None else {"data": str(data)},
     )
 
 

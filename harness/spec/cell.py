@@ -37,6 +37,8 @@ class Cell:
     epoch_samples: int | None
     start_up_s: float
     """A guess at the time until the first step."""
+    content: str | None = None
+    """What the files hold that it reads; None if it reads none."""
 
     @property
     def ranks(self) -> int:

@@ -10,10 +10,12 @@ from typing import Any
 from harness import providers
 from harness.errors import nearest
 from harness.node import shapes
-from harness.node.workload import Training
+from harness.node.workload import Reading, Training
 from harness.spec.cell import Cell, cell_key
 from harness.spec.factors import FACTORS, IN_CELL, Value
 from harness.spec.framework import FrameworkInfo, framework_info
+from harness.spec.input import complete, content_of
+from harness.spec.input import why_not as why_no_input
 from harness.spec.matrix import Matrix, Point, adapter_of
 from harness.spec.measure import Measure
 from harness.spec.platform import Platform
@@ -52,7 +54,10 @@ def subject(name: str) -> Subject:
     """Load a workload and digest what it is."""
     value = providers.workload(name)
     module = providers.modules("workloads")[name].module
-    identity = shapes.count(value.network).identity if isinstance(value, Training) else value.kind
+    if isinstance(value, Training):
+        identity = shapes.count(value.network).identity
+    else:
+        identity = f"{value.kind} {value.content}" if isinstance(value, Reading) else value.kind
     return Subject(value, module, identity)
 
 
@@ -80,6 +85,7 @@ class Resolver:
         if factors["layout"] == FACTORS["layout"].default:
             factors["layout"] = info.default("layout")
         self._share(factors)
+        complete(subject(workload).value, info, factors)
         prefix = f"{info.name}."
         options = {
             name: asked.get(prefix + name, option.default) for name, option in info.options.items()
@@ -94,6 +100,8 @@ class Resolver:
         work = subject(point.workload)
         info = framework_info(adapter_of(point.framework))
         training = work.value if isinstance(work.value, Training) else None
+        content = content_of(work.value, dict(point.factors))
+        samples = training.data.samples if training else None
         return Cell(
             key=point.key,
             workload=point.workload,
@@ -109,7 +117,8 @@ class Resolver:
             unit=work.value.unit,
             parameters=training.parameters if training else None,
             macs=training.macs if training else None,
-            epoch_samples=training.data.samples if training else None,
+            epoch_samples=_count(point.factors["samples"]) if content else samples,
+            content=content,
             start_up_s=info.start_up_s,
         )
 
@@ -143,6 +152,9 @@ class Resolver:
             refusal = info.refuses(name, factors[name])
             if refusal is not None:
                 return refusal
+        reason = why_no_input(subject(workload).value, info, factors, self._platform)
+        if reason is not None:
+            return reason
         missing = self._no_environment(environment(framework, factors))
         if missing is not None:
             return missing
@@ -156,7 +168,7 @@ class Resolver:
             why = requirement.fails(known)
             if why is not None:
                 return why
-        return self._beyond(framework, factors)
+        return self._beyond(framework, factors, kind)
 
     def _no_environment(self, name: str) -> str | None:
         if "@" not in name or name in self._environments:
@@ -164,12 +176,12 @@ class Resolver:
         hint = nearest(name, self._environments)
         return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
 
-    def _beyond(self, framework: str, factors: Mapping[str, Value]) -> str | None:
+    def _beyond(self, framework: str, factors: Mapping[str, Value], kind: str) -> str | None:
         """Say what the platform does not have enough of."""
         name = self._platform.name
         nodes, ranks = _number(factors, "nodes"), _number(factors, "ranks_per_node")
         each = _number(factors, "devices_per_rank")
-        if factors["strategy"] == "none" and nodes * ranks > 1:
+        if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
             return f"{nodes * ranks} ranks need a strategy, and this cell has none"
         available = self._offers["available_nodes"]
         if available is not None and nodes > available:
@@ -207,6 +219,10 @@ def environment(framework: str, factors: Mapping[str, Value]) -> str:
     if factors["strategy"] == "horovod":
         return f"{adapter_of(framework)}@horovod"
     return framework
+
+
+def _count(value: Value) -> int | None:
+    return None if value is None else int(value)
 
 
 def _number(factors: Mapping[str, Value], name: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Training, Workload
+from harness.node.workload import Reading, Training, Workload
 
 
 class NullActivity:
@@ -42,9 +42,16 @@ class NullAdapter:
         """Name what runs the loop."""
         return {"null": platform.python_version()}
 
-    def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> NullActivity:
-        """Pretend to work; a network's samples count as if they had been trained on."""
+    def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Pretend to work; a network's samples count as if they had been trained on.
+
+        Reading is the exception: it needs no framework.
+        """
         del options  # it has none
+        if isinstance(workload, Reading):
+            from harness.node.input.open import reading
+
+            return reading(workload, feed)
         is_training = isinstance(workload, Training)
         return NullActivity({workload.unit: float(feed.batch if is_training else 1)})
 

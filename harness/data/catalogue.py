@@ -1,0 +1,87 @@
+"""This file lists what samples can be: a catalogue that plans read without making any."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb")
+ARRAYS_ONLY = frozenset({"npy", "npz", "hdf5"})
+"""Formats that hold arrays of one shape; the others hold any bytes."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the samples of a set are."""
+
+    name: str
+    title: str
+    kind: str
+    """Which maker makes it."""
+    together: int
+    """Samples in one file of a format that holds arrays or bare files."""
+    shard: int
+    """Samples in one file of a format made to hold many."""
+    median_bytes: int
+    dtype: str | None = None
+    """Of an array; None: a sample is an encoded picture."""
+    shape: tuple[int, ...] = ()
+    """Channels first."""
+    scale: float = 1.0
+    """What a network divides the stored numbers by."""
+    classes: int = 0
+    target_length: int = 0
+    """Numbers in a target; 0: it is a class."""
+
+    @property
+    def is_array(self) -> bool:
+        """Whether a sample is an array of fixed shape."""
+        return self.dtype is not None
+
+
+def _volumes(name: str, title: str, channels: int, edge: int, shard: int) -> Content:
+    shape = (channels, edge, edge, edge)
+    size = 2 * math.prod(shape)
+    return Content(
+        name, title, "volume", 1, shard, size, "<u2", shape, scale=256.0, target_length=4
+    )
+
+
+def _pictures(name: str, title: str, median_bytes: int, classes: int) -> Content:
+    return Content(name, title, "picture", 1, 256, median_bytes, classes=classes)
+
+
+CONTENTS: Mapping[str, Content] = {
+    one.name: one
+    for one in (
+        _pictures("pictures", "JPEG pictures, median 112 KB", 112_000, 1000),
+        _pictures("small-pictures", "JPEG pictures, median 12 KB", 12_000, 102),
+        Content(
+            "tiny-pictures",
+            "pictures of 32 × 32, not encoded",
+            "tiny-picture",
+            64,
+            1024,
+            3 * 32 * 32,
+            "|u1",
+            (3, 32, 32),
+            scale=128.0,
+            classes=10,
+        ),
+        _volumes("volumes", "volumes of 4 × 128³, as CosmoFlow's", 4, 128, 8),
+        _volumes("deep-volumes", "volumes of 12 × 128³, as Lee et al. read", 12, 128, 4),
+        Content(
+            "traces",
+            "traces of 4 × 1600, as the neuron inverter's",
+            "trace",
+            64,
+            2048,
+            2 * 4 * 1600,
+            "<i2",
+            (4, 1600),
+            scale=4000.0,
+            target_length=15,
+        ),
+    )
+}

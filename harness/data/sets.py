@@ -1,0 +1,31 @@
+"""This file says what a made data set is called and whether it is there; it makes none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.node.input.dataset import MANIFEST, name_of
+
+MADE = "made.jsonl"
+"""What was made so far of a set that is not finished."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a made set is; its bytes follow from nothing else."""
+
+    content: str
+    format: str
+    samples: int
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """The set's folder."""
+        return name_of(self.content, self.format, self.samples, self.seed)
+
+
+def is_finished(folder: Path) -> bool:
+    """Tell whether a set is there, whole."""
+    return (folder / MANIFEST).is_file()

@@ -1,0 +1,106 @@
+"""This file opens a set of files that samples are read from, as its manifest describes it.
+
+    FOLDER/dataset.json    written last: without it the set is unfinished
+    FOLDER/index           per sample three 64-bit numbers: its file, offset and length there;
+                           only where a sample is a plain stretch of bytes
+    FOLDER/targets         what each sample is to be taken for: class numbers (64 bits), or vectors
+                           (32-bit floats)
+    FOLDER/files/…         the samples, in their order, as many in a file as the manifest says
+
+A set that was adopted lies elsewhere: its manifest names the folder, and nothing is written there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+VERSION = 1  # 1: first
+MANIFEST = "dataset.json"
+INDEX = "index"
+TARGETS = "targets"
+FILES = "files"
+
+
+class Stretch(NamedTuple):
+    """Where the bytes of one sample lie."""
+
+    path: str
+    offset: int
+    length: int
+
+
+def name_of(content: str, format: str, samples: int, seed: int) -> str:  # noqa: A002 the factor's name
+    """Name the folder of a made set; all that its bytes follow from is in it."""
+    return "{}-{}-{}{}".format(content, format, samples, "" if seed == 1 else "-s{}".format(seed))
+
+
+class Dataset:
+    """One set of files."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+            self.manifest: Dict[str, Any] = json.load(file)
+        if self.manifest["version"] != VERSION:
+            raise ValueError(
+                "{}: version {} of a data set is not {}".format(
+                    folder, self.manifest["version"], VERSION
+                )
+            )
+        root = self.manifest.get("root") or os.path.join(folder, FILES)
+        listed = self.manifest["files"]
+        self.format: str = self.manifest["format"]
+        self.samples: int = self.manifest["samples"]
+        self.paths: List[str] = [os.path.join(root, one["name"]) for one in listed]
+        self.held: List[int] = [one["samples"] for one in listed]
+        """How many samples each file holds."""
+        self.bytes: int = sum(one["bytes"] for one in listed)
+        """Of all files, whatever they hold beside samples."""
+        self.first: List[int] = [0, *accumulate(self.held)]
+        """The number of each file's first sample; at the end, of all samples."""
+        self._index: Optional[Any] = None
+
+    @property
+    def shape(self) -> Optional[Tuple[int, ...]]:
+        """One sample's shape, where all have one: channels first, as networks state it."""
+        shape = self.manifest.get("shape")
+        return None if shape is None else tuple(shape)
+
+    def place(self, sample: int) -> Tuple[int, int]:
+        """Say in which file a sample lies, and which one of that file's it is."""
+        file = bisect_right(self.first, sample) - 1
+        return file, sample - self.first[file]
+
+    @property
+    def has_index(self) -> bool:
+        """Whether each sample is a plain stretch of a file."""
+        return os.path.exists(os.path.join(self.folder, INDEX))
+
+    def index(self) -> Any:
+        """Give file, offset and length of each sample, one after the other."""
+        if self._index is None:
+            self._index = _numbers(os.path.join(self.folder, INDEX), "Q")
+        return self._index
+
+    def stretch(self, sample: int) -> Stretch:
+        """Say where the bytes of one sample lie."""
+        file, offset, length = self.index()[3 * sample : 3 * sample + 3]
+        return Stretch(self.paths[file], offset, length)
+
+    def targets(self) -> Any:
+        """Give all targets, one after the other."""
+        kind = "f" if self.manifest["target_length"] else "q"
+        return _numbers(os.path.join(self.folder, TARGETS), kind)
+
+
+def _numbers(path: str, kind: str) -> Any:
+    """Read a file of little-endian numbers, as every machine that trains has them."""
+    numbers = array(kind)
+    with open(path, "rb") as file:
+        numbers.frombytes(file.read())
+    return numbers

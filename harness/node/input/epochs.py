@@ -1,0 +1,123 @@
+"""This file turns one epoch over into the next: audits what came, proves where it came from.
+
+All of it happens outside the clock. Before an epoch that is to be cold the files' pages are
+dropped; before the first that is to be warm every file is read once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from harness.node.input import cold
+from harness.node.input.audit import audited
+from harness.node.input.dataset import Dataset
+from harness.node.input.files import COLD, WARM, Files
+from harness.node.input.loader import Batch, Loader
+from harness.node.input.order import epoch_order
+
+_CHUNK = 1 << 22
+
+
+class Epochs:
+    """The epochs that one rank reads; the timed loop turns them over."""
+
+    def __init__(
+        self, dataset: Dataset, files: Files, loader: Loader, batch: int, *, whole: bool
+    ) -> None:
+        self.whole = whole
+        """Whether a phase ends only where an epoch does: what is read is the epoch itself. A
+        training reads on, its last batch of an epoch is always full, and what is left over is
+        left out."""
+        self._dataset = dataset
+        self._files = files
+        self._loader = loader
+        self._batch = batch
+        self._number = -1
+        self._order: Sequence[int] = ()
+        self._left = 0
+        self._delivered: List[int] = []
+        self._bytes = 0
+        self._resident: Optional[int] = None
+        self._before: Mapping[str, int] = {}
+        self._kind = cold.file_system(dataset.paths[0])
+
+    def left(self) -> int:
+        """Say how many steps the epoch still has."""
+        return self._left
+
+    def next(self) -> Batch:
+        """Take the next batch from the loader, and note what came."""
+        batch = self._loader.next()
+        self._delivered.extend(batch.samples)
+        self._bytes += batch.bytes
+        self._left -= 1
+        return batch
+
+    def turn(self) -> Optional[Dict[str, Any]]:
+        """End an epoch, if one was begun, and begin the next; give what the one that ended was."""
+        told = self._end() if self._number >= 0 else None
+        self._begin()
+        return told
+
+    def _begin(self) -> None:
+        files, dataset = self._files, self._dataset
+        self._number += 1
+        order = epoch_order(
+            dataset.held,
+            shuffle=files.shuffle,
+            seed=files.seed,
+            epoch=self._number,
+            rank=files.rank,
+            size=files.size,
+            buffer_samples=files.buffer_samples,
+        )
+        if not self.whole:
+            order = order[: len(order) // self._batch * self._batch]
+        if not order:
+            raise ValueError(
+                "{} samples over {} ranks leave no batch of {}".format(
+                    dataset.samples, files.size, self._batch
+                )
+            )
+        self._order = order
+        self._left = -(-len(order) // self._batch)
+        self._delivered, self._bytes = [], 0
+        if files.cache == COLD:
+            cold.evict(dataset.paths)
+        elif files.cache == WARM and self._number == 0:
+            _read_once(dataset.paths)
+        self._resident = cold.resident_bytes(dataset.paths)
+        self._loader.begin(order)
+        self._before = cold.used(self._loader.pids())
+
+    def _end(self) -> Dict[str, Any]:
+        after = cold.used(self._loader.pids())
+        spent = {name: after[name] - self._before[name] for name in after}
+        told = audited(self._order, self._delivered, keeps_order=self._loader.keeps_order)
+        own_share = len(self._order) / self._dataset.samples
+        proved = cold.proof(
+            max(1, round(self._dataset.bytes * own_share)),
+            spent["read_bytes"],
+            self._resident,
+            self._kind,
+        )
+        return {
+            "number": self._number,
+            "bytes": self._bytes,
+            "left_out": self._dataset.samples - len(self._order) if self._files.size == 1 else None,
+            "resident_before": self._resident,
+            "read_bytes": spent["read_bytes"],
+            "calls": spent["syscr"],
+            "call_bytes": spent["rchar"],
+            "cpu_s": spent["cpu_ns"] / 1e9,
+            **told,
+            **proved,
+        }
+
+
+def _read_once(paths: Sequence[str]) -> None:
+    kept = bytearray(_CHUNK)
+    for path in paths:
+        with open(path, "rb", buffering=0) as file:
+            while file.readinto(kept):
+                pass

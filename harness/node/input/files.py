@@ -1,0 +1,65 @@
+"""This file describes what a rank reads and how: the factors of its job, brought together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional
+
+from harness.node.contracts import Unsupported
+from harness.node.place import Place
+
+COLD, WARM, AS_FOUND = "cold", "warm", "as-found"
+
+
+@dataclass(frozen=True)
+class Files:
+    """One rank's input."""
+
+    folder: str
+    format: str
+    reader: str
+    threads: int
+    prefetch: int
+    buffers: int
+    buffer_samples: int
+    """0: no buffer to permute within."""
+    shuffle: str
+    cache: str
+    """What the page cache is to hold as an epoch begins: cold, warm, as-found."""
+    decode: bool
+    compute: str
+    compute_ms: float
+    seed: int
+    """Of the order: the same in every rank."""
+    rank: int
+    size: int
+
+
+def wanted(
+    factors: Mapping[str, Any], paths: Mapping[str, str], seed: int, place: Place
+) -> Optional[Files]:
+    """Describe what a job's rank reads; None if it reads nothing."""
+    folder = paths.get("data")
+    if folder is None:
+        return None
+    shuffle = factors.get("shuffle") or "none"
+    buffer_samples = factors.get("buffer_samples")
+    if shuffle == "file" and buffer_samples is None:
+        raise Unsupported("shuffle = file permutes within a buffer: buffer_samples says how large")
+    return Files(
+        folder=folder,
+        format=str(factors.get("format")),
+        reader=str(factors.get("reader")),
+        threads=int(factors.get("reader_threads") or 1),
+        prefetch=int(factors.get("prefetch") or 0),
+        buffers=int(factors.get("buffers") or 1),
+        buffer_samples=int(buffer_samples or 0),
+        shuffle=shuffle,
+        cache=str(factors.get("cache") or AS_FOUND),
+        decode=bool(factors.get("decode")),
+        compute=str(factors.get("compute") or "none"),
+        compute_ms=float(factors.get("compute_ms") or 0.0),
+        seed=seed,
+        rank=place.rank,
+        size=place.size,
+    )

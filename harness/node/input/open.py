@@ -1,0 +1,69 @@
+"""This file opens input with the standard library alone; frameworks bring loaders of their own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Callable, Optional
+
+from harness.node.contracts import Unsupported
+from harness.node.feed import Feed
+from harness.node.input.activity import ReadingActivity
+from harness.node.input.compute import stand_in
+from harness.node.input.dataset import MANIFEST, Dataset
+from harness.node.input.epochs import Epochs
+from harness.node.input.files import Files
+from harness.node.input.loader import Loader
+from harness.node.input.plain import PlainLoader
+from harness.node.input.stretches import Stretches
+from harness.node.workload import Reading
+
+Own = Callable[[Dataset, Files, int], Optional[Loader]]
+"""A framework's loaders: None for a reader that is not the framework's own."""
+
+
+def reading(workload: Reading, feed: Feed, own: Optional[Own] = None) -> ReadingActivity:
+    """Open what a read workload reads."""
+    dataset, files = opened(feed)
+    loader = loader_of(dataset, files, feed.batch, own)
+    epochs = Epochs(dataset, files, loader, feed.batch, whole=True)
+    return ReadingActivity(
+        epochs, feed.batch, workload.unit, stand_in(files.compute, files.compute_ms)
+    )
+
+
+def opened(feed: Feed) -> "tuple[Dataset, Files]":
+    """Open the set of files that a feed names."""
+    files = feed.files
+    if files is None:
+        raise Unsupported("this job names no data set to read")
+    if not os.path.exists(os.path.join(files.folder, MANIFEST)):
+        raise Unsupported("{} is no finished data set; `bakeoff data create`".format(files.folder))
+    return Dataset(files.folder), files
+
+
+def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = None) -> Loader:
+    """Choose the loader that a reader's name stands for."""
+    loader = None if own is None else own(dataset, files, batch)
+    if loader is not None:
+        return loader
+    room = int(dataset.manifest["largest"])
+    shape: Any = {
+        "room": room,
+        "batch": batch,
+        "threads": files.threads,
+        "prefetch": files.prefetch,
+    }
+    if files.reader in ("pread", "mmap"):
+        stretches = Stretches(dataset)
+        read = stretches.pread if files.reader == "pread" else stretches.mapped
+        return PlainLoader(read, **shape)
+    if files.reader == "threads":
+        return PlainLoader(container(dataset).read, **shape)
+    raise Unsupported("there is no reader '{}' here".format(files.reader))
+
+
+def container(dataset: Dataset) -> Any:
+    """Import the reader of a set's format and open the set with it."""
+    module = importlib.import_module("harness.node.readers.{}".format(dataset.format))
+    return module.open(dataset)

@@ -1,0 +1,105 @@
+"""This file resolves what a cell reads: its content, its files, its memory, and why it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
+from harness.errors import nearest
+from harness.node.workload import Reading, Training
+from harness.spec.factors import FACTORS, Value
+from harness.spec.framework import FrameworkInfo
+from harness.spec.platform import Platform
+
+OF_INPUT = (
+    *("format", "samples", "reader", "reader_threads", "prefetch", "buffers", "buffer_samples"),
+    *("shuffle", "decode", "tier", "cache", "compute", "compute_ms"),
+)
+_ASYNCHRONOUS = ("async-thread", "async-process")
+
+
+def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
+    """Name what a cell's files hold; None if it reads none."""
+    if isinstance(workload, Reading):
+        return workload.content
+    if isinstance(workload, Training) and factors["input"] == "files":
+        return workload.content
+    return None
+
+
+def complete(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> None:
+    """Give the factors of input that nobody stated the values that they have where files are read.
+
+    Where none are, they stay absent, so that no key of such a cell says anything of input.
+    """
+    content = content_of(workload, factors)
+    if content is None:
+        return
+    if factors["samples"] is None:
+        own = workload.samples if isinstance(workload, Reading) else workload.data.samples
+        factors["samples"] = own
+    if factors["format"] is None:
+        factors["format"] = "raw"
+    if factors["reader"] is None:
+        readers = info.factors.get("reader") or (None,)
+        factors["reader"] = readers[0]
+    for name, value in (("reader_threads", 1), ("prefetch", 0)):
+        if factors[name] is None:
+            factors[name] = value
+    if factors["reader"] in _ASYNCHRONOUS and factors["buffers"] is None:
+        factors["buffers"] = 2
+
+
+def why_not(
+    workload: Any, info: FrameworkInfo, factors: dict[str, Value], platform: Platform
+) -> str | None:
+    """Say why a cell cannot read what it is to read."""
+    content = content_of(workload, factors)
+    if content is None:
+        stated = [name for name in OF_INPUT if factors[name] != FACTORS[name].default]
+        if stated and not isinstance(workload, Reading):
+            return f"{stated[0]} is about files, and this cell reads none: input = files"
+        return None
+    if content not in CONTENTS:
+        return f"no made files hold what {workload.name} trains on"
+    format_name = str(factors["format"])
+    if format_name not in FORMATS:
+        hint = nearest(format_name, FORMATS)
+        return f"no format is called '{format_name}'.{hint}"
+    if format_name in ARRAYS_ONLY and not CONTENTS[content].is_array:
+        return f"{format_name} holds arrays, and {content} are encoded pictures"
+    if factors["decode"] and CONTENTS[content].is_array:
+        return f"{content} are stored as arrays: there is nothing to decode"
+    if factors["reader"] is None:
+        return f"{info.name} has no reader of files"
+    tier = factors["tier"]
+    if tier is not None and tier not in platform.storage:
+        has = ", ".join(platform.storage) or "none"
+        return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
+    if factors["shuffle"] == "file" and factors["buffer_samples"] is None:
+        return "shuffle = file permutes within a buffer: buffer_samples says how large"
+    if factors["compute"] != "none" and factors["compute_ms"] is None:
+        return "compute stands for a model: compute_ms says how long a batch takes"
+    return _too_much_memory(content, factors, platform)
+
+
+def buffer_bytes(content: str, factors: dict[str, Value]) -> int | None:
+    """Give what the asynchronous reader holds on a node at most; None for another reader."""
+    if factors["reader"] not in _ASYNCHRONOUS:
+        return None
+    samples = int(factors["buffer_samples"] or 0)
+    ranks = int(factors["ranks_per_node"] or 1)
+    return ranks * int(factors["buffers"] or 1) * samples * CONTENTS[content].median_bytes
+
+
+def _too_much_memory(content: str, factors: dict[str, Value], platform: Platform) -> str | None:
+    if factors["reader"] in _ASYNCHRONOUS and factors["buffer_samples"] is None:
+        return "the asynchronous reader fills buffers: buffer_samples says how large"
+    held = buffer_bytes(content, factors)
+    memory = platform.offers()["memory"]
+    if held is None or memory is None or held <= memory // 2:
+        return None
+    return (
+        f"its buffers would hold {held / 2**30:.3g} GiB of a node's {memory / 2**30:.3g} GiB; "
+        "more than half would leave no room for training"
+    )

@@ -1,0 +1,12 @@
+"""This file describes reading: JPEG pictures, median 112 KB."""
+
+from __future__ import annotations
+
+from harness.node.workload import Reading
+
+WORKLOAD = Reading(
+    name="read-pictures",
+    title="Reading: JPEG pictures, median 112 KB",
+    content="pictures",
+    samples=16384,
+)

@@ -1,0 +1,12 @@
+"""This file describes reading: traces of 4 × 1600."""
+
+from __future__ import annotations
+
+from harness.node.workload import Reading
+
+WORKLOAD = Reading(
+    name="read-traces",
+    title="Reading: Traces of 4 × 1600",
+    content="traces",
+    samples=65536,
+)

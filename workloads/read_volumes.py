@@ -1,0 +1,12 @@
+"""This file describes reading: volumes of 4 × 128³."""
+
+from __future__ import annotations
+
+from harness.node.workload import Reading
+
+WORKLOAD = Reading(
+    name="read-volumes",
+    title="Reading: Volumes of 4 × 128³",
+    content="volumes",
+    samples=512,
+)
