@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.stats import answers
 from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS
-from harness.stats.resample import simultaneous
+from harness.stats.resample import Lines, simultaneous
 from harness.stats.student import critical_t
 
 if TYPE_CHECKING:
@@ -171,8 +171,9 @@ def _intervals(table: Array, alpha: float, seed: int) -> tuple[Array, Array, Arr
         moved = squares - 2 * shift * sums[:, :1] + counts * shift * shift
         return _t(sums - shift * signs, moved, counts)
 
-    scale = np.sqrt(np.maximum(squares / counts - centre * centre, 1e-24))
-    return simultaneous(flipped, centre, scale, alpha)
+    deviation = np.sqrt(np.maximum(squares / counts - centre * centre, 1e-24) / (counts - 1))
+    lines = Lines(sums, signs, reach=counts, centre=centre, steepness=1 / deviation)
+    return simultaneous(lines, flipped(np.zeros_like(centre)), flipped(centre), alpha)
 
 
 def _answer(

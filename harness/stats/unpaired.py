@@ -19,7 +19,7 @@ import numpy as np
 
 from harness.stats import answers
 from harness.stats.answers import ALPHA, EQUIVALENCE
-from harness.stats.resample import simultaneous
+from harness.stats.resample import Lines, simultaneous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,13 +117,19 @@ def _family(first: Array, second: Array, alpha: float, seed: int) -> tuple[Array
         statistic: Array = np.where(usable, np.sqrt(between / within), 0.0)
         return statistic
 
+    size, rest = np.where(usable, counts, 1.0), np.where(usable, total - counts, 1.0)
+    weight = np.where(usable, np.sqrt(size * rest / total), 0.0)
     centre = later_sum / count_later - (all_sum - later_sum) / (total - count_later)
-    spread = (
-        squares
-        - all_sum * all_sum / total
-        - centre**2 * count_later * (total - count_later) / total
+    reach = np.sqrt(count_later * (total - count_later) / total)
+    within = squares - all_sum * all_sum / total - (reach * centre) ** 2
+    lines = Lines(
+        value=weight * (sums / size - (all_sum - sums) / rest),
+        slope=weight * (own / size - (count_later - own) / rest),
+        reach=reach,
+        centre=centre,
+        steepness=reach / np.sqrt(np.maximum(within, 1e-20) / (total - 2)),
     )
-    return simultaneous(relabelled, centre, np.sqrt(np.maximum(spread / total, 1e-20)), alpha)
+    return simultaneous(lines, relabelled(np.zeros_like(centre)), relabelled(centre), alpha)
 
 
 def _relabellings(before: int, after: int, seed: int) -> Array:

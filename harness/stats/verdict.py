@@ -104,6 +104,8 @@ class Hardware:
     cores: int
     """That the ranks may use."""
     foreign_cores: float | None = None
+    neighbours: tuple[tuple[str, float], ...] = ()
+    """Who else used the node's cores, and how many: process number and name, the busiest first."""
     steal: float | None = None
     pressure: float | None = None
     """Share of time in which some task waited for a core; the ranks' own threads may be it."""
@@ -138,6 +140,9 @@ def _contended(seen: Hardware) -> Iterator[Finding]:
         foreign = seen.foreign_cores or 0.0
         if foreign > max(_limit("foreign"), _limit("foreign share") * seen.cores):
             text = f"other processes used {foreign:.2f} of the {seen.cores} cores on {seen.node}"
+            if seen.neighbours:
+                busiest = [f"{name} {cores:.2f}" for name, cores in seen.neighbours]
+                text += f" (busiest on the node: {', '.join(busiest)})"
             if seen.pressure is not None:
                 text += f"; some task waited for a core {seen.pressure:.0%} of the time"
             if seen.preempted_per_s:
@@ -184,14 +189,21 @@ def _stalled(seen: Hardware) -> Iterator[Finding]:
     yield Finding("stalled", f"{text} while {', '.join(meanwhile)}" if meanwhile else text)
 
 
-def gravest_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Put what a verdict stands on before what merely adds to it."""
-    return sorted(findings, key=lambda finding: -SEVERITY.index(finding.verdict))
+def gravest_first(findings: Sequence[Finding], tolerated: Sequence[str] = ()) -> list[Finding]:
+    """Put what a verdict stands on before what merely adds to it.
+
+    What rejects a trial comes before what its study tolerates, however grave: a tolerated neighbour
+    must not hide a quota.
+    """
+    rejects = rejecting(tolerated)
+    return sorted(
+        findings, key=lambda one: (one.verdict not in rejects, -SEVERITY.index(one.verdict))
+    )
 
 
-def worst(findings: Sequence[Finding]) -> str:
+def worst(findings: Sequence[Finding], tolerated: Sequence[str] = ()) -> str:
     """Give the one verdict of a trial."""
-    return max((finding.verdict for finding in findings), key=SEVERITY.index, default="valid")
+    return next((one.verdict for one in gravest_first(findings, tolerated)), "valid")
 
 
 def rejecting(tolerated: Sequence[str]) -> frozenset[str]:

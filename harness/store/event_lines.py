@@ -1,8 +1,9 @@
 """This file reads the event file of one rank: its windows as arrays, and what it said of itself.
 
-Nearly all of a large file is windows, one line each and all alike. Their numbers are read by one
-pass over the bytes, twenty times as fast as JSON; where the first and the last of them are not what
-JSON says, or a line is torn, every line is read as JSON, and what is torn is left out.
+Nearly all of a large file is windows, one line each and alike but for their digits. Lines of one
+length that follow each other are read as a table of bytes, fifty times as fast as JSON; where the
+first of them is not what JSON says, another differs from it in more than digits, or a line is torn,
+every line is read as JSON, and what is torn is left out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Bytes = NDArray[np.uint8]
     Integers = NDArray[np.int64]
 
 _NUMBERS = ("first", "steps", "start", "end")
@@ -25,7 +28,14 @@ _KEYS = ["event", "phase", *_NUMBERS]
 _FORMS = (b'"phase":"measure"', b'"phase": "measure"')
 _MEASURED = re.compile(rb'"phase": ?"measure"')
 _TELLS = re.compile(rb'\s*{\s*"event"\s*:\s*"(units|versions|facts)"')
-_DIGITS = bytes(byte if chr(byte).isdigit() else 32 for byte in range(128)) + b" " * 128
+_DIGITS = re.compile(rb"\d+")
+_NEWLINE, _ZERO, _NINE = 10, 48, 9
+_MOST_DIGITS = 18
+"""More do not fit into 64 bits."""
+_FEW = 12
+"""So few lines of one length are read faster as JSON."""
+_MOST_LENGTHS = 64
+"""Lines that change their length more often are read as JSON."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +85,59 @@ def _alike(block: bytes) -> Integers | None:
     """Read lines that are all windows, and all of one form; None if any is not."""
     import numpy as np
 
-    count = block.count(b"\n") + 1
-    if block.count(b'"window"') != count:
+    if not block:
         return None
-    found = np.fromstring(block.translate(_DIGITS), dtype=np.int64, sep=" ")
-    if len(found) != 4 * count:
+    data = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", dtype=np.uint8)
+    ends = np.flatnonzero(data == _NEWLINE)
+    lengths = np.diff(ends, prepend=-1)
+    firsts = np.flatnonzero(np.diff(lengths, prepend=-1))
+    if len(firsts) > _MOST_LENGTHS:
         return None
-    rows: Integers = found.reshape(-1, 4)
-    ends = block[: block.find(b"\n")] if count > 1 else block, block[block.rfind(b"\n") + 1 :]
-    is_said = all(_is_said(line, list(rows[at])) for line, at in zip(ends, (0, -1), strict=True))
-    return rows if is_said else None
+    rows = np.empty((len(lengths), len(_NUMBERS)), dtype=np.int64)
+    for first, last in zip(firsts, (*firsts[1:], len(lengths)), strict=True):
+        length = int(lengths[first])
+        begin = int(ends[first]) + 1 - length
+        lines = data[begin : int(ends[last - 1]) + 1].reshape(-1, length)
+        if len(lines) < _FEW:
+            said = lines.tobytes().splitlines()
+            parsed = _slowly([line for line in said if b'"window"' in line])
+            if len(parsed) < len(lines):
+                return None
+            rows[first:last] = parsed
+        elif not _read_alike(lines, rows[first:last]):
+            return None
+    return rows
+
+
+def _read_alike(lines: Bytes, rows: Integers) -> bool:
+    """Read lines of one length into rows; tell whether they differ from the first in digits only.
+
+    Such lines have nothing between the digits that the first has not, nor digits anywhere else.
+    """
+    import numpy as np
+
+    first = lines[0].tobytes()
+    spans = [found.span() for found in _DIGITS.finditer(first)]
+    if len(spans) != len(_NUMBERS):
+        return False
+    is_fixed = np.ones(len(first), dtype=bool)
+    for place, (begin, end) in enumerate(spans):
+        digits = lines[:, begin:end] - np.uint8(_ZERO)
+        if digits.max() > _NINE or end - begin > _MOST_DIGITS:
+            return False
+        rows[:, place] = digits @ _powers(end - begin)
+        is_fixed[begin:end] = False
+    alike = (lines == lines[0]).all(axis=0)
+    is_window = b'"window"' in first and _is_said(first, list(rows[0]))
+    return is_window and bool(alike[is_fixed].all())
+
+
+@cache
+def _powers(digits: int) -> Integers:
+    import numpy as np
+
+    powers: Integers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
+    return powers
 
 
 def _slowly(lines: Sequence[bytes]) -> Integers:
