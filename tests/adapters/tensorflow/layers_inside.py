@@ -13,6 +13,7 @@ from harness.node.adapters.tensorflow import adapter, settings
 from harness.node.adapters.tensorflow.lowering import Lowering
 from harness.node.adapters.tensorflow.style import Pass
 from harness.node.job import Job, Span
+from harness.node.network import Dense, Network
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = (
@@ -66,6 +67,32 @@ def test_averages_as_timed_agree_with_loops_in_float32():
 
 def test_dropout_drops_its_rate_and_scales_the_rest():
     examined.hold_dropout(OPENED)
+
+
+def test_a_bias_s_gradient_is_not_summed_in_bfloat16():
+    import tensorflow.compat.v2 as tf
+
+    if settings.is_first():
+        return  # it has no bfloat16 convolutions
+    lowering = Lowering(
+        Network((8,), (Dense("fc", 4),)), settings.style({"precision": "bf16", "device": "cpu"})
+    )
+    draw = numpy.random.RandomState(1)
+    slope = tf.cast(draw.randn(256, 4), tf.bfloat16)
+    bias = tf.Variable(tf.zeros([4]))
+    values = {"fc/weight": tf.ones([8, 4]), "fc/bias": bias}
+
+    def run():
+        with tf.GradientTape() as tape:
+            y = lowering.forward(
+                Pass(lowering.style, dict(values), False), tf.zeros([256, 8], tf.bfloat16)
+            )
+        return tape.gradient(y, bias, output_gradients=slope)
+
+    given = tf.cast(slope, tf.float64).numpy()
+    made = settings.jitted(run, compiled=False)().numpy()
+    off = abs(made - given.sum(0)).max() / numpy.sqrt((given**2).sum() / 4)
+    assert off < 0.01, off
 
 
 def test_every_workload_is_lowered_with_its_parameters_and_outputs():
