@@ -43,6 +43,15 @@ class Capture:
         self._keep(data)
         return True
 
+    def last_line(self) -> str:
+        """Give the last words kept in memory or, of a short stream, in its file."""
+        text = b"".join(self._tail)
+        if not text and self._file is not None:
+            with open(self._path, "rb") as file:  # noqa: PTH123  an agent starts fast
+                text = file.read()
+        lines = text.decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
     def _keep(self, data: bytes) -> None:
         if self._head_left > 0:
             self._write(data[: self._head_left])

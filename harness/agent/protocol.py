@@ -50,6 +50,10 @@ class TrialCommand:
     """The trial's directory, in which the node's samples are recorded; None: nothing is."""
     rates: Mapping[str, float] = field(default_factory=dict)
     """Readings per second by source, where not as the source itself says."""
+    door: str | None = None
+    """Where an engine's shims come in, one a rank; None: the agent starts the ranks by itself."""
+    starter: RankCommand | None = None
+    """What starts the shims on all nodes; one agent has it, as rank -1."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ class TrialEnd:
 def trial_line(command: TrialCommand) -> bytes:
     """Write the command that starts a trial."""
     ranks = [vars(rank) for rank in command.ranks]
-    return line("trial", **{**vars(command), "ranks": ranks})
+    starter = None if command.starter is None else vars(command.starter)
+    return line("trial", **{**vars(command), "ranks": ranks, "starter": starter})
 
 
 def line(what: str, **fields: Any) -> bytes:
@@ -114,11 +119,15 @@ def line(what: str, **fields: Any) -> bytes:
 def read_trial(message: Mapping[str, Any]) -> TrialCommand:
     """Read a trial command from its message."""
     fields = {name: value for name, value in message.items() if name != "say"}
-    ranks = tuple(
-        RankCommand(**{**rank, "argv": tuple(rank["argv"]), "cpus": tuple(rank["cpus"])})
-        for rank in fields.pop("ranks")
+    ranks = tuple(map(_read_rank, fields.pop("ranks")))
+    starter = fields.pop("starter")
+    return TrialCommand(
+        ranks=ranks, starter=None if starter is None else _read_rank(starter), **fields
     )
-    return TrialCommand(ranks=ranks, **fields)
+
+
+def _read_rank(raw: Mapping[str, Any]) -> RankCommand:
+    return RankCommand(**{**raw, "argv": tuple(raw["argv"]), "cpus": tuple(raw["cpus"])})
 
 
 def read_end(message: Mapping[str, Any]) -> TrialEnd:

@@ -33,6 +33,7 @@ class Agent:
         self._selector = selectors.DefaultSelector()
         self._selector.register(commands, selectors.EVENT_READ, self._read)
         self._trial: RunningTrial | None = None
+        self._is_watched = False
         self._watch = Watch((Heart(self._report),))
         self._collector = Collector()
         self._closing = False
@@ -94,12 +95,19 @@ class Agent:
             if self._trial is not None:
                 raise RuntimeError("a trial is still running on this agent")
             self._trial = RunningTrial(read_trial(message), self._selector)
-            pids = self._trial.pids
-            self._watch.begins(self._trial.command, pids, time.monotonic_ns())
-            self._observe(self._trial.command, pids)
-            self._report(line("started", pids=pids))
+            self._is_watched = False
+            self._watch_if_begun(self._trial)
         elif message["say"] == "cancel" and self._trial is not None:
             self._trial.stop("cancel", message["grace_s"])
+
+    def _watch_if_begun(self, trial: RunningTrial) -> None:
+        """Begin to observe once every rank is there."""
+        if not self._is_watched and trial.has_begun:
+            self._is_watched = True
+            pids = trial.pids
+            self._watch.begins(trial.command, pids, time.monotonic_ns())
+            self._observe(trial.command, pids)
+            self._report(line("started", pids=pids))
 
     def _observe(self, command: TrialCommand, pids: Mapping[int, int]) -> None:
         """Record the hardware in threads of the collector's own; ranks are reaped in this one."""
@@ -136,6 +144,7 @@ class Agent:
         if trial.is_over:
             self._finish(trial)
             return
+        self._watch_if_begun(trial)
         self._watch.run(time.monotonic_ns())
         if trial.deadline_s is not None and trial.deadline_s <= time.monotonic():
             trial.deadline_passed()

@@ -7,12 +7,13 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from harness.agent import memory, processes
+from harness.agent.door import Door, Shim
 from harness.agent.output import Capture
 from harness.agent.protocol import RankCommand, RankEnd, TrialCommand, TrialEnd
 
@@ -39,20 +40,68 @@ class RunningTrial:
         self.deadline_s: float | None = time.monotonic() + command.timeout_s
         """When something must be done even if nothing happens (monotonic)."""
         self._ranks: list[_Rank] = []
-        self._start()
+        self._awaited: dict[int, RankCommand] = {}
+        self._shims: dict[int, Shim] = {}
+        self._door: Door | None = None
+        self._starter: _Rank | None = None
+        if command.door is None:
+            self._start(command.ranks)
+        else:
+            self._open(command.door)
 
-    def _start(self) -> None:
-        """Start the ranks, each under the limit, on cores that it inherits from this process."""
+    def _open(self, name: str) -> None:
+        """Await the ranks' shims, and start what starts them, if that is this agent's part."""
+        self._awaited = {command.rank: command for command in self.command.ranks}
+        self._door = Door(name)
+        self._register(self._door.fileno(), self._let_in)
+        if self.command.starter is not None:
+            own_cpus = os.sched_getaffinity(0)
+            self._starter = self._start_rank(self.command.starter)
+            os.sched_setaffinity(0, own_cpus)
+            self._watch(self._starter)
+
+    def _let_in(self) -> None:
+        assert self._door is not None
+        shim = self._door.let_in()
+        if shim is not None:
+            self._register(shim.connection.fileno(), partial(self._hear, shim))
+
+    def _hear(self, shim: Shim) -> None:
+        """Start the rank whose identity has come; a shim that went takes its rank with it."""
+        was_unknown = shim.rank is None
+        if not shim.hear():
+            self._selector.unregister(shim.connection.fileno())
+            shim.connection.close()
+            if shim.rank is not None:
+                self._shims.pop(shim.rank, None)
+            self._stop_peers()
+        elif was_unknown and shim.rank in self._awaited:
+            command = self._awaited.pop(shim.rank)
+            self._shims[shim.rank] = shim
+            env = {**shim.environment(), **command.env}
+            self._start([replace(command, env=env)], shim.descriptors)
+            shim.started()
+            if not self._awaited:
+                self._shut()
+
+    def _shut(self) -> None:
+        if self._door is not None:
+            self._selector.unregister(self._door.fileno())
+            self._door.close()
+            self._door = None
+
+    def _start(self, commands: Sequence[RankCommand], descriptors: Sequence[int] = ()) -> None:
+        """Start ranks, each under the limit, on cores that it inherits from this process."""
         own_cpus = os.sched_getaffinity(0)
         try:
-            for command in self.command.ranks:
-                self._ranks.append(self._start_rank(command))
+            started = [self._start_rank(command, descriptors) for command in commands]
         finally:
             os.sched_setaffinity(0, own_cpus)
-        for rank in self._ranks:
+        self._ranks += started
+        for rank in started:
             self._watch(rank)
 
-    def _start_rank(self, command: RankCommand) -> _Rank:
+    def _start_rank(self, command: RankCommand, descriptors: Sequence[int] = ()) -> _Rank:
         limit = self.command.output_bytes
         captures = (Capture(command.stdout, limit), Capture(command.stderr, limit))
         rank = _Rank(command, None, None, captures)
@@ -66,6 +115,7 @@ class RunningTrial:
                 stdout=captures[0].sink,
                 stderr=captures[1].sink,
                 start_new_session=True,
+                pass_fds=descriptors,
                 # A system call or two: nothing that a collector's thread may have locked.
                 preexec_fn=self._limit.entrance(),
             )
@@ -87,7 +137,7 @@ class RunningTrial:
         if rank.pidfd is not None:
             self._register(rank.pidfd, partial(self._rank_ended, rank))
         else:
-            self._stop_peers()
+            self._gone(rank, 1)
 
     def _register(self, descriptor: int, action: Callable[[], None]) -> None:
         self._selector.register(descriptor, selectors.EVENT_READ, action)
@@ -114,8 +164,33 @@ class RunningTrial:
             stopped=self._stopping,
             dropped_bytes=0,
         )
-        if code != 0:
+        self._gone(rank, code)
+
+    def _gone(self, rank: _Rank, code: int) -> None:
+        """Draw the consequences of an end: for the rank's shim, for the others, for the awaited."""
+        shim = self._shims.pop(rank.command.rank, None)
+        if shim is not None:
+            self._selector.unregister(shim.connection.fileno())
+            shim.dismiss(code if code >= 0 else 128 - code)
+        if rank is self._starter and self._awaited:
+            rank.captures[1].drain()
+            said = rank.captures[1].last_line()
+            told = f"{rank.command.argv[0]} ended with {code} before it started this rank: {said}"
+            problem = (rank.end.problem if rank.end is not None else None) or told
+            self._give_up(stopped=False, problem=problem)
             self._stop_peers()
+        elif code != 0:
+            self._stop_peers()
+
+    def _give_up(self, *, stopped: bool, problem: str | None) -> None:
+        """End the ranks that no shim came for."""
+        for command in self._awaited.values():
+            limit = self.command.output_bytes
+            captures = (Capture(command.stdout, limit), Capture(command.stderr, limit))
+            end = RankEnd(command.rank, None, None, None, 0.0, 0, stopped, 0, problem)
+            self._ranks.append(_Rank(command, None, None, captures, end))
+        self._awaited.clear()
+        self._shut()
 
     def _stop_peers(self) -> None:
         """End the other ranks at once: they would wait for the lost one until the timeout."""
@@ -124,8 +199,17 @@ class RunningTrial:
 
     @property
     def is_over(self) -> bool:
-        """Whether every rank has ended."""
-        return all(rank.end is not None for rank in self._ranks)
+        """Whether every rank has ended, and what started them."""
+        return not self._awaited and all(rank.end is not None for rank in self._processes)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether every rank has started."""
+        return not self._awaited
+
+    @property
+    def _processes(self) -> list[_Rank]:
+        return self._ranks if self._starter is None else [*self._ranks, self._starter]
 
     @property
     def pids(self) -> dict[int, int]:
@@ -139,6 +223,7 @@ class RunningTrial:
         if not self._stopping:
             self._cause = cause
         self._stopping = True
+        self._give_up(stopped=True, problem=None)
         if grace_s > 0:
             self._signal(signal.SIGTERM)
             self.deadline_s = time.monotonic() + grace_s
@@ -155,7 +240,7 @@ class RunningTrial:
             self.stop("timeout", self.command.grace_s)
 
     def _signal(self, number: int) -> None:
-        for rank in self._ranks:
+        for rank in self._processes:
             if rank.end is None and rank.process is not None:
                 with suppress(ProcessLookupError):  # it ended by itself a moment ago
                     os.killpg(rank.process.pid, number)
@@ -163,7 +248,7 @@ class RunningTrial:
     def close(self) -> TrialEnd:
         """Kill what the ranks left behind and say how everything ended."""
         swept = processes.sweep(self.command.token)
-        for rank in self._ranks:
+        for rank in self._processes:
             for capture in rank.captures:
                 with suppress(KeyError):  # unregistered when its last writer went
                     self._selector.unregister(capture.source)
@@ -173,7 +258,9 @@ class RunningTrial:
         return TrialEnd(
             token=self.command.token,
             cause=self._cause,
-            ranks=tuple(_with_dropped(rank) for rank in self._ranks),
+            ranks=tuple(
+                _with_dropped(rank) for rank in sorted(self._ranks, key=lambda r: r.command.rank)
+            ),
             memory=evidence,
             leftovers=swept.killed,
             survivors=swept.survivors,

@@ -20,7 +20,7 @@ from harness.errors import Unavailable
 from harness.run.interpreter import Python, satisfies
 
 _ELSEWHERE = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV")
-_NOT_OFFERED = re.compile(
+NOT_OFFERED = re.compile(
     r"No matching distribution found|Could not find a version|ResolutionImpossible"
 )
 _BUNDLED = "import ensurepip, pathlib; print(pathlib.Path(ensurepip.__file__).parent / '_bundled')"
@@ -53,7 +53,7 @@ class Installer:
             report = Path(scratch) / "report.json"
             constraints = Path(scratch) / "pins.txt"
             constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
-            self._run(
+            self.run(
                 *("install", "--dry-run", "--ignore-installed", "--quiet"),
                 *("--report", str(report), "--constraint", str(constraints), *requirements),
             )
@@ -66,19 +66,19 @@ class Installer:
     def install(self, items: Sequence[Item], log: Path, said: Callable[[str], None]) -> None:
         """Install exactly what was planned; pip's words go to a log, its steps to the listener."""
         pinned = [f"{item.name}=={item.version}" for item in items]
-        self._run("install", "--no-deps", "--no-input", *pinned, log=log, said=said)
+        self.run("install", "--no-deps", "--no-input", *pinned, log=log, said=said)
 
     def complaints(self) -> list[str]:
         """Let pip say which packages of the environment do not fit together."""
         answer = subprocess.run(
-            [*self._argv, "check"], env=_environment(), capture_output=True, text=True, check=False
+            [*self.argv, "check"], env=_environment(), capture_output=True, text=True, check=False
         )
         return answer.stdout.splitlines() if answer.returncode else []
 
     def cache(self) -> Path | None:
         """Tell where pip keeps what it has fetched."""
         answer = subprocess.run(
-            [*self._argv, "cache", "dir"],
+            [*self.argv, "cache", "dir"],
             env=_environment(),
             capture_output=True,
             text=True,
@@ -87,14 +87,16 @@ class Installer:
         return Path(answer.stdout.strip()) if answer.returncode == 0 else None
 
     @property
-    def _argv(self) -> list[str]:
+    def argv(self) -> list[str]:
+        """The command that pip is started with."""
         return [str(self.python), str(self.program)]
 
-    def _run(
+    def run(
         self, *arguments: str, log: Path | None = None, said: Callable[[str], None] | None = None
     ) -> None:
+        """Run pip to its end; what it complains of becomes the error."""
         process = subprocess.Popen(
-            [*self._argv, *arguments],
+            [*self.argv, *arguments],
             env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -123,7 +125,7 @@ class Installer:
             return
         told = [line.strip() for line in lines if line.lstrip().startswith("ERROR")] or lines[-3:]
         text = "\n    ".join(line.strip() for line in told)
-        if _NOT_OFFERED.search(text):
+        if NOT_OFFERED.search(text):
             raise NotOffered(text)
         if log is not None:
             text += f"\n    pip's whole output: {log}"

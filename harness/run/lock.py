@@ -17,6 +17,7 @@ from typing import Any
 
 import harness.environments
 from harness.errors import Fault, FaultyFile, UsageError, nearest
+from harness.run.recipe import read_source
 
 DEVICES = ("cpu", "gpu")
 
@@ -26,7 +27,7 @@ _REFERENCE = re.compile(
 )
 _KEYS = {
     *("title", "python", "variable", "imports", "shown", "same_as", "packages", "pins"),
-    *("environment", "groups", "programs", *DEVICES),
+    *("environment", "groups", "programs", "extends", "sources", *DEVICES),
 }
 
 
@@ -91,6 +92,8 @@ class Lock:
     programs: tuple[Program, ...] = ()
     shown: tuple[str, ...] = ()
     """The distributions whose version people know it by; the first that is installed counts."""
+    sources: tuple[str, ...] = ()
+    """What is built here from its source, with the rest in place (``source.py``)."""
     folder: str = ""
     """Whose environments serve: its own name, or that of the lock it equals."""
 
@@ -109,7 +112,9 @@ class Lock:
 
     def pinned(self, reference: Reference) -> dict[str, str]:
         """Give the version that each package must have, the chosen framework's included."""
-        versions = {**self.pins, **self.packages}
+        built = (read_source(name) for name in self.sources)
+        versions = {one.distribution: one.version for one in built}
+        versions |= {**self.pins, **self.packages}
         for group in reference.groups:
             versions.update(self._group(group))
         for sets in self.choices.values():
@@ -128,7 +133,9 @@ class Lock:
 
     def content(self, reference: Reference, device: str) -> dict[str, Any]:
         """Give what decides whether a built environment is still the one described."""
+        built = {name: read_source(name).digest for name in self.sources}
         return {
+            **({"sources": built} if built else {}),
             "folder": self.folder or self.name,
             "python": self.python,
             "requirements": [list(choice) for choice in self.requirements(reference, device)],
@@ -219,6 +226,19 @@ def parse_lock(name: str, file: Path) -> Lock:
     ]
     if faults:
         raise FaultyFile(faults)
+    if "extends" in table:
+        base = load_lock(table["extends"])
+        return replace(
+            base,
+            name=name,
+            title=table.get("title", name),
+            environment={**base.environment, **table.get("environment", {})},
+            imports=tuple(table.get("imports", base.imports)),
+            packages={**base.packages, **table.get("packages", {})},
+            pins={**base.pins, **table.get("pins", {})},
+            shown=tuple(table.get("shown", base.shown)),
+            sources=tuple(table.get("sources", ())),
+        )
     return Lock(
         name=name,
         title=table.get("title", name),

@@ -15,6 +15,7 @@ from typing import Any
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.errors import RunError
 from harness.launch.launch import Launch, Node, Worker
+from harness.launch.placement import DOOR
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.run.environment import Interpreter
@@ -133,7 +134,7 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
         token=token,
         nodes=bench.nodes.gather(int(factors["nodes"] or 1), int(factors["ranks_per_node"] or 1)),
         quota=_quota(),
-        shim=(sys.executable, "-I", "-S", f"{bench.payload}/harness/node/shim.py"),
+        shim=(sys.executable, "-P", "-m", "harness.agent.shim"),
     )
 
 
@@ -182,6 +183,23 @@ def _command(
         output_bytes=_OUTPUT_BYTES,
         observe=None if trial.root.name == PROBE else str(trial.root),
         rates=dict(bench.platform.observer.rates),
+        door=launch.door,
+        starter=_starter(bench, trial, launch, worker) if node == 0 and launch.starter else None,
+    )
+
+
+def _starter(bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker) -> RankCommand:
+    """Start the engine's own command beside the first node's ranks, as rank -1."""
+    assert launch.door is not None
+    env = {**worker.env, **bench.platform.environment}
+    return RankCommand(
+        rank=-1,
+        argv=launch.starter,
+        env={**env, "BAKEOFF_TOKEN": worker.token, DOOR: launch.door},
+        cwd=str(trial.root),
+        cpus=worker.nodes[0].cpus,
+        stdout=str(trial.starter_output),
+        stderr=str(trial.starter_errors),
     )
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.errors import BakeoffError, Unavailable
-from harness.run import inspection, interpreter, shelf
+from harness.run import inspection, interpreter, shelf, source
 from harness.run.installer import Installer, Item, NotOffered, installer
 from harness.run.interpreter import Python
 from harness.run.lock import Lock, Reference, load_lock, normal
+from harness.run.recipe import read_source
 from harness.run.shelf import Environment
 from harness.run.wheels import amount, size
 
@@ -52,7 +53,7 @@ def create(
     content = shelf.content_hash(lock, reference, device)
     root = shelf.place(lock, reference, content, base.tag)
     root.parent.mkdir(parents=True, exist_ok=True)
-    with _held(root, reference, listener):
+    with held(root, reference, listener):
         there = shelf.read(root)
         if there is not None and there.is_whole:
             listener.say(f"{reference}: already built, {root}")
@@ -129,6 +130,15 @@ def _fill(
             listener.doing(f"{reference}: installing {len(items)} packages")
 
     pip.install(items, root / "create.log", said)
+    for name in lock.sources:
+        built = source.add(
+            read_source(name),
+            reference.framework,
+            (root, base.tag),
+            pip,
+            lambda text: listener.doing(f"{reference}: {text}"),
+        )
+        listener.say(f"{reference}: {built}")
     listener.doing(f"{reference}: importing {', '.join(lock.imports)}")
     faults, notes = inspection.differences(lock, reference, device, inspection.packages(root))
     complaint = inspection.import_complaint(root / "bin" / "python", lock.imports)
@@ -159,7 +169,8 @@ def _heading(items: list[Item], lock: Lock, device: str) -> str:
 
 
 @contextlib.contextmanager
-def _held(root: Path, reference: Reference, listener: Listener) -> Iterator[None]:
+def held(root: Path, reference: Reference, listener: Listener) -> Iterator[None]:
+    """Keep others from building the same environment; wait for one that does."""
     with Path(f"{root}.lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

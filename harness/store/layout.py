@@ -14,6 +14,7 @@ RUN/
     job.json                   what the ranks were asked to do
     events.R.jsonl             what rank R said
     rank.R.out, rank.R.err     what rank R printed, capped
+    starter.out, starter.err   what mpirun or srun printed, where one started the ranks
     samples.NODE.bin           what the collector read on one node
     samples.NODE.parquet       the same as a table: a cache, written anew where it is missing
     outcome.json               written last, atomically: its absence means "run me again"
@@ -83,6 +84,16 @@ class TrialPaths:
     def stderr(self, rank: int) -> Path:
         """What a rank complained of."""
         return self.root / f"rank.{rank}.err"
+
+    @property
+    def starter_output(self) -> Path:
+        """What an engine's starter printed."""
+        return self.root / "starter.out"
+
+    @property
+    def starter_errors(self) -> Path:
+        """What it complained of."""
+        return self.root / "starter.err"
 
     def samples(self, node: str) -> Path:
         """What the collector read on a node."""

@@ -1,0 +1,1 @@
+"""What no index carries ready-made, and how it is built here."""
