@@ -12,7 +12,7 @@ from reports.charts.heat import BINS, heat
 from reports.charts.lines import lines
 from reports.charts.roofline import roofline
 from reports.evidence import Evidence, Timeline
-from reports.packing import MOST_NUMBERS, binned, packed
+from reports.packing import MOST_CHARACTERS, binned, packed_together
 from reports.scaling import scaling, scaling_lines
 from reports.tables import Column, Table
 
@@ -86,15 +86,17 @@ def timeline_drawings(evidence: Evidence, raw: Sequence[str] = ()) -> list[Drawi
 
     ``raw`` says where each timeline's readings lie, where they were written beside the page.
     """
-    share = MOST_NUMBERS // max(1, len(evidence.timelines))
     places = raw or [""] * len(evidence.timelines)
+    packed = packed_together(evidence.timelines, MOST_CHARACTERS)
     return [
-        _timeline(timeline, f"timeline-{index}", share, place)
-        for index, (timeline, place) in enumerate(zip(evidence.timelines, places, strict=True), 1)
+        _timeline(timeline, f"timeline-{index}", numbers_of, place)
+        for index, (timeline, numbers_of, place) in enumerate(
+            zip(evidence.timelines, packed, places, strict=True), 1
+        )
     ]
 
 
-def _timeline(timeline: Timeline, name: str, most_numbers: int, raw: str) -> Drawing:
+def _timeline(timeline: Timeline, name: str, packed: str, raw: str) -> Drawing:
     import numpy as np
 
     grid = binned(timeline, BINS)

@@ -2,6 +2,7 @@
 (() => {
   const GAP = 65535;
   const FAR = 65534;
+  const CLICKED = 240;  // readings that a click on the heat map shows
   const unpack = async (told) => {
     const raw = Uint8Array.from(atob(told.data), (c) => c.charCodeAt(0));
     const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream('gzip'));
@@ -15,7 +16,8 @@
       const row = new Array(bins);
       let code = 0;
       for (let i = 0; i < bins; i += 1) {
-        code = (code + planes[at + i] + (planes[half + at + i] << 8)) & 0xffff;
+        const folded = planes[at + i] + (planes[half + at + i] << 8);
+        code = (code + ((folded >>> 1) ^ -(folded & 1))) & 0xffff;
         if (code === GAP) row[i] = null;
         else if (code === FAR) { row[i] = told.far[far]; far += 1; } else row[i] = low + code * quantum;
       }
@@ -30,11 +32,28 @@
     const count = told.names.length;
     const times = Array.from({ length: told.bins }, (_, i) => told.start + (i + 0.5) * told.width);
     const pick = place.querySelector('select');
+    const said = place.querySelector('output');
     told.names.forEach((name, i) => pick.append(new Option(name, i)));
     const colour = (name) => getComputedStyle(place).getPropertyValue(name).trim();
     const canvas = place.querySelector('.plot');
+    const map = place.parentElement.querySelector('.heat');
+    const [from, to] = [Number(map.dataset.start), Number(map.dataset.stop)];
+    const area = ['x', 'y', 'width', 'height'].map((name) => Number(map.getAttribute(name)));
+    // What is zoomed into, framed on the heat map.
+    const frame = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
+    frame.setAttribute('class', 'frame');
+    map.after(frame);
+    const tell = (least, most) => {
+      const line = area[3] / count;
+      const across = (t) => area[0] + area[2] * Math.min(1, Math.max(0, (t - from) / (to - from)));
+      const box = { x: across(least), y: area[1] + Number(pick.value) * line, width: across(most) - across(least), height: line };
+      Object.entries(box).forEach(([name, value]) => frame.setAttribute(name, value));
+      const text = (t) => t.toFixed(Math.max(0, Math.ceil(-Math.log10(told.width))));
+      place.dataset.range = `${least} ${most}`;
+      said.textContent = `${text(least)} to ${text(most)} s: ${told.shown}`;
+    };
     let plot;
-    const draw = () => {
+    const draw = (range = [from, to]) => {
       const at = Number(pick.value);
       const data = [times, rows[at]];
       const series = [{ label: 's' }, { label: told.unit, stroke: colour('--accent'), width: 1.25 }];
@@ -48,19 +67,22 @@
       if (plot) plot.destroy();
       plot = new uPlot({
         width: canvas.clientWidth, height: 220, series, bands, axes: [axis, axis],
-        scales: { x: { time: false } }, cursor: { drag: { x: true, y: false } },
+        scales: { x: { time: false, min: range[0], max: range[1] } }, cursor: { drag: { x: true, y: false } },
+        hooks: { setScale: [(drawn, key) => { if (key === 'x') tell(drawn.scales.x.min, drawn.scales.x.max); }] },
       }, data, canvas);
       place.dataset.drawn = told.names[at];
     };
-    pick.addEventListener('change', draw);
+    pick.addEventListener('change', () => draw(place.dataset.range.split(' ').map(Number)));
     addEventListener('resize', () => plot.setSize({ width: canvas.clientWidth, height: 220 }));
-    // A click on the heat map opens its line.
-    const map = place.parentElement.querySelector('.heat');
+    // A click on the heat map opens its line around that moment.
     map.addEventListener('click', (event) => {
       const box = map.getBoundingClientRect();
       const at = Math.floor((event.clientY - box.top) / box.height * count);
       pick.value = Math.max(0, Math.min(count - 1, at));
-      draw();
+      const wide = Math.min((to - from) / 4, CLICKED * told.width);
+      const middle = from + (to - from) * (event.clientX - box.left) / box.width;
+      const least = Math.max(from, Math.min(to - wide, middle - wide / 2));
+      draw([least, least + wide]);
     });
     place.querySelector('.picker').hidden = false;
     draw();

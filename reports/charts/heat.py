@@ -107,6 +107,8 @@ def heat(timeline: Timeline, grid: Binned, *, name: str) -> str:
             href=f"data:image/png;base64,{data}",
             preserveAspectRatio="none",
             class_="heat",
+            data_start=f"{grid.start_s:.9g}",
+            data_stop=f"{stop:.9g}",
             **area,
         ),
         *_marks(timeline.marks, at, 0.0),

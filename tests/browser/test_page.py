@@ -28,6 +28,21 @@ PAGES = {
     "hostile": lambda: render(samples.hostile()),
 }
 APPROVED = Path(__file__).parent / "approved"
+KEEP_PLOTS = """
+window.plots = [];
+window.uPlot = new Proxy(uPlot, { construct: (made, told) => {
+  plots.push(new made(...told));
+  return plots.at(-1);
+} });
+0;
+"""
+SHOWN = """
+(() => {
+  const plot = plots.at(-1);
+  const { min, max } = plot.scales.x;
+  return plot.data[0].map((t, i) => [t, plot.data[1][i]]).filter(([t]) => t > min && t < max);
+})()
+"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -155,8 +170,34 @@ def test_timelines_are_drawn_when_scrolled_into_view_and_zoom_on_a_click(visit):
     place.locator("canvas").wait_for()
     assert place.get_attribute("data-drawn") == "node0 gpu0"
     box = page.locator("image.heat").bounding_box()
-    page.mouse.click(box["x"] + 300, box["y"] + box["height"] * 0.99)
+    page.mouse.click(box["x"] + box["width"] * 0.75, box["y"] + box["height"] * 0.99)
     assert place.get_attribute("data-drawn") == "node1 gpu3"
+    least, most = map(float, place.get_attribute("data-range").split())
+    assert least == pytest.approx(45 - 7.5, abs=0.2)
+    assert most == pytest.approx(45 + 7.5, abs=0.2)
+    told = place.locator("output").inner_text()
+    assert told == "37.5 to 52.5 s: every reading, one each 0.1 s"
+    framed = page.locator("rect.frame").bounding_box()
+    assert framed["width"] == pytest.approx(box["width"] / 4, abs=2)
+    assert framed["height"] == pytest.approx(box["height"] / 8, abs=3)
+
+
+def test_a_click_draws_the_very_readings_of_that_moment_and_gaps_as_gaps(visit):
+    page = visit(PAGES["everything"]()).page
+    page.evaluate(KEEP_PLOTS)
+    page.locator("#timelines").scroll_into_view_if_needed()
+    page.locator("[data-packed] canvas").wait_for()
+    box = page.locator("image.heat").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.45, box["y"] + box["height"] * 2.5 / 8)
+    drawn = page.evaluate(SHOWN)
+    channel = samples.timeline().channels[2]
+    ((begin, end),) = channel.gaps_s
+    assert len(drawn) in range(148, 153)
+    for time, value in drawn:
+        at = round((time - 0.05) * 10)
+        is_gap = begin < channel.times_s[at] < end
+        assert value == (None if is_gap else channel.values[at])
+    assert {value is None for _, value in drawn} == {True, False}
 
 
 def test_an_hour_of_many_devices_opens(visit):

@@ -318,8 +318,10 @@ def scaled() -> Results:
     )
 
 
-def timeline(devices: int = 8, seconds: float = 60.0, rate_hz: float = 10.0) -> Timeline:
-    """GPUs that start, train in waves, and are not read for a while."""
+def timeline(
+    devices: int = 8, seconds: float = 60.0, rate_hz: float = 10.0, *, whole: bool = True
+) -> Timeline:
+    """GPUs that start, train in waves, and are not read for a while; in whole per cents or not."""
     draw = random.Random(devices)
     count = round(seconds * rate_hz)
     channels = []
@@ -331,6 +333,7 @@ def timeline(devices: int = 8, seconds: float = 60.0, rate_hz: float = 10.0) -> 
             else min(100.0, max(0.0, 90 + 8 * math.sin(t + index) + draw.gauss(0, 3)))
             for t in times
         ]
+        values = [float(round(value)) if whole else value for value in values]
         gap = ((0.4 * seconds, 0.5 * seconds),) if index == 2 else ()
         channels.append(Channel(f"node{index // 4} gpu{index % 4}", times, values, gap))
     return Timeline(
