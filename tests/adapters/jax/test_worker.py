@@ -7,16 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.jax.interpreter import work
+from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework
-
-
-def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    found = [event for event in events if event["event"] == kind]
-    assert found, events
-    return found[-1]
 
 
 @pytest.mark.parametrize(
@@ -25,19 +19,18 @@ def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     ids=["fp32", "bf16", "channels-first"],
 )
 def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, Any]) -> None:
-    events = work(tmp_path, factors={"batch": 8, **factors})
+    events = work("jax", tmp_path, factors={"batch": 8, **factors})
     assert told(events, "finished")
     assert told(events, "identity")["lowered"] == WORKLOAD.parameters
     assert told(events, "units")["units"] == {"images": 8}
-    losses = [event["values"]["loss"] for event in events if event["event"] == "values"]
-    assert losses[-1] < losses[0] / 2
+    assert losses(events)[-1] < losses(events)[0] / 2
     facts = told(events, "facts")["facts"]
     assert facts["layout"] == factors.get("layout", "channels-last")
     assert facts["compile_s"] > 0
 
 
 def test_a_probe_lists_the_heavy_operations_by_their_type(tmp_path: Path) -> None:
-    events = work(tmp_path, purpose="probe", factors={"batch": 4, "precision": "bf16"})
+    events = work("jax", tmp_path, purpose="probe", factors={"batch": 4, "precision": "bf16"})
     facts = told(events, "facts")["facts"]
     assert any(name.startswith("convolution") for name in facts["operations"])
     assert facts["computed"]
@@ -46,5 +39,5 @@ def test_a_probe_lists_the_heavy_operations_by_their_type(tmp_path: Path) -> Non
 
 
 def test_a_precision_that_a_cpu_has_not_is_unsupported(tmp_path: Path) -> None:
-    events = work(tmp_path, factors={"batch": 4, "precision": "fp16"})
+    events = work("jax", tmp_path, factors={"batch": 4, "precision": "fp16"})
     assert told(events, "failed")["kind"] == "unsupported"

@@ -1,4 +1,4 @@
-"""This file holds the Keras adapter to its checks beside Keras, and trains through the worker."""
+"""This file trains with the Keras adapter through the worker."""
 
 from __future__ import annotations
 
@@ -8,17 +8,8 @@ from typing import Any
 import pytest
 
 from harness.spec.framework import framework_info
-from tests.adapters.tensorflow.interpreter import answers, checks, losses, told, work
+from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
-
-FILE = Path(__file__).with_name("layers_inside.py")
-
-
-@pytest.mark.framework
-@pytest.mark.parametrize("name", checks(FILE))
-def test_beside_keras(name: str) -> None:
-    found = answers("keras", FILE)
-    assert found[name] is None, found[name]
 
 
 @pytest.mark.framework

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.tensorflow.interpreter import losses, told, work
+from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework

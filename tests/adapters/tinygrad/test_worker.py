@@ -12,7 +12,7 @@ import pytest
 from harness.node import shapes, tensors
 from harness.node.network import BatchNorm
 from harness.node.workload import Training
-from tests.adapters.tinygrad.interpreter import told, work
+from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework
@@ -23,12 +23,11 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path) -> None:
-    events = work(tmp_path)
+    events = work("tinygrad", tmp_path)
     assert told(events, "finished")
     assert told(events, "identity")["lowered"] == WORKLOAD.parameters
     assert told(events, "units")["units"] == {"images": 8}
-    losses = [event["values"]["loss"] for event in events if event["event"] == "values"]
-    assert losses[-1] < losses[0] * 0.8
+    assert losses(events)[-1] < losses(events)[0] * 0.8
     assert told(events, "facts")["facts"]["renderer"]
 
 
@@ -61,8 +60,8 @@ def examine(folder: Path, framework: str, module: str, request: dict[str, Any]) 
     more = request.pop("more", {})
     given(folder / "given", importlib.import_module(module).WORKLOAD, request, more)
     events = work(
-        folder,
         framework,
+        folder,
         purpose="examine",
         workload_module=module,
         factors={"batch": BATCH},

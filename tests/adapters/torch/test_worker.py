@@ -10,7 +10,7 @@ import pytest
 
 from harness.node import shapes, tensors
 from harness.node.network import BatchNorm
-from tests.adapters.torch.interpreter import work
+from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework
@@ -21,23 +21,13 @@ UPDATES = 5
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    found = [event for event in events if event["event"] == kind]
-    assert found, events
-    return found[-1]
-
-
-def losses(events: list[dict[str, Any]]) -> list[float]:
-    return [event["values"]["loss"] for event in events if event["event"] == "values"]
-
-
 @pytest.mark.parametrize(
     "factors",
     [{}, {"precision": "bf16"}, {"layout": "channels-first", "threads": 1}],
     ids=["fp32", "bf16", "channels-first"],
 )
 def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, Any]) -> None:
-    events = work(tmp_path, factors={"batch": 8, **factors})
+    events = work("torch", tmp_path, factors={"batch": 8, **factors})
     assert told(events, "finished")
     assert told(events, "identity")["lowered"] == WORKLOAD.parameters
     assert told(events, "units")["units"] == {"images": 8}
@@ -50,7 +40,7 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
 
 @pytest.mark.slow
 def test_a_compiled_step_trains_in_one_graph_and_says_what_compiling_took(tmp_path: Path) -> None:
-    events = work(tmp_path, factors={"batch": 8, "compile": True})
+    events = work("torch", tmp_path, factors={"batch": 8, "compile": True})
     assert losses(events)[-1] < losses(events)[0] / 2
     facts = told(events, "facts")["facts"]
     assert (facts["compiled_graphs"], facts["graph_breaks"]) == (1, 0)
@@ -58,7 +48,7 @@ def test_a_compiled_step_trains_in_one_graph_and_says_what_compiling_took(tmp_pa
 
 
 def test_what_the_machine_cannot_do_is_an_honest_hole(tmp_path: Path) -> None:
-    failed = told(work(tmp_path, factors={"precision": "tf32"}), "failed")
+    failed = told(work("torch", tmp_path, factors={"precision": "tf32"}), "failed")
     assert (failed["kind"], failed["message"]) == (
         "unsupported",
         "TF32 exists on NVIDIA GPUs only",
@@ -66,7 +56,7 @@ def test_what_the_machine_cannot_do_is_an_honest_hole(tmp_path: Path) -> None:
 
 
 def test_a_probe_says_which_kernels_types_and_layouts_ran(tmp_path: Path) -> None:
-    events = work(tmp_path, purpose="probe", factors={"batch": 8, "precision": "bf16"})
+    events = work("torch", tmp_path, purpose="probe", factors={"batch": 8, "precision": "bf16"})
     facts = told(events, "facts")["facts"]
     assert any("aten::_fused_sgd_" in name for name in facts["operations"])
     assert facts["onednn_isa"]
@@ -111,6 +101,7 @@ def batch() -> Arrays:
 def examine(folder: Path, request: dict[str, Any], made: Arrays, **factors: Any) -> Arrays:
     write_given(folder / "given", request, made)
     events = work(
+        "torch",
         folder,
         purpose="examine",
         factors={"batch": BATCH, **factors},

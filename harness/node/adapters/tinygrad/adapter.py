@@ -84,8 +84,8 @@ class TinygradAdapter:
         for _ in range(3):
             activity.step()
         activity.sync()
-        kernels = _kernels(activity.captured)
-        return dict(self.facts(), kernels_per_step=len(kernels), distinct_kernels=len(set(kernels)))
+        ran = kernels(activity.captured)
+        return dict(self.facts(), kernels_per_step=len(ran), distinct_kernels=len(set(ran)))
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""
@@ -104,7 +104,7 @@ class TinygradAdapter:
         """Have nothing to give back."""
 
 
-def _kernels(captured: Any) -> List[str]:
+def kernels(captured: Any) -> List[str]:
     """Name the kernels of a capture, in order."""
     from tinygrad.uop.ops import Ops
 

@@ -1,19 +1,23 @@
-"""This file runs checks in an interpreter that has JAX: ``python inside.py FILE`` prints JSON.
+"""This file runs checks in an interpreter without pytest.
 
-That interpreter has no pytest; a check is a function called ``test_…`` without arguments. The
-answer maps each to null or its traceback.
+    python -m tests.adapters.inside FILE        prints JSON
+
+A check is a function called ``test_…`` without arguments. The answer maps each to null or its
+traceback; a warning is one too. Python 3.7 grammar: TensorFlow 1.15 lives there.
 """
 
 import importlib.util
 import json
 import sys
 import traceback
+import warnings
 
 
 def main(path):
     spec = importlib.util.spec_from_file_location("checks", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    warnings.simplefilter("error")
     answer = {}
     for name, check in list(vars(module).items()):
         if name.startswith("test_"):
@@ -22,7 +26,7 @@ def main(path):
                 answer[name] = None
             except Exception:  # noqa: BLE001 - every fault of a check is its answer
                 answer[name] = traceback.format_exc()
-    sys.stdout.write(json.dumps(answer))
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""This file finds the interpreter that has torch and runs workers and checks in it."""
+"""This file runs workers and checks in the interpreter that has a framework."""
 
 from __future__ import annotations
 
@@ -13,54 +13,56 @@ from typing import Any
 from harness.node import job as jobs
 from tests import needs
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def torch_python() -> Path:
-    """Find it: named in BAKEOFF_TORCH_PYTHON, or the framework environment."""
-    named = os.environ.get("BAKEOFF_TORCH_PYTHON")
-    return Path(named) if named else needs.framework("torch")
+def python(environment: str) -> Path:
+    """Find the interpreter of a framework environment."""
+    if environment == "tensorflow@1.15":
+        needs.python37()  # which the environment is built on, and the project cannot install
+    return needs.framework(environment)
 
 
-def checks(file: str) -> list[str]:
+def checks(file: Path) -> list[str]:
     """Name the checks that a file for the inside holds."""
-    tree = ast.parse((HERE / file).read_text(encoding="utf-8"))
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [name for name in names if name.startswith("test_")]
 
 
 @cache
-def answers(file: str) -> dict[str, str | None]:
+def answers(environment: str, file: Path) -> dict[str, str | None]:
     """Run all checks of a file in one process."""
     made = subprocess.run(
-        [torch_python(), HERE / "inside.py", HERE / file],
+        [python(environment), "-m", "tests.adapters.inside", file],
+        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert made.returncode == 0, made.stderr
-    answer: dict[str, str | None] = json.loads(made.stdout)
+    answer: dict[str, str | None] = json.loads(made.stdout.splitlines()[-1])
     return answer
 
 
-def work(directory: Path, **fields: Any) -> list[dict[str, Any]]:
+def work(environment: str, directory: Path, **fields: Any) -> list[dict[str, Any]]:
     """Run one worker on a job and give its events."""
     directory.mkdir(parents=True, exist_ok=True)
+    framework = environment.partition("@")[0]
     given: dict[str, Any] = {
         "purpose": "trial",
         "cell_key": "k",
         "trial": "t",
         "workload": "tinycnn",
         "workload_module": "workloads.tinycnn",
-        "framework": "torch",
-        "adapter_module": "harness.node.adapters.torch.adapter",
+        "framework": framework,
+        "adapter_module": f"harness.node.adapters.{framework}.adapter",
         "strategy": "none",
         "factors": {"batch": 8},
         "options": {},
         "warmup": jobs.Span(steps=1),
-        "until": jobs.Span(steps=20),
+        "until": jobs.Span(steps=40),
         "seed": 7,
         "directory": str(directory),
         **fields,
@@ -68,7 +70,7 @@ def work(directory: Path, **fields: Any) -> list[dict[str, Any]]:
     path = directory / "job.json"
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
     subprocess.run(
-        [torch_python(), "-m", "harness.node", path],
+        [python(environment), "-m", "harness.node", path],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -76,3 +78,15 @@ def work(directory: Path, **fields: Any) -> list[dict[str, Any]]:
     )
     lines = (directory / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    """Give the last event of a kind."""
+    found = [event for event in events if event["event"] == kind]
+    assert found, events
+    return found[-1]
+
+
+def losses(events: list[dict[str, Any]]) -> list[float]:
+    """Give the losses that were read."""
+    return [event["values"]["loss"] for event in events if event["event"] == "values"]

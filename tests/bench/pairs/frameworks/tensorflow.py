@@ -1,0 +1,40 @@
+"""This file says what the comparison needs to know of TensorFlow, new and old, and Keras on it."""
+
+from collections import Counter
+
+from harness.node.adapters.tensorflow import settings
+
+PADS = "a pad stops at the last row that a window reads; the script pads one row more"
+EXPLAINED = (
+    (r"\w+ (Pad|MaxPoolGrad|Slice|Conv2DBackpropInput) ", PADS),
+    (r"\w+ PadV2 ", PADS + ", and pads a maximum with zeros, which a ReLU before it allows"),
+    (r"plain Fill \['\(\)'\]", "a static graph starts backward from a one that it fills in"),
+    (r"\w+ IdentityN ", "Keras passes all gradients through one, in the order of its variables"),
+)
+NO_WORK = {"Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"}
+
+
+def begin():
+    settings.before_import({}, "trial")
+
+
+def wait(_):
+    """Return at once: a step on a CPU is done when it returns."""
+
+
+def operations(make):
+    """Count the operations of a traced step that its results need, by kind and output shapes."""
+    _, made = make()
+    traced = getattr(made, "traced", made)
+    roots = [*traced.outputs, *getattr(traced.graph, "control_outputs", ())]
+    found, left = set(), [getattr(root, "op", root) for root in roots]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += [*(tensor.op for tensor in one.inputs), *one.control_inputs]
+    return Counter(
+        f"{one.type} {[str(output.shape) for output in one.outputs]}"
+        for one in found
+        if one.type not in NO_WORK
+    )

@@ -1,0 +1,97 @@
+"""This file is one process of a comparison: adapter and plain script alternate, and time is kept.
+
+    python -m tests.bench.pairs.inside FRAMEWORK WORKLOAD BATCH PRECISION ROUNDS NUMBER
+
+prints JSON. Three steppers live side by side: ours, plain, and plain once more (the A/A). Each
+round runs them forward and backward (A B C C B A); a turn is as many steps as take a third of a
+second. An odd NUMBER creates and starts them in the opposite order. With ROUNDS 0 what one step of
+ours and of plain computes is compared instead of timed. Python 3.7 grammar.
+"""
+
+import importlib
+import json
+import re
+import sys
+import tempfile
+import time
+
+from harness.node import feed, place
+from harness.node.job import Job, Span
+
+WARM_STEPS = 2
+TURN_S = 0.3
+REFERENCES = {"tensorflow@1.15": "tensorflow1"}
+SIDES = {"keras": "tensorflow"}
+
+
+def ours(framework, name, batch, precision):
+    framework = framework.partition("@")[0]
+    adapter = importlib.import_module("harness.node.adapters." + framework + ".adapter")
+    workload = importlib.import_module("workloads." + name).WORKLOAD
+    where, factors = place.find({}), {"batch": batch, "precision": precision}
+    names = ("trial", "", "", name, "", framework, "", "none")
+    job = Job(*names, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
+    activity = adapter.open(job, where).activity(
+        workload, feed.describe(workload, factors, 1, where), {}
+    )
+    return activity.step, activity
+
+
+def plain(framework, name, batch, precision):
+    script = REFERENCES.get(framework, framework) + "_train"
+    step = importlib.import_module("tests.bench.reference." + script).prepare(
+        name, batch, *([] if framework == "tinygrad" else [precision])
+    )
+    return step, step
+
+
+def timed(step, wait, steps):
+    """Give the seconds of one step, of the wall's and of the CPUs' clocks."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(steps):
+        result = step()
+    wait(result)
+    return (time.perf_counter() - wall) / steps, (time.process_time() - cpu) / steps
+
+
+def compared(side, makers):
+    """List what only one of both computes, with the reason where it is known."""
+    seen = {kind: side.operations(makers[kind]) for kind in ("ours", "plain")}
+    found = []
+    for kind, other in (("ours", "plain"), ("plain", "ours")):
+        for what, count in sorted((seen[kind] - seen[other]).items()):
+            line = kind + " " + what
+            whys = [why for pattern, why in side.EXPLAINED if re.match(pattern, line)]
+            found.append([kind, what, count, whys[0] if whys else None])
+    return {"only": found, "shared": sum((seen["ours"] & seen["plain"]).values())}
+
+
+def main(framework, name, batch, precision, rounds, number):
+    side = importlib.import_module(
+        "tests.bench.pairs.frameworks." + SIDES.get(framework, framework).partition("@")[0]
+    )
+    side.begin()
+    given = (framework, name, batch, precision)
+    makers = {"ours": lambda: ours(*given), "plain": lambda: plain(*given)}
+    if not rounds:
+        return compared(side, makers)
+    makers["again"] = makers["plain"]
+    order = list(makers) if number % 2 == 0 else list(makers)[::-1]
+    made = {kind: makers[kind]() for kind in order}
+    steps = {kind: step for kind, (step, _) in made.items()}
+    # Ours waits as the timed loop does, the others for the loss that they gave.
+    waits = dict.fromkeys(order, side.wait)
+    waits["ours"] = lambda _: made["ours"][1].sync()
+    for kind in order:
+        last = [timed(steps[kind], waits[kind], 1)[0] for _ in range(WARM_STEPS)][-1]
+    turn = max(1, round(TURN_S / last))
+    seconds = {kind: [] for kind in makers}
+    for _ in range(rounds):
+        for kind in order + order[::-1]:
+            seconds[kind].append(timed(steps[kind], waits[kind], turn))
+    return seconds
+
+
+if __name__ == "__main__":
+    answer = main(*sys.argv[1:3], int(sys.argv[3]), sys.argv[4], *map(int, sys.argv[5:]))
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
