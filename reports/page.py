@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from harness.store.results import Results
 from reports import cell_table, differences, layouts, numbers, sections, usage, words
-from reports.answer import WARNINGS_SHOWN, Answer, answer, trial_list
+from reports.answer import WARNINGS_SHOWN, Answer, answer
+from reports.cards import trial_list
 from reports.drawn import chart, colours_of, strips
 from reports.energy import energy_drawings
 from reports.evidence import Evidence
 from reports.grid import Grid, gate_grid, grid, trial_grid
+from reports.input import input_table
 from reports.ladders import ladder_drawings
 from reports.links import Links
 from reports.step_time import step_time
@@ -189,6 +191,7 @@ def render(
             scaling=_figures(sections.scaling_drawings(results)),
             roofline=_figures(sections.roof_drawings(shown)),
             ladders=_figures(ladder_drawings(shown)),
+            read=grid(input_table(results)),
             timelines=timelines,
             usage=grid(usage.usage(results), filters=("workload", "cell", "node", "what", "name")),
             phases=grid(usage.phases(shown)),

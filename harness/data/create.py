@@ -77,10 +77,10 @@ def create(spec: Spec, folder: Path, *, doing: Callable[[str], None]) -> dict[st
         return manifest
     files = folder / FILES
     files.mkdir(parents=True, exist_ok=True)
-    parts = list(_parts(spec, content))
     made = _made(folder, files)
+    _refuse_to_fill(spec, folder, sum(record["bytes"] for record in made.values()))
+    parts = list(_parts(spec, content))
     missing = [part for part in parts if part.name not in made]
-    _refuse_to_fill(spec, folder, len(missing) / len(parts))
     try:
         with (folder / MADE).open("a", encoding="utf-8") as log:
             for record in _in_parallel(spec, files, missing):
@@ -125,8 +125,8 @@ def _made(folder: Path, files: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _refuse_to_fill(spec: Spec, folder: Path, share: float) -> None:
-    needed = round(share * expected_bytes(spec))
+def _refuse_to_fill(spec: Spec, folder: Path, made_bytes: int) -> None:
+    needed = max(0, expected_bytes(spec) - made_bytes)
     free = shutil.disk_usage(folder).free
     if needed + _KEPT_FREE > free:
         raise BakeoffError(

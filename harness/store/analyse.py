@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -64,13 +65,20 @@ def estimate_cells(
 ) -> dict[str, list[CellResult]]:
     """Judge every trial and estimate every cell, by run; nothing is compared yet."""
     units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
+    tolerated = {run.info.name: run.info.measure.get("tolerate") or () for run in dataset.runs}
     trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
     # an attempt that somebody cancelled says nothing of the cell, and is made again
     ended = [record for record in dataset.trials if record.outcome != CANCELLED]
     for record, streams in read_streams(ended):
         place = (record.run, record.cell_key)
         if place in units:
-            judged = judge_trial(record, streams, units[place], steady_from=steady_from)
+            judged = judge_trial(
+                record,
+                streams,
+                units[place],
+                steady_from=steady_from,
+                tolerated=tolerated[record.run],
+            )
             trials[place].append(judged)
     return {
         run.info.name: [
@@ -96,8 +104,17 @@ def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[T
             continue
         if trial.rate is not None:
             best[trial.block] = index
-    chosen = set(best.values())
+    chosen = _of_one_cache(trials, set(best.values()))
     return tuple(replace(trial, counted=index in chosen) for index, trial in enumerate(trials))
+
+
+def _of_one_cache(trials: Sequence[TrialResult], chosen: set[int]) -> set[int]:
+    """Keep the trials whose files were cached alike, as most were: cold is no average with warm."""
+    labels = Counter(fed.cache for index in chosen if (fed := trials[index].input) is not None)
+    if len(labels) < 2:
+        return chosen
+    kept = labels.most_common(1)[0][0]
+    return {index for index in chosen if (fed := trials[index].input) and fed.cache == kept}
 
 
 def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> CellResult:

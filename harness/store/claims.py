@@ -42,6 +42,7 @@ def contradictions(
         *_compiler(factors, facts),
         *_onednn(factors, facts),
         *_deterministic(factors, facts),
+        *_cache(factors, facts),
     )
 
 
@@ -125,6 +126,14 @@ def _deterministic(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iter
         yield Contradiction(
             "deterministic", "the switch is off", "the framework's own word after the steps"
         )
+
+
+def _cache(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
+    asked, found = factors.get("cache"), facts.get("cache")
+    if asked in ("cold", "warm") and found and asked != found:
+        share = facts.get("cold_fraction")
+        evidence = "nobody can tell" if share is None else f"{share:.0%} of the bytes from storage"
+        yield Contradiction(f"{asked} epochs", f"they were {found}", evidence)
 
 
 def _counted(number: int, noun: str) -> str:

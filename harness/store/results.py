@@ -49,6 +49,31 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class InputResult:
+    """What a trial's input was like, over the ranks and the epochs whose caches held the same."""
+
+    cache: str
+    """cold, warm, mixed or unknown, as proved."""
+    cold_fraction: float | None = None
+    """Share of the bytes that came from storage, in the epoch where it was least."""
+    epochs: int = 0
+    other_epochs: int = 0
+    """Measured ones that were left out, for their caches held something else."""
+    rate: float | None = None
+    """Samples per second in whole epochs; None where phases do not end with epochs."""
+    bytes_per_s: float | None = None
+    epoch_s: float | None = None
+    wait_share: float | None = None
+    """Time spent waiting for input over all time."""
+    cpu_s_per_gb: float | None = None
+    """CPU time of the ranks and their readers per 10^9 bytes delivered."""
+    calls_per_epoch: float | None = None
+    bytes_per_call: float | None = None
+    faults: tuple[str, ...] = ()
+    """What the audit over all ranks found."""
+
+
+@dataclass(frozen=True)
 class TrialResult:
     """One trial as a reader sees it."""
 
@@ -85,6 +110,8 @@ class TrialResult:
     """As a cell's."""
     readings: tuple[Reading, ...] = ()
     """By node, rank and device; empty where nothing was observed."""
+    input: InputResult | None = None
+    """None where it waited for no input."""
 
 
 @dataclass(frozen=True)

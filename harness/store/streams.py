@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.store import event_lines, tables
+from harness.store import epochs, event_lines, tables
 from harness.store.records import TrialRecord
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Stream:
     units: Mapping[str, float]
     versions: Mapping[str, str]
     facts: Mapping[str, Any]
+    input: epochs.Input | None = None
 
 
 def read_streams(
@@ -56,4 +57,5 @@ def _stream(rank: int, file: Path) -> Stream:
         spoken.told.get("units", {}),
         spoken.told.get("versions", {}),
         spoken.told.get("facts", {}),
+        epochs.read(file),
     )

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady, verdict
-from harness.store import spoilers, usage
+from harness.store import epochs, spoilers, usage
 from harness.store.records import TrialRecord
-from harness.store.results import TrialResult
+from harness.store.results import InputResult, TrialResult
 from harness.store.streams import Stream
 
 if TYPE_CHECKING:
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def judge_trial(
-    record: TrialRecord, streams: Sequence[Stream], unit: str, *, steady_from: int | None = None
+    record: TrialRecord,
+    streams: Sequence[Stream],
+    unit: str,
+    *,
+    steady_from: int | None = None,
+    tolerated: Sequence[str] = (),
 ) -> TrialResult:
     """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
     told: dict[str, Any] = {
@@ -42,8 +47,14 @@ def judge_trial(
         if record.outcome == "ok":
             evidence = (*evidence, "it ended well, but not every rank recorded windows")
         return TrialResult(**told, **_UNKNOWN, evidence=evidence)
+    told_of_input = [stream.input for stream in streams if stream.input is not None]
+    fed = epochs.judged(told_of_input) if len(told_of_input) == len(streams) else None
+    if fed is not None and fed.faults:
+        return TrialResult(**told, **_UNKNOWN, evidence=(*fed.faults, *record.marks), input=fed)
+    if fed is not None:
+        told["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
     times = step_times(streams)
-    begin = steady.begin(times, steady_from)
+    begin = _begin(times, steady_from, fed)
     shape = steady.describe(times[begin.start :])
     nodes = usage.nodes_of(record, streams, begin.start)
     findings = verdict.gravest_first(
@@ -54,13 +65,14 @@ def judge_trial(
                 for seen in spoilers.hardware(nodes, streams, begin.start)
                 for finding in verdict.judge_hardware(seen)
             ),
-        )
+        ),
+        tolerated,
     )
     return TrialResult(
         **told,
-        verdict=verdict.worst(findings),
+        verdict=verdict.worst(findings, tolerated),
         evidence=(*(finding.evidence for finding in findings), *record.marks),
-        rate=_rate(streams, begin.start, unit),
+        rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
         p50_s=shape.p50_s,
         p95_s=shape.p95_s,
         p99_s=shape.p99_s,
@@ -70,6 +82,7 @@ def judge_trial(
         windows=len(times),
         utilisation=usage.headline(nodes),
         readings=usage.readings(nodes),
+        input=fed,
     )
 
 
@@ -84,6 +97,15 @@ _UNKNOWN: Mapping[str, Any] = {
     "steady_why": "",
     "windows": 0,
 }
+
+
+def _begin(
+    times: NDArray[np.float64], steady_from: int | None, fed: InputResult | None
+) -> steady.Steady:
+    """Find the first steady window; an epoch that is read whole has no beginning to leave out."""
+    if fed is None or fed.rate is None or steady_from is not None:
+        return steady.begin(times, steady_from)
+    return steady.Steady(0, settled=True, why="whole epochs are measured, their starts included")
 
 
 def step_times(streams: Sequence[Stream]) -> NDArray[np.float64]:

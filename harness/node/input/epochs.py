@@ -62,6 +62,7 @@ class Epochs:
     def _begin(self) -> None:
         files, dataset = self._files, self._dataset
         self._number += 1
+        self._loader.rest()
         order = epoch_order(
             dataset.held,
             shuffle=files.shuffle,

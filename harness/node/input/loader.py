@@ -35,6 +35,9 @@ class Loader(Protocol):
     def next(self) -> Batch:
         """Give the next batch; the last one of an epoch may be smaller."""
 
+    def rest(self) -> None:
+        """Let go, after an epoch, of what would hold the files' pages in memory."""
+
     def pids(self) -> Sequence[int]:
         """Name the processes that read for this one."""
 

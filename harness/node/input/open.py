@@ -57,7 +57,7 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
     if files.reader in ("pread", "mmap"):
         stretches = Stretches(dataset)
         read = stretches.pread if files.reader == "pread" else stretches.mapped
-        return PlainLoader(read, **shape)
+        return PlainLoader(read, rest=stretches.rest, **shape)
     if files.reader == "threads":
         return PlainLoader(container(dataset).read, **shape)
     raise Unsupported("there is no reader '{}' here".format(files.reader))

@@ -47,8 +47,18 @@ class PlainLoader:
 
     keeps_order = True
 
-    def __init__(self, read: Read, *, room: int, batch: int, threads: int, prefetch: int) -> None:
+    def __init__(
+        self,
+        read: Read,
+        *,
+        room: int,
+        batch: int,
+        threads: int,
+        prefetch: int,
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:
         self._read = read
+        self.rest = rest
         self._batch = batch
         self._ring = [_Work(room, batch) for _ in range(prefetch + 2)]
         self._prefetch = prefetch

@@ -60,10 +60,15 @@ class Stretches:
         finally:
             os.close(descriptor)
 
-    def close(self) -> None:
-        """Close what was kept open."""
+    def rest(self) -> None:
+        """Unmap everything: mapped pages cannot be dropped."""
         for there in self._maps.values():
             there.close()
+        self._maps.clear()
+
+    def close(self) -> None:
+        """Close what was kept open."""
+        self.rest()
         for descriptor in self._kept.values():
             os.close(descriptor)
 

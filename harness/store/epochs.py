@@ -1,0 +1,145 @@
+"""This file reads the epochs of one rank's event file, and what they say of a trial's input.
+
+The rate of a trial that only reads is that of whole epochs whose caches held the same: cold ones
+are never averaged with warm ones. Where a trial has several kinds, the most frequent one counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.node.input.audit import digest
+from harness.store.results import InputResult
+
+_BEGINNING = 1 << 16
+_WAITS = b'"waited"'
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One measured pass over a rank's share of the files."""
+
+    number: int
+    told: Mapping[str, Any]
+    elapsed_s: float
+    """Of its windows: what lies between two epochs is outside."""
+    waited_s: float
+
+
+@dataclass(frozen=True)
+class Input:
+    """What one rank said of its input in the measured phase."""
+
+    epochs: tuple[Epoch, ...]
+    is_whole: bool
+    """Whether the measured windows are exactly those of the epochs."""
+    elapsed_s: float
+    waited_s: float
+
+
+def read(file: Path) -> Input | None:
+    """Read a rank's epochs and waits; None where it did not wait for any input."""
+    with file.open("rb") as stream:
+        data = stream.read(_BEGINNING)
+        if _WAITS not in data:
+            return None
+        data += stream.read()
+    windows: list[Mapping[str, Any]] = []
+    ends: list[Mapping[str, Any]] = []
+    for line in data.splitlines():
+        if _WAITS in line or b'"epoch"' in line:
+            event = _parsed(line)
+            if event.get("phase") == "measure":
+                (ends if event["event"] == "epoch" else windows).append(event)
+    return Input(
+        epochs=tuple(_epoch(one, windows) for one in ends),
+        is_whole=sum(one["steps"] for one in ends) == sum(one["steps"] for one in windows),
+        elapsed_s=sum(one["end"] - one["start"] for one in windows) / 1e9,
+        waited_s=sum(one["waited"] for one in windows) / 1e9,
+    )
+
+
+def _epoch(told: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Epoch:
+    last = told["first"] + told["steps"]
+    own = [one for one in windows if told["first"] <= one["first"] < last]
+    return Epoch(
+        number=told["number"],
+        told=told,
+        elapsed_s=sum(one["end"] - one["start"] for one in own) / 1e9,
+        waited_s=sum(one["waited"] for one in own) / 1e9,
+    )
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:  # the line that a crash cut short
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def judged(ranks: Sequence[Input]) -> InputResult | None:
+    """Join what the ranks of a trial said; None where one of them said nothing of epochs."""
+    if not ranks or not all(rank.epochs for rank in ranks):
+        return _without_epochs(ranks)
+    labels = Counter(one.told["cache"] for rank in ranks for one in rank.epochs)
+    cache = labels.most_common(1)[0][0]
+    chosen = [[one for one in rank.epochs if one.told["cache"] == cache] for rank in ranks]
+    every = [one for some in chosen for one in some]
+    if not all(chosen) or any(one.elapsed_s <= 0 for one in every):
+        return None
+    total = sum(one.told["bytes"] for one in every)
+    shares = [one.told["cold_fraction"] for one in every]
+    calls = sum(one.told["calls"] for one in every)
+    return InputResult(
+        cache=cache,
+        cold_fraction=None if None in shares else min(shares),
+        epochs=min(map(len, chosen)),
+        other_epochs=sum(labels.values()) - len(every),
+        rate=_per_second(chosen, "samples") if all(rank.is_whole for rank in ranks) else None,
+        bytes_per_s=_per_second(chosen, "bytes"),
+        epoch_s=max(sum(one.elapsed_s for one in some) / len(some) for some in chosen),
+        wait_share=sum(one.waited_s for one in every) / sum(one.elapsed_s for one in every),
+        cpu_s_per_gb=sum(one.told["cpu_s"] for one in every) / (total / 1e9) if total else None,
+        calls_per_epoch=calls / min(map(len, chosen)),
+        bytes_per_call=sum(one.told["call_bytes"] for one in every) / calls if calls else None,
+        faults=_faults(ranks),
+    )
+
+
+def _without_epochs(ranks: Sequence[Input]) -> InputResult | None:
+    """Tell at least how long a training waited that did not come to an epoch's end."""
+    elapsed_s = sum(rank.elapsed_s for rank in ranks)
+    if not elapsed_s:
+        return None
+    waited_s = sum(rank.waited_s for rank in ranks)
+    return InputResult(cache="unknown", wait_share=waited_s / elapsed_s)
+
+
+def _per_second(ranks: Sequence[Sequence[Epoch]], what: str) -> float:
+    return sum(
+        sum(one.told[what] for one in epochs) / sum(one.elapsed_s for one in epochs)
+        for epochs in ranks
+    )
+
+
+def _faults(ranks: Sequence[Input]) -> tuple[str, ...]:
+    """Hold what all ranks delivered in each epoch against the whole set: each sample once."""
+    found = []
+    by_number: dict[int, list[Mapping[str, Any]]] = {}
+    for rank in ranks:
+        for one in rank.epochs:
+            by_number.setdefault(one.number, []).append(one.told)
+    for number, told in by_number.items():
+        if len(told) < len(ranks) or not all(rank.is_whole for rank in ranks):
+            continue  # the others went on for fewer epochs; trainings leave samples out
+        samples = sum(one["samples"] for one in told)
+        total = sum(int(one["digest"], 16) for one in told) % 2**64
+        if total != digest(range(samples)):
+            found.append(f"epoch {number}: the ranks did not read each sample exactly once")
+    return tuple(found)
