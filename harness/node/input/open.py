@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional
 from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.input.activity import ReadingActivity
+from harness.node.input.asynchronous import AsyncLoader
 from harness.node.input.compute import stand_in
 from harness.node.input.dataset import MANIFEST, Dataset
 from harness.node.input.epochs import Epochs
@@ -60,6 +61,19 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
         return PlainLoader(read, rest=stretches.rest, **shape)
     if files.reader == "threads":
         return PlainLoader(container(dataset).read, **shape)
+    if files.reader in ("async-thread", "async-process"):
+        if not dataset.has_index:
+            raise Unsupported(
+                "the asynchronous reader needs samples that are plain stretches of a file; "
+                "those of {} are not".format(dataset.format)
+            )
+        return AsyncLoader(
+            dataset,
+            batch=batch,
+            buffers=files.buffers,
+            buffer_samples=files.buffer_samples,
+            process=files.reader == "async-process",
+        )
     raise Unsupported("there is no reader '{}' here".format(files.reader))
 
 
