@@ -13,7 +13,7 @@ from harness.store.results import (
     RunInfo,
     TrialResult,
 )
-from reports.answer import work_per_joule
+from reports.cards import work_per_joule
 from reports.derived import Derived, derived
 from reports.nearest import normal
 from reports.ranking import factor_value, rankings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from reports.answer import answer, sentence, top_two
+from reports.answer import answer, sentence
+from reports.cards import top_two
 from reports.ranking import rankings
 from tests.reports import samples
 
