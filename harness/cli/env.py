@@ -35,7 +35,7 @@ def command() -> None:
 )
 @click.option(
     "--python",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="The interpreter to build with; by default a fitting one is looked for.",
 )
 @click.option(
@@ -43,24 +43,44 @@ def command() -> None:
     type=click.Choice(["cpu", "gpu"]),
     help="Which build; by default what this machine has.",
 )
+@click.option("--through", help="Build on nodes: a launcher, or a platform with its settings.")
+@click.option("--nodes", help="Which of them builds, for example cn07; default: the first at hand.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")
-def create(names: tuple[str, ...], python: Path | None, device: str | None, as_json: bool) -> None:
+def create(
+    names: tuple[str, ...],
+    python: Path | None,
+    device: str | None,
+    through: str | None,
+    nodes: str | None,
+    as_json: bool,
+) -> None:
     """Build environments: torch, tensorflow@1.15, torch[hdf5] …
 
-    What is built already is reused; what was interrupted goes on where it stopped.
+    What is built already is reused; what was interrupted goes on where it stopped. With --through,
+    the environment is for the nodes' own Python and architecture: wheels are fetched here, and
+    installed there without a network.
     """
     from harness.cli.listener import listening
-    from harness.run import venv
+    from harness.run import venv, venv_there
     from harness.run.lock import Reference, load_lock
+    from harness.run.reached import through as reached
 
     references = [Reference.parse(name) for name in names]
     for reference in references:
         load_lock(reference.lock)
+    if nodes is not None and through is None:
+        raise UsageError("--nodes needs --through: by which launcher are they reached?")
+    node = None if through is None else reached(through, nodes)[0]
     built = []
     with listening() as listener:
         for reference in references:
             try:
-                built.append(venv.create(reference, listener, python=python, device=device))
+                if node is None:
+                    built.append(venv.create(reference, listener, python=python, device=device))
+                else:
+                    built.append(
+                        venv_there.create(reference, listener, node, python=python, device=device)
+                    )
             except KeyboardInterrupt:
                 listener.say(f"Interrupted. To go on: bakeoff env create {' '.join(names)}")
                 raise

@@ -147,7 +147,11 @@ def _managed(
 ) -> Interpreter:
     wanted = "gpu" if platform.accelerators else "cpu"
     other = "cpu" if wanted == "gpu" else "gpu"
-    built = shelf.find(lock, reference, wanted) or shelf.find(lock, reference, other)
+    elsewhere = platform.launcher.name != "local"
+    architecture = platform.node.architecture if elsewhere else None
+    built = shelf.find(lock, reference, wanted, architecture) or shelf.find(
+        lock, reference, other, architecture
+    )
     if built is None:
         raise Unavailable(_cure(lock, reference, wanted))
     path = f"{built.root / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}"

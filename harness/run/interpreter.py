@@ -105,7 +105,7 @@ def find(specifier: str, *, explicit: Path | None = None, purpose: str = "") -> 
         python = inspect(candidate)
         if python is not None and satisfies(python.version, specifier):
             return python
-    newest = _minors(specifier)[0]
+    newest = minors(specifier)[0]
     raise Unavailable(
         f"{purpose} needs Python {specifier}, and none was found here.\n"
         f"    Install one (pyenv install 3.{newest}, or conda create -n py3{newest} "
@@ -115,25 +115,26 @@ def find(specifier: str, *, explicit: Path | None = None, purpose: str = "") -> 
 
 
 def _candidates(specifier: str) -> Iterator[str]:
-    minors = _minors(specifier)
-    for minor in minors:
+    known = minors(specifier)
+    for minor in known:
         named = os.environ.get(f"BAKEOFF_PYTHON3{minor}")
         if named:
             yield named
     if satisfies(sys.version_info[:3], specifier):
         yield sys.executable
-    for minor in minors:
+    for minor in known:
         on_path = shutil.which(f"python3.{minor}")
         if on_path:
             yield on_path
     root = _pyenv_root()
     if root is not None:
-        for minor in minors:
+        for minor in known:
             versions = (root / "versions").glob(f"3.{minor}.*/bin/python")
             yield from map(str, sorted(versions, key=_micro, reverse=True))
 
 
-def _minors(specifier: str) -> list[int]:
+def minors(specifier: str) -> list[int]:
+    """Give the versions 3.N that may meet a specifier, newest first."""
     return [
         minor
         for minor in range(_NEWEST_MINOR, 5, -1)

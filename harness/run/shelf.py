@@ -39,6 +39,8 @@ class Environment:
     seconds: float
     created_wall_ns: int
     root: Path = field(compare=False)
+    through: str = ""
+    """The launcher by whose nodes it was built: its Python may be there only."""
 
     @property
     def executable(self) -> Path:
@@ -52,8 +54,11 @@ class Environment:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its interpreter still runs; the one beneath it may have been uninstalled."""
-        return os.access(self.executable, os.X_OK)
+        """Whether its interpreter still runs; the one beneath it may have been uninstalled.
+
+        One that was built on other nodes is believed: it need not run here.
+        """
+        return bool(self.through) or os.access(self.executable, os.X_OK)
 
 
 def home() -> Path:
@@ -87,14 +92,21 @@ def place(lock: Lock, reference: Reference, content: str, python: str) -> Path:
     return home() / "environments" / f"{name}-{digest([content, python])}"
 
 
-def find(lock: Lock, reference: Reference, device: str) -> Environment | None:
-    """Find the finished environment; the newest where several interpreters have one."""
+def find(
+    lock: Lock, reference: Reference, device: str, architecture: str | None = None
+) -> Environment | None:
+    """Find the finished environment; the newest where several interpreters have one.
+
+    ``architecture`` is that of other nodes, whose environments need not run here.
+    """
     content = content_hash(lock, reference, device)
-    here = f"-{platform.system().lower()}-{platform.machine()}"
+    machine = f"-{platform.system().lower()}-{architecture or platform.machine()}"
     fitting = [
         one
         for one in finished()
-        if one.content == content and one.python.endswith(here) and one.is_whole
+        if one.content == content
+        and one.python.endswith(machine)
+        and (one.is_whole if architecture else os.access(one.executable, os.X_OK))
     ]
     return max(fitting, key=lambda one: one.created_wall_ns, default=None)
 
