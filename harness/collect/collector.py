@@ -44,7 +44,8 @@ def find(rates: Mapping[str, float]) -> Found:
         if module is None:
             broken[entry.name] = str(entry.problem)
             continue
-        hz = min(MOST_HZ, rates.get(entry.name, rates.get("all", module.HZ)))
+        most = getattr(module, "MOST_HZ", MOST_HZ)
+        hz = min(most, rates.get(entry.name, rates.get("all", module.HZ)))
         if hz > 0:
             sources.append(Source(entry.name, module, hz, module.BLOCKS))
         else:

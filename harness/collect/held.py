@@ -76,6 +76,15 @@ def held(paths: Sequence[Path], what: str) -> list[Held]:
     return found
 
 
+def number_after(told: bytes, key: bytes) -> int:
+    """Find one number in a list of lines, with or without its unit."""
+    at = told.find(key)
+    if at < 0:
+        return UNSUPPORTED
+    begin = at + len(key)
+    return int(told[begin : told.index(b"\n", begin)].removesuffix(b" kB"))
+
+
 def gap(problem: Exception) -> int:
     """Say by a code why nothing was read."""
     if isinstance(problem, PermissionError):

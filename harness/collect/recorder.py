@@ -107,12 +107,15 @@ class Group:
     due_ns: int = 0
     """When the next reading is due."""
     width: int = 0
+    news: Callable[[], Sequence[Mapping[str, Any]]] | None = None
+    """What the sampler has to tell beside numbers, if it ever has."""
 
     def begin(self, number: int, first_ns: int) -> None:
         """Take a place in the file, and a first moment."""
         self.number = number
         self.first_ns = self.due_ns = first_ns
         self.width = len(self.sampler.channels)
+        self.news = getattr(self.sampler, "news", None)
 
     def pass_over(self, ticks: int) -> None:
         """Go on to a later tick."""
@@ -203,6 +206,9 @@ class Lane(threading.Thread):
             after = time.monotonic_ns()
             written.append(samples.sample(group.number, group.tick, before, after, raw))
             group.pass_over(1)
+            if group.news is not None:
+                for facts in group.news():
+                    self._recording.note(group.source, **facts)
             before = time.monotonic_ns()
         return b"".join(written)
 

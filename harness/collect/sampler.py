@@ -1,9 +1,13 @@
 """This file says what a source of readings is, and what it is told about what it observes.
 
 A source is a module in a package of the entry-point group ``bakeoff.samplers``. It holds ``HZ``
-(how often it is read unless told otherwise), ``BLOCKS`` (whether a reading may keep its caller
-waiting: then it is read from a thread of its own) and ``open(observed) -> Sampler``, which raises
-Unavailable with the reason where this machine has no such thing.
+(how often it is read unless told otherwise; never more often than ``MOST_HZ``, if it holds that),
+``BLOCKS`` (whether a reading may keep its caller waiting: then it is read from a thread of its own)
+and ``open(observed) -> Sampler``, which raises Unavailable with the reason where this machine has
+no such thing.
+
+A sampler may have ``notes`` (facts that hold for the whole recording) and ``news()``, called after
+each reading: what it has to tell beside numbers becomes notes under the source's name.
 """
 
 from __future__ import annotations

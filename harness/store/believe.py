@@ -23,8 +23,9 @@ def doubt(trial: TrialPaths) -> str | None:
     unit = next(cell.unit for cell in run.cells if cell.key == record.cell_key)
     sample_tables.keep(record)
     ((_, streams),) = read_streams([record])
-    judged = judge_trial(record, streams, unit)
-    if judged.verdict not in rejecting(run.info.measure.get("tolerate", ())):
+    tolerated = run.info.measure.get("tolerate") or ()
+    judged = judge_trial(record, streams, unit, tolerated=tolerated)
+    if judged.verdict not in rejecting(tolerated):
         return None
     return f"{judged.verdict}: {judged.evidence[0]}"
 

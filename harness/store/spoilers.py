@@ -21,6 +21,7 @@ _SLOWED = {
 }
 """Bits of nvmlClocksEventReasons (NVML reference manual); idle and settings are no slowdown."""
 _THIRD = 3
+_NAMED = 3
 
 
 def hardware(nodes: Sequence[NodeUse], streams: Sequence[Stream], start: int) -> list[Hardware]:
@@ -39,6 +40,7 @@ def _hardware(use: NodeUse, streams: Sequence[Stream], start: int) -> Hardware:
         seconds=use.steady.seconds,
         cores=len(cores),
         foreign_cores=foreign_cores(use),
+        neighbours=_neighbours(use),
         steal=sum(known) / len(known) if known else None,
         pressure=use.rate("node", "pressure.cpu.some"),
         memory_pressure=use.rate("node", "pressure.memory.full"),
@@ -64,6 +66,20 @@ def foreign_cores(use: NodeUse, span: Span | None = None) -> float | None:
     if len(use.cores) == len(everywhere):
         rest -= use.rate_in(span, "observer", "observer.cpu") or 0.0
     return max(0.0, rest)
+
+
+def _neighbours(use: NodeUse) -> tuple[tuple[str, float], ...]:
+    """Name the processes of others that used most of the node's cores in the steady windows."""
+    used: dict[str, float] = {}
+    for note in use.recording.noted("neighbours"):
+        begin = max(note["t"] - int(note["seconds"] * 1e9), use.steady.start_ns)
+        shared_s = (min(note["t"], use.steady.end_ns) - begin) / 1e9
+        for pid, name, cores in note["top"]:
+            if shared_s > 0:
+                who = f"{name} (process {pid})"
+                used[who] = used.get(who, 0.0) + cores * shared_s / use.steady.seconds
+    busiest = sorted(used.items(), key=lambda one: -one[1])
+    return tuple(busiest[:_NAMED])
 
 
 def _foreign_contexts(use: NodeUse) -> int | None:

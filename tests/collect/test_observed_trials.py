@@ -4,39 +4,61 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.store.layout import RunPaths
+from harness.store.following import Follower
+from harness.store.layout import RunPaths, TrialPaths
 from harness.store.recording import read_recording
 from tests.cli.command import bakeoff
+from tests.collect.growth import Growth
 from tests.needs import missing
 
+PLUGIN = Path(__file__).with_name("met")
 STUDY = """
 title = "Disturbed"
 [matrix]
 workload = "nothing"
-framework = "null"
+framework = "{framework}"
 [measure]
 trials = 1
 warmup = "3 steps"
-until = "3 s"
+until = "{until}"
 reruns = {reruns}
+tolerate = {tolerate}
+"""
+PLATFORM = f"""
+title = "The machine of the tests"
+as_found = true
+nodes = 1
+[frameworks.met]
+interpreter = "{sys.executable}"
 """
 BURN = "while True: pass"
 
 
-def verdict(folder: Path) -> tuple[str, str]:
+def judged(folder: Path) -> dict[str, Any]:
     done = bakeoff("export", "r", "--table", "trials", "--to", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    row = json.loads(done.stdout)[-1]
-    return row["verdict"], json.dumps(row)
+    row: dict[str, Any] = json.loads(done.stdout)[-1]
+    return row
+
+
+def write(
+    folder: Path, framework: str, until: str, reruns: int = 0, tolerate: tuple[str, ...] = ()
+) -> None:
+    told = STUDY.format(
+        framework=framework, until=until, reruns=reruns, tolerate=json.dumps(tolerate)
+    )
+    (folder / "disturbed.toml").write_text(told, encoding="utf-8")
+    (folder / "here.toml").write_text(PLATFORM, encoding="utf-8")
 
 
 @contextmanager
@@ -50,19 +72,67 @@ def neighbours(count: int) -> Iterator[None]:
             process.wait()
 
 
-def test_a_neighbour_that_burns_a_core_makes_a_trial_contended_and_run_again(
+def test_a_neighbour_that_burns_a_core_makes_a_trial_contended_and_is_named(
     tmp_path: Path,
 ) -> None:
+    write(tmp_path, "null", "3 s", reruns=1)
     # one beside each core: wherever the ranks run, they have company
     with neighbours(os.cpu_count() or 1):
-        (tmp_path / "disturbed.toml").write_text(STUDY.format(reruns=1), encoding="utf-8")
         done = bakeoff("run", "disturbed.toml", "--name", "r", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    told, row = verdict(tmp_path)
-    assert told == "contended"
-    assert "other processes used" in row
+    row = judged(tmp_path)
+    assert row["verdict"] == "contended"
+    assert "other processes used" in json.dumps(row)
+    # on a crowded machine others may be busier than ours
+    assert re.search(r"busiest on the node: .+ \(process \d+\) 0\.\d\d", json.dumps(row))
     cells = RunPaths(tmp_path / "runs" / "r").cells
     assert len(list(cells.glob("*/trial-1.2/outcome.json"))) == 1
+
+
+class Met:
+    """A trial whose worker waits for the test, and the command that runs it."""
+
+    def __init__(self, folder: Path, *wrapped_in: str) -> None:
+        self._folder = folder
+        for name in ("from-worker", "to-worker"):
+            os.mkfifo(folder / name)
+        command = ("-m", "harness.cli", "run", "disturbed.toml", "--platform", "here.toml")
+        self.process = subprocess.Popen(
+            [*wrapped_in, sys.executable, *command, "--name", "r"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": f"{PLUGIN}{os.pathsep}{Path.cwd()}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def worker(self) -> dict[str, Any]:
+        """Wait until the worker comes, and give what it says of itself."""
+        said: dict[str, Any] = json.loads((self._folder / "from-worker").read_text())
+        return said
+
+    def go_on(self) -> None:
+        """Let the worker go on."""
+        (self._folder / "to-worker").write_text("")
+
+    def end(self) -> str:
+        _, said = self.process.communicate(timeout=100)
+        return said
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Met]]:
+    begun = []
+
+    def begin(*wrapped_in: str) -> Met:
+        begun.append(Met(tmp_path, *wrapped_in))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
 
 
 class Quota:
@@ -91,65 +161,50 @@ def quota() -> Iterator[Quota]:
     made.folder.rmdir()
 
 
-def test_a_quota_makes_a_trial_throttled(tmp_path: Path, quota: Quota) -> None:
-    enter = f'echo $$ > {quota.folder}/cgroup.procs && exec "$@"'
-    process = start(tmp_path, "sh", "-c", enter, "sh")
-    cells = RunPaths(tmp_path / "runs" / "r").cells
-    worker_pid(cells, process)
+def test_a_quota_makes_a_trial_throttled(
+    tmp_path: Path, quota: Quota, start: Callable[..., Met]
+) -> None:
+    # whoever else is on this machine is of no interest here, and hides no quota
+    write(tmp_path, "met", "2 s", tolerate=("contended",))
+    met = start("sh", "-c", f'echo $$ > {quota.folder}/cgroup.procs && exec "$@"', "sh")
+    met.worker()
     # low enough to be felt on a machine whose cores are all taken
-    quota.allow(0.05)
-    while process.poll() is None and not list(cells.glob("*/*/outcome.json")):
-        time.sleep(0.1)
+    quota.allow(0.1)
+    met.go_on()
+    met.worker()
     quota.allow(2.0)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    _, row = verdict(tmp_path)
-    assert "cores held the ranks back in" in row
+    met.go_on()
+    said = met.end()
+    assert met.process.returncode == 0, said
+    row = judged(tmp_path)
+    assert row["verdict"] == "throttled"
+    assert "cores held the ranks back in" in json.dumps(row)
+    shown = bakeoff("show", "r", cwd=tmp_path)
+    assert "throttled" in shown.stdout + shown.stderr
+    bakeoff("report", "r", cwd=tmp_path)
+    page = RunPaths(tmp_path / "runs" / "r").report.read_text(encoding="utf-8")
+    assert "throttled" in page
 
 
-def start(folder: Path, *wrapped_in: str) -> subprocess.Popen[str]:
-    (folder / "disturbed.toml").write_text(STUDY.format(reruns=0), encoding="utf-8")
-    return subprocess.Popen(
-        [*wrapped_in, sys.executable, "-m", "harness.cli", "run", "disturbed.toml", "--name", "r"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_a_worker_killed_leaves_samples_to_its_end_and_nothing_running(tmp_path: Path) -> None:
-    process = start(tmp_path)
-    cells = RunPaths(tmp_path / "runs" / "r").cells
-    pid = worker_pid(cells, process)
-    while process.poll() is None and not is_observed(cells):
-        time.sleep(0.02)
-    os.kill(pid, 9)
-    process.communicate(timeout=60)
-    (outcome,) = cells.glob("*/trial-1/outcome.json")
-    told = json.loads(outcome.read_text(encoding="utf-8"))
+def test_a_worker_killed_leaves_samples_to_its_end_and_nothing_running(
+    tmp_path: Path, start: Callable[..., Met]
+) -> None:
+    write(tmp_path, "met", "2 s")
+    met = start()
+    worker = met.worker()
+    trial = TrialPaths(Path(worker["folder"]))
+    (path,) = trial.root.glob(trial.samples("*").name)
+    follower = Follower(path)
+    with Growth(path) as growth:
+        while ("rank:0", "rank.user") not in follower.look():
+            growth.wait()
+    os.kill(worker["pid"], 9)
+    met.end()
+    told = json.loads(trial.outcome.read_text(encoding="utf-8"))
     assert told["ranks"][0]["signal"] == 9
     assert told["survivors"] == 0
-    (path,) = outcome.parent.glob("samples.*.bin")
     recording = read_recording(path)
     assert recording is not None
     assert recording.whole
     assert recording.find("rank:0", "rank.user") is not None
-    assert not Path(f"/proc/{pid}").exists()
-
-
-def is_observed(cells: Path) -> bool:
-    """Say whether the first readings of the worker are there."""
-    recordings = map(read_recording, cells.glob("*/trial-1/samples.*.bin"))
-    return any(one is not None and one.find("rank:0", "rank.user") for one in recordings)
-
-
-def worker_pid(cells: Path, process: subprocess.Popen[str]) -> int:
-    """Wait until the worker measures, and give its process."""
-    while process.poll() is None:
-        for path in cells.glob("*/trial-1/events.0.jsonl"):
-            lines = path.read_text(encoding="utf-8").splitlines()
-            if any('"measure"' in line for line in lines):
-                pid: int = json.loads(lines[0])["pid"]
-                return pid
-    pytest.fail("the run ended before its worker measured anything")
+    assert not Path(f"/proc/{worker['pid']}").exists()

@@ -260,3 +260,31 @@ def test_elsewhere_than_on_linux_psutil_gives_the_same_names(
     ours = reading(opened("processor"))
     assert told["core:0", "cpu.user"] == pytest.approx(ours["core:0", "cpu.user"], rel=0.1)
     assert told["rank:0", "rank.resident"] > 0
+
+
+def test_neighbours_are_named_and_the_ranks_and_the_observer_are_none(
+    tree: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, rank, child, neighbour = os.getpid(), 71, 72, 73
+
+    def processes(seconds: int) -> Observed:
+        of = {1: 0, own: 1, rank: 1, child: rank, neighbour: 1}
+        ticks = seconds * os.sysconf("SC_CLK_TCK")
+        files = {
+            f"proc/{pid}/stat": f"{pid} (a (b) c) S {parent} {'0 ' * 9}{ticks} 0 {'0 ' * 6}{pid} 0"
+            for pid, parent in of.items()
+            if pid != 1
+        }
+        files[f"proc/{neighbour}/cmdline"] = "/usr/bin/python3\0/home/you/burn.py\0--key=s\0"
+        return Observed(ranks={0: rank}, root=tree(files).root)
+
+    sampler = opened("neighbours", processes(0))
+    assert reading(sampler) == {("node", "neighbours.cpu"): 0}
+    module = sys.modules[type(sampler).__module__]
+    monkeypatch.setattr(module, "_LEAST_NS", 0)
+    processes(5)
+    assert reading(sampler) == {("node", "neighbours.cpu"): 5}
+    (news,) = sampler.news()  # type: ignore[attr-defined]
+    ((pid, name, _),) = news["top"]
+    assert (pid, name) == (neighbour, "python3 burn.py")
+    assert not sampler.news()  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from harness.stats.verdict import (
     SEVERITY,
     THRESHOLDS,
     Hardware,
+    gravest_first,
     judge_hardware,
     rejecting,
     worst,
@@ -90,3 +91,17 @@ def test_every_threshold_belongs_to_a_verdict() -> None:
 def test_a_study_may_tolerate_what_its_machine_cannot_avoid() -> None:
     assert rejecting(["contended"]) == {"stalled", "throttled"}
     assert rejecting([]) == REJECTING
+
+
+def test_what_is_tolerated_hides_nothing_that_rejects() -> None:
+    findings = judge_hardware(Hardware(**{**QUIET, "foreign_cores": 0.9, "quota": (0.5, 1.0)}))
+    assert worst(findings) == "contended"
+    assert worst(findings, ["contended"]) == "throttled"
+    assert worst(findings, ["contended", "throttled"]) == "contended"
+    assert gravest_first(findings, ["contended"])[0].verdict == "throttled"
+
+
+def test_neighbours_are_named() -> None:
+    seen = Hardware(**{**QUIET, "foreign_cores": 0.9, "neighbours": (("make (process 7)", 0.85),)})
+    (finding,) = judge_hardware(seen)
+    assert "(busiest on the node: make (process 7) 0.85)" in finding.evidence

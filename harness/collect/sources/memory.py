@@ -5,9 +5,9 @@ Source: proc_meminfo(5), proc_vmstat(5).
 
 from __future__ import annotations
 
-from harness.collect.held import hold
+from harness.collect.held import hold, number_after
 from harness.collect.sampler import Observed
-from harness.store.samples import UNSUPPORTED, Channel
+from harness.store.samples import Channel
 
 HZ = 2.0
 BLOCKS = False
@@ -39,15 +39,6 @@ _SIZE_KEYS = tuple((b"\n" if name != b"MemTotal" else b"") + name + b":" for nam
 _EVENT_KEYS = tuple(b"\n" + name + b" " for name in _EVENTS)
 
 
-def _number_after(text: bytes, key: bytes) -> int:
-    """Find one number in a list of lines."""
-    at = text.find(key)
-    if at < 0:
-        return UNSUPPORTED
-    begin = at + len(key)
-    return int(text[begin : text.index(b"\n", begin)].removesuffix(b" kB"))
-
-
 def open(observed: Observed) -> Memory:  # noqa: A001 - the contract's name
     """Open the source."""
     return Memory(observed)
@@ -67,8 +58,8 @@ class Memory:
     def read(self) -> list[int]:
         """Read both files."""
         sizes, events = self._sizes.read(), self._events.read()
-        values = [_number_after(sizes, key) for key in _SIZE_KEYS]
-        values += [_number_after(events, key) for key in _EVENT_KEYS]
+        values = [number_after(sizes, key) for key in _SIZE_KEYS]
+        values += [number_after(events, key) for key in _EVENT_KEYS]
         return values
 
     def close(self) -> None:

@@ -6,17 +6,14 @@ Xeon Max the fast memory of flat mode is such a node.
 
 from __future__ import annotations
 
-import re
-
-from harness.collect.held import hold, text
+from harness.collect.held import hold, number_after, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples import UNSUPPORTED, Channel
+from harness.store.samples import Channel
 
 HZ = 1.0
 BLOCKS = False
 
-_SIZE = re.compile(rb"^Node \d+ (MemTotal|MemFree|MemUsed|FilePages|AnonPages): +(\d+)", re.M)
 _SIZES = {
     b"MemTotal": "total",
     b"MemFree": "free",
@@ -61,10 +58,10 @@ class Numa:
         """Read every node."""
         values: list[int] = []
         for sizes, counts in zip(self._sizes, self._counts, strict=True):
-            told = dict(_SIZE.findall(sizes.read()))
-            values += [int(told.get(name, UNSUPPORTED)) for name in _SIZES]
-            pairs = dict(line.split() for line in counts.read().splitlines())
-            values += [int(pairs.get(name, UNSUPPORTED)) for name in _COUNTS]
+            # "Node 0 MemTotal:       24684084 kB", and "numa_hit 5"
+            told, counted = sizes.read(), counts.read()
+            values += [number_after(told, b" " + name + b":") for name in _SIZES]
+            values += [number_after(counted, name + b" ") for name in _COUNTS]
         return values
 
     def close(self) -> None:

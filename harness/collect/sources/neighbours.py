@@ -1,0 +1,137 @@
+"""This file looks who else uses the processor: every process but the ranks' and the observer's.
+
+Source: proc_pid_stat(5). A look at all processes costs milliseconds on a full node, so it is rare;
+what began and ended between two looks is missed. Of a program's command line no more is kept than
+its name and its first argument's: arguments may hold what nobody should read.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.collect.sampler import Observed
+from harness.errors import Unavailable
+from harness.store.samples import Channel
+
+HZ = 0.2
+MOST_HZ = 0.2
+BLOCKS = True  # a command line is read under a lock that its process may hold
+
+_LEAST_NS = 1_000_000_000
+"""Looks nearer to each other than this say little."""
+_TOP = 3
+_NOTABLE = 0.02
+"""Cores that a process must have used to be named."""
+
+
+def open(observed: Observed) -> Neighbours:  # noqa: A001 - the contract's name
+    """Open the source."""
+    return Neighbours(observed)
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 1 << 12)
+    finally:
+        os.close(descriptor)
+
+
+class _Process(NamedTuple):
+    parent: int
+    ticks: int
+    born: bytes
+    """When it began: tells it from another one with its number."""
+    name: str
+
+
+class Neighbours:
+    """CPU time of everybody else, and who used most of it between the last two looks."""
+
+    def __init__(self, observed: Observed) -> None:
+        self.channels = (
+            Channel(
+                "neighbours.cpu",
+                "s",
+                "counter",
+                "node",
+                1 / os.sysconf("SC_CLK_TCK"),
+                meaning="of processes seen at two looks, without the ranks and the agent",
+            ),
+        )
+        self._proc = observed.root / "proc"
+        self._own = {os.getpid(), *observed.ranks.values()}
+        self._used = 0
+        self._told: Mapping[str, Any] | None = None
+        self._looked_ns = time.monotonic_ns()
+        self._seen = self._look()
+        if not self._seen:
+            raise Unavailable(f"{self._proc} shows no processes")
+
+    def _look(self) -> dict[int, _Process]:
+        found = {}
+        for name in os.listdir(self._proc):  # noqa: PTH208 names only, hundreds of them
+            if name.isdigit():
+                with suppress(OSError):  # it has ended
+                    text = _read(f"{self._proc}/{name}/stat")
+                    begin, _, rest = text.rpartition(b")")
+                    fields = rest.split(None, 20)
+                    command = begin.partition(b"(")[2].decode(errors="replace")
+                    ticks = int(fields[11]) + int(fields[12])
+                    found[int(name)] = _Process(int(fields[1]), ticks, fields[19], command)
+        return found
+
+    def _is_own(self, pid: int, among: Mapping[int, _Process]) -> bool:
+        """Tell whether a process descends from this one or from a rank."""
+        while pid not in self._own:
+            process = among.get(pid)
+            if process is None or process.parent == 0:
+                return False
+            pid = process.parent
+        return True
+
+    def read(self) -> list[int]:
+        """Look again, unless that was just done."""
+        now = time.monotonic_ns()
+        if now - self._looked_ns < _LEAST_NS:
+            return [self._used]
+        seen = self._look()
+        grown = []
+        for pid, process in seen.items():
+            before = self._seen.get(pid)
+            if before is not None and before.born == process.born:
+                ticks = process.ticks - before.ticks
+                if ticks > 0 and not self._is_own(pid, seen):
+                    grown.append((ticks, pid))
+        self._used += sum(ticks for ticks, _ in grown)
+        seconds = (now - self._looked_ns) / 1e9
+        top = [
+            [pid, self._name(pid, seen[pid].name), round(cores, 3)]
+            for ticks, pid in sorted(grown, reverse=True)[:_TOP]
+            if (cores := ticks * self.channels[0].scale / seconds) >= _NOTABLE
+        ]
+        self._told = {"seconds": seconds, "top": top} if top else None
+        self._seen, self._looked_ns = seen, now
+        return [self._used]
+
+    def _name(self, pid: int, otherwise: str) -> str:
+        """Give a program's name and its first argument's."""
+        try:
+            data = _read(f"{self._proc}/{pid}/cmdline")
+        except OSError:
+            return otherwise
+        words = [Path(word.decode(errors="replace")).name for word in data.split(b"\0")[:2]]
+        return " ".join(words).strip()[:60] or otherwise
+
+    def news(self) -> Sequence[Mapping[str, Any]]:
+        """Tell once who used most between the last two looks."""
+        told, self._told = self._told, None
+        return () if told is None else (told,)
+
+    def close(self) -> None:
+        """Nothing is held open."""
