@@ -14,7 +14,8 @@ from harness.errors import Unavailable
 from harness.run import environment, shelf, target, venv_there
 from harness.run.lock import Reference, load_lock
 from harness.run.reached import NodeThere, through
-from harness.spec.platform import Launcher, Node, Platform
+from harness.spec.platform import Launcher, Platform
+from harness.spec.platform_hardware import Node
 from tests.tiny_framework import TinyFramework, Told
 
 TINY = Reference.parse("tiny")
