@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Mapping
+from typing import Mapping, Optional
 
 from harness.node.contracts import Unsupported
 
-TIER = "BAKEOFF_TIER"
 _REQUESTS = 32
 """The file is so many requests long; then it is read or written again from its start."""
 _DIRECT = getattr(os, "O_DIRECT", 0)
@@ -21,16 +20,17 @@ _DIRECT = getattr(os, "O_DIRECT", 0)
 class StorageActivity:
     """Requests of one size, one after the other."""
 
-    def __init__(self, kernel: str, size: int) -> None:
+    def __init__(self, kernel: str, size: int, folder: Optional[str]) -> None:
         self.units: Mapping[str, float] = {"bytes": float(size)}
         self._is_read = kernel == "read"
         self._size = size
         self._place = 0
         self._buffer = mmap.mmap(-1, size)  # its address is a whole page's, as O_DIRECT wants
         self._buffer.write(os.urandom(size))
-        folder = os.environ.get(TIER)
-        if not folder or not os.access(folder, os.W_OK):
-            raise Unsupported("{} must name a folder to write in, not {!r}".format(TIER, folder))
+        if folder is None:
+            raise Unsupported("which storage? tier = one of the platform's [storage.NAME]")
+        if not os.access(folder, os.W_OK):
+            raise Unsupported("{}: nobody may write there".format(folder))
         self._path = os.path.join(folder, ".bakeoff-ceiling-{}".format(os.getpid()))
         self._file, self.is_direct = self._open()
 

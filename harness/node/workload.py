@@ -86,7 +86,7 @@ class Ceiling:
     ``kernel`` is one of ``gemm`` (a product of two square matrices), ``convolution`` (3 x 3,
     stride 1), ``triad`` (a = b + s c, as STREAM counts it), ``to-device``, ``from-device``
     (copies from and to pinned memory), ``read`` and ``write`` (large requests past the page
-    cache, on the tier that BAKEOFF_TIER names). ``size`` says how large on a CPU, ``device_size``
+    cache, on the storage tier of the cell). ``size`` says how large on a CPU, ``device_size``
     on an accelerator: rows of a matrix, images, or bytes of one array or request.
     """
 

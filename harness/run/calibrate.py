@@ -1,7 +1,7 @@
 """This file measures what a machine can do at most, as ordinary runs, and puts it into its profile.
 
-Each session is a study of workloads of kind ``ceiling``; memory and storage tiers that need ranks
-to start otherwise get a session of their own. A ceiling is the median over trials that nothing
+Each session is a study of workloads of kind ``ceiling``; each memory, which needs ranks to start
+otherwise, gets a session of its own. A ceiling is the median over trials that nothing
 disturbed; where every trial was disturbed, it is the best one, and its source says so.
 """
 
@@ -18,7 +18,6 @@ from harness.spec.platform import Platform
 from harness.spec.platform_hardware import FAST
 from harness.store.results import CellResult, Results, TrialResult
 
-TIER = "BAKEOFF_TIER"
 _PRECISIONS = {"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")}
 _COMPUTE = ("gemm", "convolution")
 _COPIES = ("copy-to-device", "copy-from-device")
@@ -39,7 +38,7 @@ class Session:
     study: str
     platform: Platform
     suffix: str = ""
-    """What tells this session's ceilings from others': a memory's kind, a tier's name."""
+    """What tells this session's ceilings from others': the device, a memory's kind."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,21 @@ class Measured:
 def sessions(
     platform: Platform, *, framework: str, device: str, trials: int, until: str
 ) -> Iterator[Session]:
-    """Plan what to run: kernels, then each memory of its own, then each storage tier."""
+    """Plan what to run: kernels, then each memory of its own, then the storage tiers."""
     if platform.launcher.name != "local":
         raise UsageError(
             f"{platform.name} starts jobs through {platform.launcher.name}; a calibration runs on "
             "this machine.\n    Run it on a compute node, with a profile whose launcher is local."
         )
 
-    def study(title: str, workloads: Iterable[str], precisions: Iterable[str]) -> str:
+    def study(
+        title: str, workloads: Iterable[str], precisions: Iterable[str], tiers: Iterable[str] = ()
+    ) -> str:
         listed = [_quoted(workloads), _quoted(precisions)]
+        on = f"tier = {_quoted(tiers)}\n" if tiers else ""
         return (
             f'title = "{title}"\n[matrix]\nworkload = {listed[0]}\nframework = "{framework}"\n'
-            f'device = "{device}"\nprecision = {listed[1]}\n[measure]\ntrials = {trials}\n'
+            f'device = "{device}"\nprecision = {listed[1]}\n{on}[measure]\ntrials = {trials}\n'
             f'warmup = "1 s"\nuntil = "{until}"\ntimeout = "10 min"\n'
         )
 
@@ -91,11 +93,9 @@ def sessions(
             bound = platform.binding.model_copy(update={"memory": policy})
             there = platform.model_copy(update={"binding": bound})
             yield Session(f"memory-{kind}", study(kind, ["triad"], ["fp32"]), there, kind)
-    for name, tier in platform.storage.items():
-        if device == "cpu":
-            environment = {**platform.environment, TIER: tier.path}
-            there = platform.model_copy(update={"environment": environment})
-            yield Session(f"tier-{name}", study(name, _STORAGE, ["fp32"]), there, name)
+    if platform.storage and device == "cpu":
+        text = study("Storage", _STORAGE, ["fp32"], tuple(platform.storage))
+        yield Session("storage", text, platform)
 
 
 def measured(results: Results, session: Session) -> list[Measured]:
@@ -158,7 +158,7 @@ def _name(cell: CellResult, session: Session) -> str:
         return f"{session.suffix}-{name}-{cell.factors['precision']}"
     if cell.workload == "triad":
         return "gpu-memory" if session.suffix == "gpu" else f"memory-{session.suffix}"
-    return f"{name}-{session.suffix}"
+    return f"{name}-{cell.factors['tier']}"
 
 
 def _disturbances(trials: Iterable[TrialResult]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
 from harness.errors import nearest
-from harness.node.workload import Reading, Training
+from harness.node.workload import Ceiling, Reading, Training
 from harness.spec.factors import FACTORS, Value
 from harness.spec.framework import FrameworkInfo
 from harness.spec.platform import Platform
@@ -15,6 +15,7 @@ OF_INPUT = (
     *("format", "samples", "reader", "reader_threads", "prefetch", "buffers", "buffer_samples"),
     *("shuffle", "decode", "tier", "cache", "compute", "compute_ms"),
 )
+_ON_STORAGE = ("read", "write")
 _ASYNCHRONOUS = ("async-thread", "async-process")
 
 
@@ -55,6 +56,8 @@ def why_not(
 ) -> str | None:
     """Say why a cell cannot read what it is to read."""
     content = content_of(workload, factors)
+    if isinstance(workload, Ceiling) and workload.kernel in _ON_STORAGE:
+        return _no_tier(factors, platform)
     if content is None:
         stated = [name for name in OF_INPUT if factors[name] != FACTORS[name].default]
         if stated and not isinstance(workload, Reading):
@@ -72,15 +75,21 @@ def why_not(
         return f"{content} are stored as arrays: there is nothing to decode"
     if factors["reader"] is None:
         return f"{info.name} has no reader of files"
-    tier = factors["tier"]
-    if tier is not None and tier not in platform.storage:
-        has = ", ".join(platform.storage) or "none"
-        return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
+    if (lacking := _no_tier(factors, platform)) is not None:
+        return lacking
     if factors["shuffle"] == "file" and factors["buffer_samples"] is None:
         return "shuffle = file permutes within a buffer: buffer_samples says how large"
     if factors["compute"] != "none" and factors["compute_ms"] is None:
         return "compute stands for a model: compute_ms says how long a batch takes"
     return _too_much_memory(content, factors, platform)
+
+
+def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
+    tier = factors["tier"]
+    if tier is None or tier in platform.storage:
+        return None
+    has = ", ".join(platform.storage) or "none"
+    return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
 
 
 def buffer_bytes(content: str, factors: dict[str, Value]) -> int | None:

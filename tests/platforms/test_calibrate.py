@@ -23,7 +23,7 @@ from tests.reports import samples
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_each_memory_and_each_storage_tier_gets_a_session_of_its_own(
+def test_each_memory_gets_a_session_of_its_own_and_tiers_are_a_factor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "platforms").mkdir()
@@ -37,10 +37,10 @@ def test_each_memory_and_each_storage_tier_gets_a_session_of_its_own(
             load_platform("mine"), framework="torch", device="cpu", trials=3, until="3 s"
         )
     }
-    assert list(planned) == ["kernels", "memory-DDR", "memory-MCDRAM", "tier-scratch"]
+    assert list(planned) == ["kernels", "memory-DDR", "memory-MCDRAM", "storage"]
     assert planned["memory-DDR"].platform.binding.memory == "local"
     assert planned["memory-MCDRAM"].platform.binding.memory == "fast-only"
-    assert planned["tier-scratch"].platform.environment["BAKEOFF_TIER"] == "/scratch"
+    assert 'tier = ["scratch"]' in planned["storage"].study
 
 
 def test_a_platform_that_a_scheduler_starts_is_calibrated_on_its_node() -> None:
@@ -134,10 +134,9 @@ def test_without_ceilings_there_is_no_roof() -> None:
 
 @pytest.mark.parametrize("kernel", ["read", "write"])
 def test_storage_is_read_and_written_in_requests_and_leaves_nothing_behind(
-    kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("BAKEOFF_TIER", str(tmp_path))
-    activity = StorageActivity(kernel, 1 << 16)
+    activity = StorageActivity(kernel, 1 << 16, str(tmp_path))
     for _ in range(40):
         activity.step()
     activity.sync()
@@ -145,10 +144,11 @@ def test_storage_is_read_and_written_in_requests_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_storage_needs_a_folder_it_may_write_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BAKEOFF_TIER", raising=False)
-    with pytest.raises(Unsupported, match="BAKEOFF_TIER must name a folder"):
-        StorageActivity("read", 1 << 16)
+def test_storage_needs_a_tier_that_may_be_written_to() -> None:
+    with pytest.raises(Unsupported, match="which storage"):
+        StorageActivity("read", 1 << 16, None)
+    with pytest.raises(Unsupported, match="nobody may write there"):
+        StorageActivity("read", 1 << 16, "/no/such/folder")
 
 
 _BESIDE_PLAIN = """

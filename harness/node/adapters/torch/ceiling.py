@@ -6,7 +6,7 @@ what a cache line costs that is read before it is overwritten is not counted.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Tuple
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 import torch
 
@@ -52,11 +52,11 @@ class CeilingActivity:
         return value
 
 
-def activity(workload: Ceiling, settings: Settings, seed: int) -> Any:
-    """Make the operands and the kernel."""
+def activity(workload: Ceiling, settings: Settings, seed: int, tier: Optional[str] = None) -> Any:
+    """Make the operands and the kernel; ``tier`` is the folder that storage is measured in."""
     size = workload.device_size if settings.is_gpu else workload.size
     if workload.kernel in _STORAGE:
-        return StorageActivity(workload.kernel, size)
+        return StorageActivity(workload.kernel, size, tier)
     if workload.kernel in _COPIES and not settings.is_gpu:
         raise Unsupported("copies to and from a device need one: device = gpu")
     makers = {"gemm": _gemm, "convolution": _convolution, "triad": _triad}
