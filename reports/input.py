@@ -188,8 +188,8 @@ def goodput(cell: CellResult, results: Results) -> float | None:
     length_ms = cell.factors.get("compute_ms")
     if cell.factors.get("compute", "none") == "none" or not length_ms:
         return None
-    ranks = (cell.factors.get("nodes") or 1) * (cell.factors.get("ranks_per_node") or 1)
-    return float(length_ms) / 1e3 * cell.rate.value / (cell.factors["batch"] * ranks)
+    ranks = int(cell.factors.get("nodes") or 1) * int(cell.factors.get("ranks_per_node") or 1)
+    return float(length_ms) / 1e3 * cell.rate.value / (int(cell.factors["batch"]) * ranks)
 
 
 _INPUT = frozenset(

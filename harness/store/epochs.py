@@ -122,10 +122,10 @@ def _without_epochs(ranks: Sequence[Input]) -> InputResult | None:
 
 
 def _per_second(ranks: Sequence[Sequence[Epoch]], what: str) -> float:
-    return sum(
-        sum(one.told[what] for one in epochs) / sum(one.elapsed_s for one in epochs)
-        for epochs in ranks
-    )
+    total = 0.0
+    for epochs in ranks:
+        total += sum(one.told[what] for one in epochs) / sum(one.elapsed_s for one in epochs)
+    return total
 
 
 def _faults(ranks: Sequence[Input]) -> tuple[str, ...]:

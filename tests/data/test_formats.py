@@ -1,0 +1,85 @@
+"""This file writes every format and reads it back, with our reader and with whoever made it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
+from harness.data.contents import sample
+from harness.data.create import create
+from harness.data.formats import tfrecord
+from harness.data.sets import Spec
+from harness.node.input import records
+from harness.node.input.dataset import Dataset
+from harness.node.input.open import container
+
+COUNT = 70
+NEEDS = {"hdf5": "h5py", "lmdb": "lmdb"}
+
+
+def made(folder: Path, content: str, file_format: str, count: int = COUNT) -> Dataset:
+    if file_format in NEEDS:
+        pytest.importorskip(NEEDS[file_format])
+    create(Spec(content, file_format, count), folder / "set", doing=lambda _: None)
+    return Dataset(str(folder / "set"))
+
+
+@pytest.mark.parametrize("content", ["tiny-pictures", "small-pictures"])
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_what_was_written_is_read(tmp_path: Path, content: str, file_format: str) -> None:
+    if file_format in ARRAYS_ONLY and not CONTENTS[content].is_array:
+        pytest.skip("this format holds arrays")
+    count = COUNT if content == "tiny-pictures" else 3
+    dataset = made(tmp_path, content, file_format, count)
+    reader = container(dataset)
+    into = memoryview(bytearray(dataset.manifest["largest"]))
+    for number in (0, count - 1, count // 2):
+        expected = sample(CONTENTS[content], 1, number)
+        length = reader.read(number, into)
+        assert bytes(into[:length]) == expected.data
+        assert dataset.targets()[number] == expected.target
+        if dataset.has_index:
+            path, offset, size = dataset.stretch(number)
+            assert Path(path).read_bytes()[offset : offset + size] == expected.data
+
+
+def test_numpy_reads_our_npz(tmp_path: Path) -> None:
+    dataset = made(tmp_path, "tiny-pictures", "npz")
+    with np.load(dataset.paths[1]) as archive:
+        assert archive["x"].shape == (6, 3, 32, 32)
+        assert archive["x"][5].tobytes() == sample(CONTENTS["tiny-pictures"], 1, 69).data
+
+
+def test_tar_itself_reads_our_shards(tmp_path: Path) -> None:
+    dataset = made(tmp_path, "small-pictures", "tar", 3)
+    with tarfile.open(dataset.paths[0]) as archive:
+        assert archive.getnames() == ["000000000.jpg", "000000001.jpg", "000000002.jpg"]
+        member = archive.extractfile("000000001.jpg")
+        assert member is not None
+        assert member.read() == sample(CONTENTS["small-pictures"], 1, 1).data
+
+
+def test_a_picture_is_a_picture(tmp_path: Path) -> None:
+    from PIL import Image
+
+    one = sample(CONTENTS["small-pictures"], 1, 4)
+    with Image.open(io.BytesIO(one.data)) as picture:
+        assert picture.format == "JPEG"
+        assert min(picture.size) >= 48
+
+
+def test_the_checksum_is_crc32c() -> None:
+    """The check value of the Castagnoli polynomial (RFC 3720, B.4, and its catalogue entry)."""
+    assert records.crc32c(b"123456789") == 0xE3069283
+    assert records.crc32c(b"\0" * 32) == 0x8A9136AA
+
+
+def test_the_checksum_in_lanes_is_the_same() -> None:
+    data = np.random.Philox(key=1).random_raw(40_000).tobytes()
+    for length in (0, 1, 262_143, 262_144, 300_001):
+        assert tfrecord.crc32c(data[:length]) == records.crc32c(data[:length])
