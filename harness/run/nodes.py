@@ -245,7 +245,8 @@ class _Part:
     @property
     def is_well(self) -> bool:
         """Whether the other nodes may go on."""
-        return self.end is not None and self.end.cause == "ended"
+        end = self.end
+        return end is not None and end.cause == "ended" and all(r.exit_code == 0 for r in end.ranks)
 
 
 def joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[str]) -> TrialEnd:
@@ -256,7 +257,7 @@ def joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[str
     ]
     return TrialEnd(
         token=ends[0].token,
-        cause="ended" if first is None else first.cause,
+        cause=_cause(first),
         ranks=tuple(sorted((rank for end in ends for rank in end.ranks), key=lambda r: r.rank)),
         memory=MemoryEvidence(
             how=memories[0].how,
@@ -271,6 +272,13 @@ def joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[str
         unobserved="; ".join(unobserved) or None,
         stand_ins=tuple(dict.fromkeys(one for end in ends for one in end.stand_ins)),
     )
+
+
+def _cause(first: TrialEnd | None) -> str:
+    """Say why the trial ended; the last rank of a node ends nobody there, but elsewhere."""
+    if first is None:
+        return "ended"
+    return "rank-failed" if first.cause == "ended" else first.cause
 
 
 def _sum(values: Any) -> int | None:

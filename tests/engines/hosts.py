@@ -50,6 +50,7 @@ class Hosts:
         self.names = tuple(f"h{number}" for number in range(count + 1))
         self._mark = f"bo{os.getpid()}"
         self._inits: dict[str, int] = {}
+        self._outer: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ class Hosts:
         trace: TracebackType | None,
     ) -> None:
         for name in list(self._inits):
-            os.kill(self._inits.pop(name), signal.SIGKILL)
+            self._kill(name)
         for name in ("sw", *self.names):
             _ip("netns", "delete", self._net(name), check=False)
 
@@ -128,11 +129,16 @@ class Hosts:
         children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
         _await(lambda: ready.exists() and bool(children.read_text().split()), f"{name} to boot")
         self._inits[name] = int(children.read_text().split()[0])
+        self._outer[name] = outer
 
     def power_off(self, name: str) -> None:
         """Pull a host's plug: no farewell leaves it."""
         self.cut(name)
+        self._kill(name)
+
+    def _kill(self, name: str) -> None:
         os.kill(self._inits.pop(name), signal.SIGKILL)
+        self._outer.pop(name).wait()
 
     def cut(self, name: str) -> None:
         """Pull a host's network cable."""

@@ -51,7 +51,7 @@ def script(
         "#BSUB -r",
     ]
     lines += [f"#BSUB {flag} {settings[key]}" for key, flag in _ASKED.items() if settings.get(key)]
-    lines += [f"#BSUB {word}" for word in shlex.split(str(settings.get("options") or ""))]
+    lines += [f"#BSUB {settings['options']}"] if settings.get("options") else []
     return "\n".join([*lines, f"exec {shlex.join(argv)}", ""])
 
 

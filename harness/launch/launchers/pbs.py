@@ -29,7 +29,7 @@ def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str,
 def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Give the command that runs another one on a node, through PBS's own daemons."""
     del settings  # what was asked for stands in the allocation
-    return ("pbs_tmrsh", node, shlex.join(argv))
+    return ("pbs_tmrsh", node, *argv)
 
 
 def script(
@@ -52,7 +52,7 @@ def script(
         "#PBS -r y",
     ]
     lines += [f"#PBS {flag} {settings[key]}" for key, flag in _ASKED.items() if settings.get(key)]
-    lines += [f"#PBS {word}" for word in shlex.split(str(settings.get("options") or ""))]
+    lines += [f"#PBS {settings['options']}"] if settings.get("options") else []
     hosts = "export BAKEOFF_HOSTS=\"$(sort -u $PBS_NODEFILE | tr '\\n' ' ')\""
     return "\n".join([*lines, hosts, f"exec {shlex.join(argv)}", ""])
 

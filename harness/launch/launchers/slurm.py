@@ -84,7 +84,7 @@ def script(
         "#SBATCH --signal=B:TERM@60",
     ]
     lines += [f"#SBATCH --{key}={settings[key]}" for key in _ASKED if settings.get(key)]
-    lines += [f"#SBATCH {word}" for word in shlex.split(str(settings.get("options") or ""))]
+    lines += [f"#SBATCH {settings['options']}"] if settings.get("options") else []
     return "\n".join([*lines, f"exec {shlex.join(argv)}", ""])
 
 

@@ -1,0 +1,95 @@
+"""This file starts a Slurm on pretended hosts: a controller on ``h0``, a daemon on every other."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tests.engines.hosts import Hosts
+
+_CONF = """\
+ClusterName=bakeoff
+SlurmctldHost=h0
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=cred_expire=5
+AccountingStorageType=accounting_storage/none
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={folder}/state
+SlurmdSpoolDir=/run/slurmd
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmdTimeout=10
+KillWait=2
+TCPTimeout=2
+MessageTimeout=10
+BatchStartTimeout=10
+JobRequeue=1
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+JobAcctGatherType=jobacct_gather/linux
+SlurmdParameters=config_overrides
+NodeName={nodes} CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=4000
+PartitionName=all Nodes={nodes} Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES
+"""
+_PATIENCE_S = 60.0
+
+
+class Slurm:
+    """A running Slurm."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self.hosts = hosts
+        self._conf = hosts.folder / "slurm.conf"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What Slurm's commands need."""
+        return {"SLURM_CONF": str(self._conf)}
+
+    def start(self) -> None:
+        """Start every daemon and wait until the nodes are idle."""
+        folder = self.hosts.folder
+        (folder / "state").mkdir()
+        self._conf.write_text(_CONF.format(folder=folder, nodes=",".join(self.hosts.nodes)))
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        for host in self.hosts.names:
+            self._start_munge(host, key)
+        self.hosts.run("h0", "slurmctld", "-c", env=self.env)
+        for host in self.hosts.nodes:
+            self.hosts.run(host, "slurmd", env=self.env)
+        self.wait_for("idle", len(self.hosts.nodes))
+
+    def restart(self, host: str) -> None:
+        """Start the daemons of a host that was booted again."""
+        self._start_munge(host, self.hosts.folder / "munge.key")
+        self.hosts.run(host, "slurmd", env=self.env)
+
+    def _start_munge(self, host: str, key: Path) -> None:
+        own = ("--pid-file=/run/munge/munged.pid", "--log-file=/run/munge/munged.log")
+        paths = ("--socket=/run/munge/munge.socket.2", "--seed-file=/run/munge/seed", *own)
+        self.hosts.run(host, "munged", f"--key-file={key}", *paths, "--force")
+
+    def wait_for(self, state: str, count: int) -> None:
+        """Wait until so many nodes are in a state."""
+        end = time.monotonic() + _PATIENCE_S
+        while True:
+            listed = self.hosts.run(
+                "h0", "sinfo", "-h", "-N", "-t", state, "-o", "%N", env=self.env, check=False
+            ).stdout.split()
+            if len(set(listed)) >= count:
+                return
+            assert time.monotonic() < end, f"only {listed} became {state}"
+            time.sleep(0.1)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Callable
+
+import pytest
+
+from harness import providers
+from harness.errors import UsageError
+from harness.launch.hostlist import unfolded
+from harness.launch.launch import Node, Worker
+from harness.launch.meeting import Seat, ports_needed, seats, variables
+from harness.node.place import find
+from harness.spec.platform import Launcher, Platform
+from tests.launch.test_local import PLATFORM, WORKER, job
+
+Golden = Callable[[str, str], None]
+HARNESS = ("/opt/bakeoff/bin/python", "-P", "-m", "harness.agent")
+TWO = (
+    Node((0, 1, 2), (7001, 7002, 7000), name="cn1", address="cn1"),
+    Node((0, 1, 2), (8001, 8002, 8000), name="cn2", address="cn2"),
+)
+SETTINGS = {
+    "local": {},
+    "ssh": {"hosts": "cn[1-2]", "command": "ssh -F my.conf"},
+    "slurm": {"partition": "gpu", "account": "ab12", "constraint": "knl&flat", "options": "-q now"},
+    "mpirun": {"hosts": "cn[1-2]"},
+    "pbs": {"queue": "workq", "account": "ab12"},
+    "lsf": {"queue": "batch", "project": "ab12"},
+}
+
+
+def platform(name: str, **settings: str) -> Platform:
+    launcher = Launcher(name=name, settings=settings)
+    return PLATFORM.model_copy(update={"launcher": launcher})
+
+
+def on_two(ranks: int) -> tuple[Worker, object]:
+    shim = ("/opt/bakeoff/bin/python", "-P", "-m", "harness.agent.shim")
+    worker = dataclasses.replace(WORKER, nodes=TWO, shim=shim)
+    factors = {"nodes": 2, "ranks_per_node": ranks}
+    return worker, dataclasses.replace(job(ranks), factors=factors)
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_an_agent_is_reached_through_its_engine(name: str, golden: Golden):
+    command = providers.load("launchers", name).reach("cn2", HARNESS, SETTINGS[name])
+    golden(f"launch/{name}-reach.txt", shlex.join(command) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("slurm", {"mpi": "pmix"}),
+        ("mpirun", {"mpi": "openmpi"}),
+        ("mpirun", {"mpi": "mpich"}),
+        ("mpirun", {"mpi": "intel", "command": "mpiexec.hydra -l"}),
+    ],
+)
+def test_an_engine_starts_a_shim_for_each_rank(name: str, settings: dict[str, str], golden: Golden):
+    worker, two = on_two(2)
+    made = providers.load("launchers", name).launch("j", two, platform(name, **settings), worker)
+    assert made.door is not None
+    assert [(rank.rank, rank.node) for rank in made.ranks] == [(0, 0), (1, 0), (2, 1), (3, 1)]
+    assert not any(key.startswith("HOROVOD_") for rank in made.ranks for key in rank.env)
+    golden(f"launch/{name}-{settings['mpi']}.txt", shlex.join(made.starter) + "\n")
+
+
+@pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
+def test_a_batch_script_asks_for_what_the_platform_says(name: str, golden: Golden):
+    text = providers.load("launchers", name).script(
+        ("/opt/bakeoff/bin/bakeoff", "resume", "/work/runs/a study"),
+        SETTINGS[name],
+        name="study",
+        count=4,
+        minutes=95,
+        log="/work/runs/a-study/queue.log",
+    )
+    golden(f"launch/{name}-script.txt", text)
+
+
+def test_ranks_on_two_nodes_find_each_other_in_every_frameworks_words(golden: Golden):
+    found = variables(Seat(rank=3, node=1, local_rank=1), TWO, 2, has_mpi=False)
+    golden("launch/meeting.json", json.dumps(found, indent=1, sort_keys=True) + "\n")
+    place = find(found, "cn2")
+    assert (place.rank, place.size, place.local_rank, place.local_size) == (3, 4, 1, 2)
+    for family in ("BAKEOFF_", "HOROVOD_"):
+        others = {k: v for k, v in found.items() if not k.startswith(family)}
+        assert dataclasses.replace(find(others, "cn2"), launcher="") == dataclasses.replace(
+            place, launcher=""
+        )
+
+
+def test_a_lone_rank_is_told_of_nobody():
+    found = variables(Seat(0, 0, 0), TWO[:1], 1, has_mpi=False)
+    assert "TF_CONFIG" not in found
+    assert "WORLD_SIZE" not in found
+    assert found["BAKEOFF_SIZE"] == "1"
+
+
+def test_seats_are_numbered_node_by_node():
+    assert seats(2, 2)[2] == Seat(rank=2, node=1, local_rank=0)
+    assert ports_needed(2) == len(TWO[0].ports)
+
+
+def test_nodes_come_from_the_allocation():
+    environ = {"SLURM_JOB_NODELIST": "cn[001-002],login1", "LSB_HOSTS": "batch1 a a b b"}
+    load = providers.load
+    assert load("launchers", "slurm").nodes({}, environ) == ("cn001", "cn002", "login1")
+    assert load("launchers", "lsf").nodes({}, environ) == ("a", "b")
+    assert load("launchers", "pbs").nodes({}, {"BAKEOFF_HOSTS": "a b a"}) == ("a", "b")
+    assert load("launchers", "mpirun").nodes({}, {}) == ("",)
+    assert load("launchers", "mpirun").nodes({}, environ) == ("cn001", "cn002", "login1")
+    for name in ("slurm", "pbs", "lsf", "ssh"):
+        with pytest.raises(UsageError, match=name):
+            load("launchers", name).nodes({}, {})
+
+
+def test_an_unknown_mpi_is_refused_with_the_known_ones():
+    worker, two = on_two(1)
+    there = platform("mpirun", mpi="openmp")
+    launch = providers.load("launchers", "mpirun").launch
+    with pytest.raises(UsageError, match=r"'openmp'.*Did you mean 'openmpi'.*\n.*intel, mpich"):
+        launch("j", two, there, worker)
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("h1", ("h1",)),
+        ("h1,h2", ("h1", "h2")),
+        ("cn[08-10,2]", ("cn08", "cn09", "cn10", "cn2")),
+        ("a[1-2]-ib,b", ("a1-ib", "a2-ib", "b")),
+    ],
+)
+def test_folded_lists_of_hosts_are_read(text: str, hosts: tuple[str, ...]):
+    assert unfolded(text) == hosts
+    with pytest.raises(UsageError, match="no list of hosts"):
+        unfolded(text + "[")
