@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-WANDER = 50e-6
-"""How fast two quartz clocks may part, before and after the exchanges: beyond what was fitted."""
+WANDER = 100e-6
+"""How fast two quartz clocks may part, beyond what was fitted: each may be off by half of this."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,24 @@ def quickest(burst: Iterable[Exchange]) -> Exchange:
     return min(burst, key=lambda one: one.round_trip_ns)
 
 
+def _telling(taken: Sequence[Exchange]) -> list[Exchange]:
+    """Leave out what another exchange tells better, even so long before or after."""
+    return [
+        one
+        for one in taken
+        if one.bound_ns
+        <= min(other.bound_ns + WANDER * abs(one.middle_ns - other.middle_ns) for other in taken)
+    ]
+
+
 def fit(bursts: Sequence[Sequence[Exchange]]) -> ClockLine:
     """Draw the line through each burst's quickest exchange, weighted by how sure each is.
 
     The bound is what the line misses the worst exchange by, and what that one may be wrong by: at
-    each exchange the truth is within it, whatever the ways took. One burst gives no drift.
+    each exchange the truth is within it, whatever the ways took. One burst gives no drift. A slow
+    burst that says less than a quick one near it, for all that clocks wander, is left out.
     """
-    best = [quickest(burst) for burst in bursts]
+    best = _telling([quickest(burst) for burst in bursts])
     weights = [1 / max(one.bound_ns, 1.0) ** 2 for one in best]
     total = sum(weights)
     at = sum(w * one.middle_ns for w, one in zip(weights, best, strict=True)) / total

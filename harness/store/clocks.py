@@ -20,6 +20,8 @@ class Clocks:
 
     lines: Mapping[str, ClockLine | None]
     """None: it is the host's own clock."""
+    bounds_ns: Mapping[str, float]
+    """How far each node's line may be wrong, from its first exchange to its last."""
 
     def host_ns(self, node: str, there_ns: float) -> float:
         """Turn a moment of a node's clock into one of the host's; as it is where none is known."""
@@ -41,21 +43,19 @@ class Clocks:
             return 0.0
         if not wanted <= set(self.lines):
             return None
-        bounds = sorted(
-            0.0 if line is None else line.bound_ns
-            for node, line in self.lines.items()
-            if node in wanted
-        )
-        return sum(bounds[-2:]) / 1e9
+        return sum(sorted(self.bounds_ns[node] for node in wanted)[-2:]) / 1e9
 
 
 def read_clocks(told: Mapping[str, Any]) -> Clocks:
     """Fit what an outcome keeps of clocks."""
     lines: dict[str, ClockLine | None] = {}
+    bounds: dict[str, float] = {}
     for node, one in told.items():
-        exchanges = [[Exchange(*times)] for times in one["exchanges"]]
+        exchanges = [Exchange(*times) for times in one["exchanges"]]
         if one["own"]:
-            lines[node] = None
+            lines[node], bounds[node] = None, 0.0
         elif exchanges:
-            lines[node] = fit(exchanges)
-    return Clocks(lines)
+            line = fit([[exchange] for exchange in exchanges])
+            ends = (exchanges[0].middle_ns, exchanges[-1].middle_ns)
+            lines[node], bounds[node] = line, max(map(line.bound_at_ns, ends))
+    return Clocks(lines, bounds)

@@ -84,3 +84,17 @@ def test_barriers_convict_clocks_that_are_off() -> None:
     assert too_early_ns(begins, ends) == 0.0
     late = {1: [end + 5 for end in ends[1]]}
     assert too_early_ns({**begins, 1: [b + 5 for b in begins[1]]}, {**ends, **late}) == 4.5
+
+
+def test_a_slow_burst_beside_a_quick_one_widens_nothing() -> None:
+    quick, slow = exchange(0, 500, 1000, 10, 1000), exchange(10**6, 500, 10**7, 10, 10)
+    line = fit([[quick], [slow]])
+    assert line.bound_ns == quick.bound_ns
+    assert line.drift == 0
+    assert abs(line.ahead_ns(10**6) - 500) <= line.bound_at_ns(10**6)
+
+
+def test_a_slow_burst_long_after_is_better_than_wandering() -> None:
+    quick, slow = exchange(0, 500, 1000, 10, 1000), exchange(10**12, 500, 10**7, 10, 10)
+    line = fit([[quick], [slow]])
+    assert line.last_ns == slow.middle_ns
