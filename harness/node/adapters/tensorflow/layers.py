@@ -88,11 +88,10 @@ def _bias_in_bfloat16(y: Any, bias: Any, last: bool) -> Any:
     rank = len(y.shape)
     axes = [axis for axis in range(rank) if axis != (rank - 1 if last else 1)]
 
-    @tf.custom_gradient
     def add(y: Any, bias: Any) -> Any:
         return _bias(y, bias, last), lambda slope: (slope, tf.reduce_sum(slope, axes))
 
-    return add(y, bias)
+    return tf.custom_gradient(add)(y, bias)
 
 
 def _batch_norm(spot: Spot, now: Pass, x: Any) -> Any:
