@@ -62,10 +62,6 @@ class TorchAdapter:
 
             tier = self._job.paths.get("tier")
             return ceiling.activity(workload, self._settings, self._job.seed, tier)
-        if isinstance(workload, Checkpointing):
-            from harness.node.checkpoints.held import HeldActivity
-
-            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
         if not isinstance(workload, Training):
             raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
         make = MarkedActivity if self._settings.is_gpu else TrainingActivity
