@@ -120,7 +120,7 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
         until=short if name == COLD else measure.until,
         seed=measure.seed,
         directory=str(bench.paths.cells / cell.key / name),
-        paths={} if data is None else {"data": str(data)},
+        paths={name: str(path) for name, path in paths.items()},
     )
 
 
