@@ -120,12 +120,14 @@ class Neighbours:
         return [self._used]
 
     def _name(self, pid: int, otherwise: str) -> str:
-        """Give a program's name and its first argument's."""
+        """Give a program's name and its first argument's, or its module's."""
         try:
             data = _read(f"{self._proc}/{pid}/cmdline")
         except OSError:
             return otherwise
-        words = [Path(word.decode(errors="replace")).name for word in data.split(b"\0")[:2]]
+        program, *arguments = data.split(b"\0")[:3]
+        what = arguments[1:] if arguments[:1] == [b"-m"] else arguments[:1]
+        words = [Path(word.decode(errors="replace")).name for word in (program, *what)]
         return " ".join(words).strip()[:60] or otherwise
 
     def news(self) -> Sequence[Mapping[str, Any]]:
