@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
 from harness.errors import Unavailable
 from harness.run import interpreter
+from harness.run.recipe import read_source
 
 EVERYWHERE = ("torch", "jax", "tensorflow", "keras", "tinygrad")
 WHERE_PYTHON_37_IS = ("tensorflow@1.15",)
+WHERE_COMPILERS_ARE = ("torch@horovod", "tensorflow@horovod")
 
 
 def buildable() -> list[str]:
@@ -21,7 +24,12 @@ def buildable() -> list[str]:
             print(f"{name} is left out: {why}", file=sys.stderr)
         else:
             names.append(name)
-    return names
+    missing = [one for one in read_source("horovod").programs if shutil.which(one) is None]
+    if missing:
+        left = ", ".join(WHERE_COMPILERS_ARE)
+        print(f"{left} are left out: no {', '.join(missing)} here", file=sys.stderr)
+        return names
+    return [*names, *WHERE_COMPILERS_ARE]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, Mapping, Optional
 
+from harness.node.contracts import Unsupported
 from harness.node.place import Place
 
 CURE = "build it: bakeoff env create torch@horovod tensorflow@horovod"
@@ -21,12 +22,23 @@ ADDRESS, PORT = "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"
 class Meeting:
     """Where the ranks find each other."""
 
-    def __init__(self, board: Optional[ThreadingHTTPServer]) -> None:
+    def __init__(self, place: Place, board: Optional[ThreadingHTTPServer]) -> None:
+        self._place = place
         self._board = board
 
     def open(self, horovod: Any) -> None:
-        """Start Horovod; its ranks meet in here."""
+        """Start Horovod; its ranks meet in here, or each would train alone and call it many."""
         horovod.init()
+        if horovod.size() != self._place.size:
+            raise Unsupported(
+                "Horovod sees {} of {} ranks: it is built {} MPI, and they were started by {}; "
+                "build it where mpicxx is on the PATH, or use the launcher ssh or local".format(
+                    horovod.size(),
+                    self._place.size,
+                    "with" if horovod.mpi_built() else "without",
+                    self._place.launcher,
+                )
+            )
 
     def close(self) -> None:
         """Take the board down."""
@@ -41,11 +53,11 @@ def prepare(factors: Mapping[str, Any], place: Place) -> Meeting:
     if megabytes is not None:
         os.environ["HOROVOD_FUSION_THRESHOLD"] = str(int(megabytes) * 2**20)
     if place.launcher != "bakeoff" or place.rank != 0 or PORT not in os.environ:
-        return Meeting(None)
+        return Meeting(place, None)
     board = ThreadingHTTPServer(("", int(os.environ[PORT])), _handler({}))
     board.daemon_threads = True
     threading.Thread(target=board.serve_forever, daemon=True).start()
-    return Meeting(board)
+    return Meeting(place, board)
 
 
 def facts(horovod: Any) -> Dict[str, Any]:

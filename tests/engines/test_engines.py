@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from harness.launch.launchers import slurm as batch
 from tests.needs import framework, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -42,28 +43,76 @@ def test_srun_reaches_two_nodes_of_an_allocation(site, slurm, mpi):
     ended_well(site, {"h1", "h2"})
 
 
-def test_a_node_that_loses_its_power_costs_one_trial_which_runs_again_elsewhere(site):
+def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
+    site.platform("slurm")
+    site.study("null", "ddp", nodes=2)
+    log = site.folder / "queue.log"
+    command = ("env", "-C", str(site.folder), *site.command)
+    text = batch.script(command, {}, name="study", count=2, minutes=5, log=str(log))
+    script = site.folder / "job.sh"
+    script.write_text(text)
+    job = site.hosts.run("h0", *batch.submit(str(script)), env=slurm.env).stdout.strip()
+    end = time.monotonic() + 120
+    asked = [site.hosts.run("h0", *batch.state(job), env=slurm.env, check=False).stdout]
+    while asked[-1].strip():
+        assert time.monotonic() < end, asked[-1]
+        time.sleep(1)
+        asked.append(site.hosts.run("h0", *batch.state(job), env=slurm.env, check=False).stdout)
+    assert "1 1 1" in log.read_text()
+    ended_well(site, {"h1", "h2"})
+
+
+class Running:
+    """A study on the login host that has begun to measure."""
+
+    def __init__(self, site) -> None:
+        self.process = subprocess.Popen(
+            site.hosts.command("h0", ["env", "-C", str(site.folder), *site.command])
+        )
+        end = time.monotonic() + 120
+        while not any('"measure"' in text for text in self._said(site)):
+            assert self.process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+    def _said(self, site) -> list[str]:
+        cells = site.folder / "run" / "cells"
+        return [file.read_text() for file in cells.glob("*/trial-1/events.1.jsonl")]
+
+
+@pytest.mark.parametrize("fate", ["power", "cable"])
+def test_a_node_that_is_lost_costs_one_trial_which_runs_again_elsewhere(site, fate):
     site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
     site.study("null", "ddp", nodes=2, until="20 s")
-    running = subprocess.Popen(
-        site.hosts.command("h0", ["env", "-C", str(site.folder), *site.command])
-    )
-    measuring = site.folder / "run" / "cells"
-    end = time.monotonic() + 120
-    while not any('"measure"' in f.read_text() for f in measuring.glob("*/trial-1/events.1.jsonl")):
-        assert running.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    running = Running(site)
     try:
-        site.hosts.power_off("h2")
-        assert running.wait(240) == 0
+        if fate == "power":
+            site.hosts.power_off("h2")
+        else:
+            site.hosts.cut("h2")
+        assert running.process.wait(240) == 0
     finally:
-        site.hosts.boot("h2")
+        if fate == "power":
+            site.hosts.boot("h2")
+        else:
+            site.hosts.mend("h2")
     lost, again = site.outcomes()
     assert (lost["outcome"], lost["trial"]) == ("node-lost", "trial-1")
     assert "h2" in lost["reason"]
     assert (again["outcome"], again["trial"]) == ("ok", "trial-1.2")
     assert {rank["host"] for rank in again["ranks"]} == {"h1", "h3"}
+
+
+def test_a_cable_that_is_out_for_three_seconds_costs_nothing_but_time(site):
+    framework("torch")
+    site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
+    site.study("torch", "ddp", nodes=2, until="10 s")
+    running = Running(site)
+    site.hosts.cut("h2")
+    time.sleep(3)
+    site.hosts.mend("h2")
+    assert running.process.wait(240) == 0
+    ended_well(site, {"h1", "h2"})
 
 
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])
