@@ -135,10 +135,23 @@ def zip_cores(cores: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
 
 
 def _keep(cores: tuple[Core, ...], wish: Wish) -> tuple[tuple[Core, ...], tuple[Core, ...]]:
-    """Keep the last cores for the observer, if two and one for each rank are left."""
+    """Keep the last cores of each package in turn, if two and one for each rank are left.
+
+    Packages give alike, so that equal shares of them stay equal: on Summit one of 22 cores each.
+    """
     ordered = tuple(sorted(cores, key=lambda core: (core.package, core.cpus[0])))
     count = min(wish.observer, max(0, len(ordered) - max(2, wish.ranks)))
-    return ordered[len(ordered) - count :], ordered[: len(ordered) - count]
+    packages = sorted({core.package for core in ordered})
+    turns = {
+        core: (turn, -packages.index(package))
+        for package in packages
+        for turn, core in enumerate(core for core in reversed(ordered) if core.package == package)
+    }
+    kept = set(sorted(ordered, key=turns.__getitem__)[:count])
+    return (
+        tuple(core for core in ordered if core in kept),
+        tuple(core for core in ordered if core not in kept),
+    )
 
 
 def _usable(core: Core, wish: Wish) -> tuple[int, ...]:
