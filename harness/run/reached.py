@@ -100,6 +100,6 @@ def through(ref: str, nodes: str | None) -> list[NodeThere]:
     if reach is None:
         raise UsageError(f"the launcher {name} cannot run a command on a node.")
     names = unfolded(nodes) if nodes is not None else module.nodes(settings, os.environ)
-    if nodes is not None and "hosts" not in settings:
-        settings["hosts"] = nodes
+    if nodes is not None and "hosts" not in settings and not hasattr(module, "script"):
+        settings["hosts"] = nodes  # an engine with a queue knows its nodes by itself
     return [NodeThere(one, name, settings, reach) for one in names]
