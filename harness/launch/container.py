@@ -24,10 +24,15 @@ _OURS = (
     "CUDA_",
     "NCCL_",
     "MASTER_",
+    "HOROVOD_",
     "JAX_",
     "TORCHINDUCTOR_",
 )
-_NAMES = ("PYTHONPATH", "TRITON_CACHE_DIR", "CACHEDB", "LD_PRELOAD", "PYTHONNOUSERSITE")
+_NAMES = (
+    *("PYTHONPATH", "TRITON_CACHE_DIR", "CACHEDB", "LD_PRELOAD", "PYTHONNOUSERSITE"),
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"),
+    "TF_CONFIG",
+)
 _CACHES = ("TORCHINDUCTOR_CACHE_DIR",)
 """Whose folder is that of all caches of a cell."""
 _NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")

@@ -160,7 +160,7 @@ class Nodes:
             hosts = {rank.rank: agent.host for rank in command.ranks}
             if end is None:
                 self._lose(node.name)
-            return Ended(end, hosts, None if end is not None else agent.host)
+            return Ended(end, hosts, None if end is not None else agent.host or node.name)
         return self._run_together(commands, interrupts, on_tick)
 
     def _run_together(
@@ -189,12 +189,15 @@ class Nodes:
                 for other in parts:
                     other.stop.ask()
             on_tick()
+        for part in parts:
+            part.stop.close()
         hosts = {rank.rank: part.agent.host for part in parts for rank in part.command.ranks}
         for (node, _, _), part in zip(commands, parts, strict=True):
             if part.end is None:
                 self._lose(node.name)
         if any(part.end is None for part in parts):
-            return Ended(None, hosts, next(p.agent.host for p in parts if p.end is None))
+            lost = [n.name for (n, _, _), p in zip(commands, parts, strict=True) if p.end is None]
+            return Ended(None, hosts, " and ".join(lost))
         ends = [part.end for part in parts if part.end is not None]
         guilty = first.end if first is not None else None
         return Ended(joined(ends, guilty, [part.agent.host for part in parts]), hosts)
@@ -221,6 +224,11 @@ class _Stop(Interrupts):
         """Ask once more."""
         self.count += 1
         self._writer.send(b"!")
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        self._reader.close()
+        self._writer.close()
 
 
 class _Part:

@@ -9,6 +9,7 @@ import pytest
 
 from harness import providers
 from harness.errors import UsageError
+from harness.launch.container import room_env
 from harness.launch.hostlist import unfolded
 from harness.launch.launch import Node, Worker
 from harness.launch.meeting import Seat, ports_needed, seats, variables
@@ -139,3 +140,8 @@ def test_folded_lists_of_hosts_are_read(text: str, hosts: tuple[str, ...]):
     assert unfolded(text) == hosts
     with pytest.raises(UsageError, match="no list of hosts"):
         unfolded(text + "[")
+
+
+def test_a_container_keeps_what_leads_a_rank_to_the_others():
+    found = variables(Seat(rank=3, node=1, local_rank=1), TWO, 2, has_mpi=False)
+    assert room_env({**found, "HOME": "/home/ada"}, {}) == found
