@@ -12,9 +12,11 @@ import platform
 import sys
 import time
 import traceback
-from typing import Any
+from typing import Any, Optional
 
 from harness.node import feed, loop, outside, place, resources
+from harness.node.checkpoints.asked import asked
+from harness.node.checkpoints.series import Series
 from harness.node.contracts import Activity, Adapter, OutOfMemory, Unsupported
 from harness.node.events import Events
 from harness.node.examine import examine
@@ -64,11 +66,30 @@ class Worker:
         self.events.say("units", units=dict(activity.units))
         warmup, until = job.warmup, job.until
         marks = getattr(activity, "marks", None)
+        series = self._checkpoints(activity, workload)
         if marks is not None:
             outside.run(marks, self.events, warmup=warmup, until=until)
         else:
-            loop.run(activity, self.events, warmup=warmup, until=until, size=self.where.size)
+            loop.run(
+                activity,
+                self.events,
+                warmup=warmup,
+                until=until,
+                size=self.where.size,
+                checkpoints=series,
+            )
+        if series is not None:
+            series.close()
         self._say_facts(adapter.facts())
+
+    def _checkpoints(self, activity: Activity, workload: Workload) -> Optional[Series]:
+        wanted = asked(workload, self.job.factors, self.job.paths)
+        if wanted is None:
+            return None
+        door = getattr(activity, "saver", None)
+        if door is None:
+            raise Unsupported("the {} adapter saves no checkpoints".format(self.job.framework))
+        return Series(wanted, door(), self.where)
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:
         examine(adapter, workload, self.job.paths["given"], self.job.paths["made"])

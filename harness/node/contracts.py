@@ -10,6 +10,8 @@ Optional doors. Of an Activity, each called outside the clock:
                                     step, within the clock, and timed apart
     epochs                          an object with whole, left() and turn(): passes over the files
                                     that are read; see ``input/epochs.py``
+    saver() -> Saver                saves and restores what is trained, with the framework's own
+                                    means; needs ``checkpoint_every`` in the adapter's ``.toml``
     device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
                                     many of the latest as the adapter holds (CUDA events)
 
@@ -54,7 +56,7 @@ From the probe alone, watched from inside and from below, per step:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -90,6 +92,29 @@ class Activity(Protocol):
 
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers; called outside the clock, only if size > 1."""
+
+
+class Saver(Protocol):
+    """How a framework writes a checkpoint and reads it back; others make it durable."""
+
+    name: str
+    """What does it: torch.save, tf.train.Checkpoint …"""
+    bytes: int
+    """Of what it saves, in memory."""
+    together: bool
+    """Whether every rank takes part; else the first one saves for all."""
+
+    def save(self, folder: str) -> Optional[Callable[[], None]]:
+        """Write the state into an empty folder; None when written, else what waits until it is.
+
+        What is written is the state of this moment, whatever training changes meanwhile.
+        """
+
+    def restore(self, folder: str) -> None:
+        """Put a saved state back into what is trained, and wait until it is there."""
+
+    def digest(self) -> str:
+        """Hash everything that restoring must bring back."""
 
 
 class Adapter(Protocol):

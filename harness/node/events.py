@@ -15,6 +15,12 @@ number may be NaN or Infinity, as a loss may.
     epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
                bytes, digest, order, left_out; cache (cold, warm, mixed, unknown), cold_fraction,
                witness, resident_before, read_bytes; calls, call_bytes, cpu_s (``input/epochs.py``)
+    checkpoint phase, step, start, end      training stood still for the one after `step` steps;
+               saver, bytes       what wrote it; of the state in memory
+    checkpoint-state   step, state, t      saved: complete and durable on its first tier;
+               draining: its copy to where it stays began; durable: complete and durable there
+    restored   step, start, end, bytes      the newest one, read back where it stays; bytes of its
+               files; files_true, state_true, cache, cold_fraction (``checkpoints/timed.py``)
     values     step, values       loss and the like, read outside the clock
     device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
     facts      facts              peak_rss_bytes and cpu_s of this process; by the adapter's word

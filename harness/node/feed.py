@@ -13,7 +13,7 @@ from typing import Any, Mapping, Optional, Tuple, Union
 from harness.node.input.files import Files, wanted
 from harness.node.place import Place
 from harness.node.shapes import output_shapes
-from harness.node.workload import Training, Workload
+from harness.node.workload import Checkpointing, Training, Workload
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,13 @@ def describe(
     place: Place,
     paths: Mapping[str, str] = {},
 ) -> Feed:
-    """Describe what a rank is fed under the factors and paths of its job."""
+    """Describe what a rank is fed under the factors and paths of its job.
+
+    What is only to be saved is trained for one step, on as few samples as batch norm allows.
+    """
+    if isinstance(workload, Checkpointing):
+        smallest = {**factors, "batch": 2, "global_batch": None}
+        return describe(workload.training, smallest, seed, place, paths)
     batch = _batch(factors, place.size)
     feed = Feed(
         seed=seed + place.rank,

@@ -25,6 +25,10 @@ clock read before it and one after, and a window says how long was waited. One t
 has ``epochs``: no window crosses the end of one, and between two the loop turns it over and says
 what it was. Where reading is the work, phases last for whole epochs, at least one each.
 
+Checkpoints are taken between two windows, after every so many steps, and timed apart; no window
+crosses one. Where saving is the work, it lies within the window. After the measured phase comes one
+more, which proves that it brings the state back (``checkpoints/timed.py``).
+
 Between the two clock reads nothing is formatted, written or allocated. Python's cyclic collector is
 off and what start-up made is frozen: a collection inside a window is charged to whichever step it
 hits, grows with what the framework has loaded, and looks like noise of the machine. It runs between
@@ -40,6 +44,8 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import Callable, Deque, Iterable, Iterator, Optional, Tuple
 
+from harness.node.checkpoints.series import Series
+from harness.node.checkpoints.timed import Timed
 from harness.node.contracts import Activity
 from harness.node.events import Events
 from harness.node.job import Span
@@ -61,9 +67,10 @@ def run(
     until: Span,
     size: int = 1,
     clock: Clock = time.monotonic_ns,
+    checkpoints: Optional[Series] = None,
 ) -> None:
     """Warm up, then measure; every rank runs the same windows."""
-    windows = _Windows(activity, events, size, clock)
+    windows = _Windows(activity, events, size, clock, checkpoints)
     with _collector_off():
         windows.turn()
         windows.begin("warm-up")
@@ -74,6 +81,7 @@ def run(
         windows.begin("measure")
         while windows.is_amid_epoch() or not windows.is_over(until):
             windows.take(_rest(steps, until, windows.done))
+        windows.prove()
 
 
 def steps_per_window(step_s: float, until: Span) -> int:
@@ -104,7 +112,14 @@ def _rest(steps: int, span: Span, done: int) -> int:
 class _Windows:
     """Take windows one after the other and say what was seen; counts steps and time of a phase."""
 
-    def __init__(self, activity: Activity, events: Events, size: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        activity: Activity,
+        events: Events,
+        size: int,
+        clock: Clock,
+        checkpoints: Optional[Series],
+    ) -> None:
         self._activity = activity
         self._events = events
         self._size = size
@@ -113,6 +128,9 @@ class _Windows:
         self._fetch = getattr(activity, "fetch", None)
         self._epochs = getattr(activity, "epochs", None)
         self._epoch_first = 0
+        self._checkpoints: Optional[Timed] = None
+        if checkpoints is not None:
+            self._checkpoints = Timed(checkpoints, events, clock, lambda: self._meet())
         self._phase = ""
         self._first = 0
         self._flushed = 0
@@ -155,16 +173,43 @@ class _Windows:
             )
         self._epoch_first = self._first
 
+    def prove(self) -> None:
+        """Prove that a checkpoint brings the state back, where any are taken."""
+        if self._checkpoints is not None:
+            checkpoints, self._checkpoints = self._checkpoints, None
+            self.begin("prove")
+            checkpoints.prove(self._first, self.take, self._activity.sync)
+
     def take(self, steps: int) -> float:
         """Time one window; give the slowest rank's seconds per step."""
         if self._epochs is not None:
             steps = min(steps, self._epochs.left())
+        if self._checkpoints is not None:
+            steps = min(steps, self._checkpoints.due(self._first))
         window = self._bare if self._fetch is None else self._fetching
+        if self._is_saving(steps):
+            window = self._saving
         start, end, waited = window(repeat(None, steps))
         self._say(steps, start, end, waited)
+        if self._checkpoints is not None:
+            self._checkpoint(self._checkpoints, start, end)
         if self._epochs is not None and not self._epochs.left():
             self.turn()
         return self._agree((end - start) / steps / 1e9)
+
+    def _is_saving(self, steps: int) -> bool:
+        """Tell whether a window ends with a checkpoint that is the work itself."""
+        timed = self._checkpoints
+        return timed is not None and timed.is_the_work and timed.due(self._first) == steps
+
+    def _checkpoint(self, timed: Timed, start: int, end: int) -> None:
+        """Take the checkpoint that is due after a window, or say that it lay within."""
+        if timed.due(self._first) < timed.due(0):
+            timed.tell()
+        elif timed.is_the_work:
+            timed.say(self._phase, self._first, start, end)
+        else:
+            timed.take(self._phase, self._first)
 
     def _bare(self, rounds: Iterable[None]) -> Tuple[int, int, Optional[int]]:
         step, sync, clock = self._activity.step, self._activity.sync, self._clock
@@ -186,6 +231,21 @@ class _Windows:
             step()
         sync()
         return start, clock(), waited
+
+    def _saving(self, rounds: Iterable[None]) -> Tuple[int, int, Optional[int]]:
+        step, sync, clock, timed = (
+            self._activity.step,
+            self._activity.sync,
+            self._clock,
+            self._checkpoints,
+        )
+        assert timed is not None
+        start = clock()
+        for _ in rounds:
+            step()
+        sync()
+        timed.save(self._first + timed.due(self._first))
+        return start, clock(), None
 
     def _say(self, steps: int, start: int, end: int, waited: Optional[int]) -> None:
         say = self._events.say
@@ -213,6 +273,10 @@ class _Windows:
         self._events.flush()
         gc.collect()
         self._flushed = self._clock()
+
+    def _meet(self) -> None:
+        """Go on when every rank is here."""
+        self._agree(0.0)
 
     def _agree(self, value: float) -> float:
         return value if self._size == 1 else self._activity.agree(value)

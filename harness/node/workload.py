@@ -115,7 +115,21 @@ class Reading:
     kind: str = "read"
 
 
-Workload = Union[Training, Nothing, Ceiling, Reading]
+@dataclass(frozen=True)
+class Checkpointing:
+    """Save what training a network would have to keep: weights, statistics, optimiser's state.
+
+    It is trained for one step, which makes the optimiser's state, and no more.
+    """
+
+    name: str
+    title: str
+    training: Training
+    unit: str = "MB"
+    kind: str = "checkpoint"
+
+
+Workload = Union[Training, Nothing, Ceiling, Reading, Checkpointing]
 Shape = Tuple[int, ...]
 
 

@@ -6,11 +6,13 @@ whose role it is; where there is none, in a folder of their own beside the envir
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.errors import Unavailable, nearest
+from harness.node.checkpoints import asked
 from harness.node.input.dataset import name_of
 from harness.run import shelf
 from harness.spec.cell import Cell
@@ -18,6 +20,7 @@ from harness.spec.plan import Plan
 from harness.spec.platform import Platform
 
 DATA = "bakeoff-data"
+CHECKPOINTS = "bakeoff-checkpoints"
 
 
 def tier_folder(platform: Platform, tier: str | None, role: str) -> Path:
@@ -60,6 +63,37 @@ def data_sets(plan: Plan) -> list[tuple[Cell, Path]]:
         if folder is not None:
             found.setdefault(folder, cell)
     return [(cell, folder) for folder, cell in found.items()]
+
+
+def checkpoint_folders(platform: Platform, cell: Cell, trial: str) -> dict[str, Path]:
+    """Give the folders that a trial's checkpoints lie in, by the names of a job's paths."""
+    factors = cell.factors
+    if factors.get("checkpoint_every") is None:
+        return {}
+    to = tier_folder(platform, _tier(factors.get("checkpoint_to")), "checkpoint")
+    folders = {asked.TO: to / CHECKPOINTS / trial}
+    through = _tier(factors.get("checkpoint_through"))
+    if through is not None:
+        fast = tier_folder(platform, through, "fast")
+        folders[asked.THROUGH] = fast / CHECKPOINTS / trial
+    return folders
+
+
+def remove_checkpoints(platform: Platform, cell: Cell, trial: str) -> None:
+    """Remove what a rank that was killed left on the tiers, as far as they are in reach."""
+    for folder in checkpoint_folders(platform, cell, trial).values():
+        shutil.rmtree(folder, ignore_errors=True)
+        for parent in folder.parents:
+            try:
+                parent.rmdir()
+            except OSError:  # another trial's are there too, or nothing ever was
+                break
+            if parent.name == CHECKPOINTS:
+                break
+
+
+def _tier(name: object) -> str | None:
+    return None if name is None else str(name)
 
 
 def create_command(plan: Plan, cell: Cell) -> str:

@@ -24,7 +24,7 @@ from harness.run.nodes import Ended, Nodes, launcher
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.ranks import environment
 from harness.run.said import has_stand_in, said
-from harness.run.tiers import data_set, tier_folder
+from harness.run.tiers import checkpoint_folders, data_set, remove_checkpoints, tier_folder
 from harness.spec.cell import Cell
 from harness.spec.found import cpu_quota
 from harness.spec.measure import Measure
@@ -82,11 +82,14 @@ def run_trial(
     worker = _worker(bench, prepared, str(name), token)
     launch = launcher(bench.platform).launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
-    ended = bench.nodes.run(
-        _commands(bench, trial, launch, worker),
-        interrupts=bench.interrupts,
-        on_tick=lambda: on_tick(trial),
-    )
+    try:
+        ended = bench.nodes.run(
+            _commands(bench, trial, launch, worker),
+            interrupts=bench.interrupts,
+            on_tick=lambda: on_tick(trial),
+        )
+    finally:
+        remove_checkpoints(bench.platform, cell, token)
     outcome = _outcome(bench, prepared, trial, name, ended)
     marks = list(launch.marks)
     if ended.end is not None and ended.end.unobserved is not None:
@@ -105,6 +108,7 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
     paths = {} if data is None else {"data": data}
     if cell.content is None and cell.factors.get("tier") is not None:
         paths["tier"] = tier_folder(bench.platform, str(cell.factors["tier"]), "data")
+    paths |= checkpoint_folders(bench.platform, cell, f"{bench.run_id}/{cell.key}/{name}")
     return Job(
         purpose="probe" if name == PROBE else "trial",
         cell_key=cell.key,

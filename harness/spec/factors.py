@@ -168,7 +168,13 @@ FACTORS: Mapping[str, Factor] = _factors(
     ),
     Factor("compute_ms", "number", None, "milliseconds that it takes per batch"),
     Factor("checkpoint_every", "count", None, "steps between checkpoints", framework=True),
-    Factor("checkpoint_to", "name", None, "storage tier that takes checkpoints", framework=True),
+    Factor("checkpoint_to", "name", None, "storage tier that checkpoints stay on"),
+    Factor(
+        "checkpoint_through",
+        "name",
+        None,
+        "fast storage tier that takes checkpoints first and drains them to where they stay",
+    ),
     Factor("container", "flag", False, "run the ranks in the platform's container"),
     Factor("bucket_mb", "count", None, "megabytes of gradients exchanged at once", framework=True),
     Factor(

@@ -10,7 +10,8 @@ from typing import Any
 from harness import providers
 from harness.errors import nearest
 from harness.node import shapes
-from harness.node.workload import Reading, Training
+from harness.node.workload import Checkpointing, Reading, Training
+from harness.spec import checkpoint
 from harness.spec.cell import Cell, cell_key
 from harness.spec.factors import FACTORS, IN_CELL, Value
 from harness.spec.framework import FrameworkInfo, framework_info
@@ -56,6 +57,8 @@ def subject(name: str) -> Subject:
     module = providers.modules("workloads")[name].module
     if isinstance(value, Training):
         identity = shapes.count(value.network).identity
+    elif isinstance(value, Checkpointing):
+        identity = f"{value.kind} {shapes.count(value.training.network).identity}"
     else:
         identity = f"{value.kind} {value.content}" if isinstance(value, Reading) else value.kind
     return Subject(value, module, identity)
@@ -86,6 +89,7 @@ class Resolver:
             factors["layout"] = info.default("layout")
         self._share(factors)
         complete(subject(workload).value, info, factors)
+        checkpoint.complete(subject(workload).value, factors)
         prefix = f"{info.name}."
         options = {
             name: asked.get(prefix + name, option.default) for name, option in info.options.items()
@@ -152,7 +156,9 @@ class Resolver:
             refusal = info.refuses(name, factors[name])
             if refusal is not None:
                 return refusal
-        reason = why_no_input(subject(workload).value, info, factors, self._platform)
+        work = subject(workload).value
+        reason = why_no_input(work, info, factors, self._platform)
+        reason = reason or checkpoint.why_not(work, factors, self._platform)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))

@@ -28,6 +28,7 @@ _KEYS = ["event", "phase", *_NUMBERS]
 _FORMS = (b'"phase":"measure"', b'"phase": "measure"')
 _MEASURED = re.compile(rb'"phase": ?"measure"')
 _TELLS = re.compile(rb'\s*{\s*"event"\s*:\s*"(units|versions|facts)"')
+_SAVES = re.compile(rb'\s*{\s*"event"\s*:\s*"(checkpoint|checkpoint-state|restored)"')
 _DIGITS = re.compile(rb"\d+")
 _NEWLINE, _ZERO, _NINE = 10, 48, 9
 _MOST_DIGITS = 18
@@ -46,6 +47,8 @@ class Spoken:
     warm_up: Integers
     told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """units, versions and facts."""
+    saves: tuple[Mapping[str, Any], ...] = ()
+    """What was said of checkpoints, in that order."""
 
 
 def read(file: Path) -> Spoken:
@@ -60,6 +63,7 @@ def read(file: Path) -> Spoken:
         measured = _slowly([line for line in lines if b'"window"' in line])
         rest += [line for line in lines if b'"window"' not in line]
     told: dict[str, Mapping[str, Any]] = {}
+    saves = tuple(event for line in rest if _SAVES.match(line) and (event := _parsed(line)))
     for line in rest:
         if _TELLS.match(line):
             event = _parsed(line)
@@ -67,7 +71,10 @@ def read(file: Path) -> Spoken:
     windows = [line for line in rest if b'"window"' in line]
     warm_up = _alike(b"\n".join(windows))
     return Spoken(
-        _in_order(measured), _in_order(_slowly(windows) if warm_up is None else warm_up), told
+        _in_order(measured),
+        _in_order(_slowly(windows) if warm_up is None else warm_up),
+        told,
+        saves,
     )
 
 

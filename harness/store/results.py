@@ -74,6 +74,29 @@ class InputResult:
 
 
 @dataclass(frozen=True)
+class CheckpointResult:
+    """What a trial's checkpoints cost: medians over those of the measured phase."""
+
+    saver: str
+    count: int
+    state_bytes: int
+    blocking_s: float
+    """How long training stood still for one."""
+    saved_s: float | None
+    """From its start until it was whole on the tier that takes it first."""
+    durable_s: float | None
+    """From its start until it was whole, and synced, on the tier where it stays."""
+    restore_s: float | None
+    restore_bytes: int | None
+    restore_cache: str
+    """What the page cache held of it, as proved: cold, warm, mixed or unknown."""
+    inflation: float | None
+    """Step time while one is on its way, over step time while none is; None: never or always."""
+    blocked_share: float
+    """Share of the trial's time that training stood still."""
+
+
+@dataclass(frozen=True)
 class TrialResult:
     """One trial as a reader sees it."""
 
@@ -112,6 +135,8 @@ class TrialResult:
     """By node, rank and device; empty where nothing was observed."""
     input: InputResult | None = None
     """None where it waited for no input."""
+    checkpoints: CheckpointResult | None = None
+    """None where none were taken."""
 
 
 @dataclass(frozen=True)

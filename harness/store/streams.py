@@ -33,6 +33,8 @@ class Stream:
     versions: Mapping[str, str]
     facts: Mapping[str, Any]
     input: epochs.Input | None = None
+    saves: tuple[Mapping[str, Any], ...] = ()
+    """What it said of checkpoints."""
 
 
 def read_streams(
@@ -58,4 +60,5 @@ def _stream(rank: int, file: Path) -> Stream:
         spoken.told.get("versions", {}),
         spoken.told.get("facts", {}),
         epochs.read(file),
+        spoken.saves,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady, verdict
-from harness.store import epochs, spoilers, usage
+from harness.store import checkpoints, epochs, spoilers, usage
 from harness.store.records import TrialRecord
 from harness.store.results import InputResult, TrialResult
 from harness.store.streams import Stream
@@ -83,6 +83,7 @@ def judge_trial(
         utilisation=usage.headline(nodes),
         readings=usage.readings(nodes),
         input=fed,
+        checkpoints=checkpoints.judged(streams[0], begin.start),
     )
 
 
@@ -125,7 +126,7 @@ def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
     total = 0.0
     for stream in streams:
         work = stream.units.get(unit)
-        elapsed = int(stream.elapsed_ns[start:].sum())
+        elapsed = int(stream.elapsed_ns[start:].sum()) + checkpoints.apart_ns(stream, start)
         if work is None or work <= 0 or elapsed <= 0:
             return None
         total += work * int(stream.steps[start:].sum()) / (elapsed / 1e9)

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Reading, Training, Workload
+from harness.node.workload import Checkpointing, Reading, Training, Workload
 
 
 class NullActivity:
@@ -38,6 +38,9 @@ class NullActivity:
 class NullAdapter:
     """The framework that is not there."""
 
+    def __init__(self, is_saving: bool) -> None:
+        self._is_saving = is_saving
+
     def versions(self) -> Mapping[str, str]:
         """Name what runs the loop."""
         return {"null": platform.python_version()}
@@ -45,15 +48,26 @@ class NullAdapter:
     def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Pretend to work; a network's samples count as if they had been trained on.
 
-        Reading is the exception: it needs no framework.
+        Reading and saving are the exceptions: they need no framework.
         """
         del options  # it has none
         if isinstance(workload, Reading):
             from harness.node.input.open import reading
 
             return reading(workload, feed)
+        if isinstance(workload, Checkpointing):
+            from harness.node.checkpoints.held import HeldActivity
+
+            return HeldActivity(self._saved(workload.training, feed), workload.unit)
+        if isinstance(workload, Training) and self._is_saving:
+            return self._saved(workload, feed)
         is_training = isinstance(workload, Training)
         return NullActivity({workload.unit: float(feed.batch if is_training else 1)})
+
+    def _saved(self, training: Training, feed: Feed) -> Any:
+        from harness.node.checkpoints.plain import PlainState, state_bytes
+
+        return PlainState(state_bytes(training), feed.seed, {training.unit: float(feed.batch)})
 
     def facts(self) -> Mapping[str, Any]:
         """Have used nothing."""
@@ -65,5 +79,5 @@ class NullAdapter:
 
 def open(job: Job, place: Place) -> NullAdapter:  # noqa: A001 - the contract's name
     """Open nothing."""
-    del job, place  # it is the same everywhere
-    return NullAdapter()
+    del place  # it is the same everywhere
+    return NullAdapter(is_saving=job.factors.get("checkpoint_every") is not None)
