@@ -171,6 +171,12 @@ def test_a_study_compares_a_container_with_bare_metal(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     outcomes = sorted((tmp_path / "runs" / "one").glob("cells/*/trial-1/outcome.json"))
     assert [json.loads(one.read_text())["outcome"] for one in outcomes] == ["ok", "ok"]
+    for one in outcomes:
+        (rank,) = json.loads(one.read_text())["ranks"]
+        own = one.with_name("events.0.jsonl").read_text().splitlines()
+        facts = next(event["facts"] for event in map(json.loads, own) if event["event"] == "facts")
+        assert rank["cpu_s"] >= facts["cpu_s"], "the worker's, not only its box's"
+        assert rank["max_rss_bytes"] >= 0.9 * facts["peak_rss_bytes"]
 
 
 @pytest.mark.engine
