@@ -117,9 +117,15 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
 
 
 def _line(reading: Reading) -> str:
+    from reports import numbers
     from reports.usage import in_units
 
-    mean, peak, unit = in_units(reading)
     scope = "command" if reading.scope == "rank:0" else reading.scope
+    begin = f"  {scope:<20} {reading.name:<32} "
+    if reading.unit == "bytes":
+        amount, unit = numbers.size(reading.mean).split()
+        most = "" if reading.peak is None else f"  (highest {numbers.size(reading.peak)})"
+        return f"{begin}{amount:>10} {unit}{most}"
+    mean, peak, unit = in_units(reading)
     most = "" if peak is None else f"  (highest {peak:.4g})"
-    return f"  {scope:<20} {reading.name:<32} {mean:>10.4g} {unit}{most}"
+    return f"{begin}{mean:>10.4g} {unit}{most}"

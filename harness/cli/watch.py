@@ -34,7 +34,6 @@ _MOVING = (
     ("gpu.nvlink.sent", "NVLink sent"),
     ("gpu.pcie.sent", "PCIe sent"),
 )
-_POWER = ("gpu.power.instant", "energy")
 
 Readings = dict[tuple[str, str], "Now"]
 
@@ -162,7 +161,8 @@ def _bars(told: Readings) -> list[tuple[str, float, str]]:
     cores: dict[str, float] = {}
     for (scope, name), now in told.items():
         if name in BUSY:
-            cores[scope] = cores.get(scope, 0.0) + now.value
+            # the kernel counts in hundredths of a second: between two looks it may seem too much
+            cores[scope] = min(1.0, cores.get(scope, 0.0) + now.value)
     bars = [(scope.replace(":", " "), busy, f"{busy:.0%}") for scope, busy in cores.items()]
     if len(bars) > _MOST_BARS:
         mean = sum(cores.values()) / len(cores)
@@ -180,13 +180,26 @@ def _bars(told: Readings) -> list[tuple[str, float, str]]:
     return bars
 
 
+def _counts_power(scope: str, name: str) -> bool:
+    """Leave out the parts of a package, which it counts already."""
+    return name == "gpu.power.instant" or (
+        name == "energy" and scope.rpartition("/")[2].startswith(("package", "dram"))
+    )
+
+
 def _figures(told: Readings) -> list[tuple[str, str]]:
     figures = []
+    for (scope, name), now in told.items():
+        if name == "rank.resident":
+            used = [told.get((scope, part)) for part in ("rank.user", "rank.system")]
+            cores = sum(one.value for one in used if one is not None)
+            text = f"{cores:.2f} cores, {now.value / _GIB:.2f} GiB"
+            figures.append((scope.replace(":", " "), text))
     for channel, title in _MOVING:
         moved = sum(now.value for (_, name), now in told.items() if name == channel)
         if moved:
             figures.append((title, f"{moved / _MB:.1f} MB/s"))
-    power = [now.value for (_, name), now in told.items() if name in _POWER]
+    power = [now.value for (scope, name), now in told.items() if _counts_power(scope, name)]
     if power:
         figures.append(("power", f"{sum(power):.0f} W"))
     cost = told.get(("observer", "observer.cpu"))

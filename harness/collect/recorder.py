@@ -179,10 +179,13 @@ class Lane(threading.Thread):
             group.sampler.close()
 
     def _first_ns(self, now: int, period_ns: int) -> int:
-        """Begin on the recording's own grid; threads take turns, as they share an interpreter."""
-        begun = self._recording.begun_ns
-        ticks = -(-(now - begun) // period_ns)
-        return begun + ticks * period_ns + int(self._turn * min(period_ns, _GRID_NS))
+        """Begin on the recording's own grid; threads take turns, as they share an interpreter.
+
+        The grid is fine: what is read every five seconds is first read at once all the same.
+        """
+        begun, grid_ns = self._recording.begun_ns, min(period_ns, _GRID_NS)
+        ticks = -(-(now - begun) // grid_ns)
+        return begun + ticks * grid_ns + int(self._turn * grid_ns)
 
     def _read_due(self, groups: Sequence[Group]) -> bytes:
         now = time.monotonic_ns()

@@ -37,6 +37,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "lustre.read": ("read", "bytes/s"),
     "lustre.written": ("written", "bytes/s"),
     "numa.used": ("memory, caches included", "bytes"),
+    "neighbours.cpu": ("cores used by other processes", "1"),
     "clock": ("clock", "Hz"),
     "temperature": ("temperature", "°C"),
     "energy": ("power", "W"),
