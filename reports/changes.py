@@ -44,6 +44,9 @@ def _sentence(told: Versus) -> str:
     said = [f"{one} in {counts[one]}" for one in known]
     cells = "cell" if len(told.pairs) == 1 else "cells"
     text = f"Of {len(told.pairs)} {cells}, {', '.join(said)}."
+    if told.pairs and set(counts) == {"cannot tell"}:
+        every = "this 1 cell" if len(told.pairs) == 1 else f"any of these {len(told.pairs)} cells"
+        text = f"Whether {every} changed, these two runs cannot tell."
     clear = [p for p in told.pairs if p.change.answer in ("faster", "slower") and p.change.ratio]
     if clear:
         most = max(clear, key=lambda p: abs((p.change.ratio or 1) - 1))
@@ -89,8 +92,11 @@ def _drawing(told: Versus) -> Drawing:
     note = f"{title[:1].upper()}{title[1:]}; right of 1 is better. Lines are intervals."
     if len(drawn) > _MOST_DRAWN:
         note += f" The first {_MOST_DRAWN} of {len(drawn)} cells are drawn; the table has all."
-    svg = ratios(drawn[:_MOST_DRAWN], name="changes", label=title)
-    return Drawing("", note, svg, "changes", Table("changes", title, columns, rows))
+    shown = drawn[:_MOST_DRAWN]
+    svg = ratios(shown, name="changes", label=title)
+    narrow = ratios(shown, name="changes-narrow", label=title, narrow=True)
+    told_as_table = Table("changes", title, columns, rows)
+    return Drawing("", note, svg, "changes", told_as_table, narrow=narrow)
 
 
 def _besides(told: Versus) -> tuple[tuple[str, str, str], ...]:

@@ -145,7 +145,8 @@ def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
 def _note(rows: Sequence[Row]) -> str:
     """Say what bars, whiskers and marks are."""
     least, most = min(row.n for row in rows), max(row.n for row in rows)
-    trials = f"{most} trials" if least == most else f"{least} to {most} trials"
+    trials = "1 trial" if most == 1 else f"{most} trials"
+    trials = trials if least == most else f"{least} to {most} trials"
     meanings = list(dict.fromkeys(row.meaning for row in rows))
     marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.state != "equivalent")
     said = f"{trials} per cell. Bars are medians, whiskers intervals: {'; '.join(meanings)}."

@@ -102,11 +102,13 @@ class Figure:
     grid: Grid | None
     packed: str
     raw: str
+    narrow: str
 
 
 def _figures(drawings: Sequence[sections.Drawing]) -> list[Figure]:
     return [
-        Figure(d.title, d.note, d.svg, d.name, grid(d.table), d.packed, d.raw) for d in drawings
+        Figure(d.title, d.note, d.svg, d.name, grid(d.table), d.packed, d.raw, d.narrow)
+        for d in drawings
     ]
 
 

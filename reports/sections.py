@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.store.results import Results
 from reports import numbers
-from reports.charts.heat import BINS, heat
+from reports.charts.heat import BINS, NARROW, heat
 from reports.charts.lines import lines
 from reports.charts.roofline import roofline
 from reports.evidence import Evidence, Timeline
@@ -29,6 +29,8 @@ class Drawing:
     packed: str = ""
     raw: str = ""
     """Where its raw readings lie, from the page; empty where they were not written beside it."""
+    narrow: str = ""
+    """The chart as a phone shows it; empty where the other is only made smaller."""
 
 
 def scaling_drawings(results: Results) -> list[Drawing]:
@@ -88,15 +90,16 @@ def timeline_drawings(evidence: Evidence, raw: Sequence[str] = ()) -> list[Drawi
     """
     places = raw or [""] * len(evidence.timelines)
     packed = packed_together(evidence.timelines, MOST_CHARACTERS)
-    return [
-        _timeline(timeline, f"timeline-{index}", numbers_of, place)
-        for index, (timeline, numbers_of, place) in enumerate(
-            zip(evidence.timelines, packed, places, strict=True), 1
-        )
-    ]
+    drawn, group = [], ""
+    for index, timeline in enumerate(evidence.timelines):
+        own = timeline.title.rpartition(": ")[0]
+        is_first, group = not own or own != group, own
+        name = f"timeline-{index + 1}"
+        drawn.append(_timeline(timeline, name, packed[index], places[index], is_first=is_first))
+    return drawn
 
 
-def _timeline(timeline: Timeline, name: str, packed: str, raw: str) -> Drawing:
+def _timeline(timeline: Timeline, name: str, packed: str, raw: str, *, is_first: bool) -> Drawing:
     import numpy as np
 
     grid = binned(timeline, BINS)
@@ -118,16 +121,26 @@ def _timeline(timeline: Timeline, name: str, packed: str, raw: str) -> Drawing:
         rows.append((channel.name, float(grid.mean[row][known].mean()), least, most, unread))
     said = [f"Pale is {timeline.low:g}, dark {timeline.high:g} {timeline.unit}."]
     said.append(f"One column is {numbers.seconds(grid.width_s)}; hatched: nothing was read.")
-    if timeline.clock_bound_s is not None:
-        said.append(f"Clocks agree within {numbers.seconds(timeline.clock_bound_s)}.")
-    if timeline.source:
-        said.append(timeline.source)
+    if is_first:  # what the drawings of one recording share is said once
+        said += _shared(timeline)
     return Drawing(
         timeline.title,
         " ".join(said),
         heat(timeline, grid, name=name),
         name,
         Table(name, timeline.title, columns, tuple(rows)),
-        packed(timeline, most_numbers),
+        packed,
         raw,
+        heat(timeline, grid, name=f"{name}-narrow", width=NARROW),
     )
+
+
+def _shared(timeline: Timeline) -> list[str]:
+    said = []
+    if timeline.clock_bound_s == 0:
+        said.append("Steps and readings were timed by one clock.")
+    elif timeline.clock_bound_s is not None:
+        said.append(f"Clocks agree within {numbers.seconds(timeline.clock_bound_s)}.")
+    if timeline.source:
+        said.append(timeline.source)
+    return said

@@ -67,5 +67,8 @@ def _drawing(heading: str, note: str, name: str, title: str, bars: Sequence[Stac
         Column("seconds", "time", "seconds"),
     )
     rows = tuple((cell, part, seconds) for cell, parts in bars for part, seconds in parts)
-    svg = stacks(bars, name=name, label=title, shown=numbers.seconds)
-    return Drawing(heading, note, svg, name, Table(name, title, columns, rows))
+    svg, narrow = (
+        stacks(bars, name=own, label=title, shown=numbers.seconds, narrow=own != name)
+        for own in (name, f"{name}-narrow")
+    )
+    return Drawing(heading, note, svg, name, Table(name, title, columns, rows), narrow=narrow)

@@ -89,7 +89,11 @@ def _shifted(line: _Line, zero_s: float) -> Channel:
     """Count time from the trial's first phase in whole ticks; mark where readings were missed."""
     import numpy as np
 
-    since = np.round((line.times_s - zero_s) / line.period_s) * line.period_s
+    nearest = np.round((line.times_s - zero_s) / line.period_s)
+    # the last reading of a trial comes before its tick: where two would share one, it keeps its own
+    count = np.arange(len(nearest))
+    ticks = np.maximum.accumulate(nearest - count) + count if len(nearest) else nearest
+    since = np.where(ticks - nearest <= 1, ticks, nearest) * line.period_s
     wide = np.flatnonzero(np.diff(since) > 1.9 * line.period_s)
     gaps = tuple((float(since[at]), float(since[at + 1])) for at in wide)
     return Channel(line.name, since.tolist(), line.values.tolist(), gaps)

@@ -7,9 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from harness.store.layout import RunPaths
 
 Row = dict[str, Any]
 UNKNOWN = "–"
@@ -120,7 +123,8 @@ def _runs() -> list[Row]:
             rows.append({"name": folder.name, "problem": str(error)})
             continue
         started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
-        order = [(key, block) for key, block in plan["order"]]
+        last = _last_block(paths)
+        order = [(key, block) for key, block in plan["order"] if last is None or block <= last]
         done = sum(next_attempt(block, ended.get(key, {})) is None for key, block in order)
         rows.append(
             {
@@ -132,6 +136,15 @@ def _runs() -> list[Row]:
             }
         )
     return rows
+
+
+def _last_block(paths: RunPaths) -> int | None:
+    """Say after which block a study's own rule found its cells repeated often enough, if it did."""
+    if not paths.log.is_file():
+        return None
+    lines = paths.log.read_text(encoding="utf-8").splitlines()
+    ends = (json.loads(line)["block"] for line in lines if '"what": "enough"' in line)
+    return max(ends, default=None)
 
 
 KINDS: dict[str, Callable[[], list[Row]]] = {

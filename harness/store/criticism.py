@@ -111,7 +111,7 @@ def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
     few = [rate.n for rate in known if rate.n < enough]
     if few:
         least = min(few)
-        sure = f"only {coverage(least, 1):.0%}" if least > 1 else "nothing"
+        sure = f"only {coverage(least, 1) * 100:.0f} %" if least > 1 else "nothing"
         yield (
             f"{_count(len(few), 'cell')} with fewer than {enough} counted trials: with {least} "
             f"an interval promises {sure}, not 95 %."
@@ -124,8 +124,9 @@ def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
     wide = [width for width in widths if width > WIDE]
     if wide:
         yield (
-            f"{_count(len(wide), 'cell')} with an interval wider than {WIDE:.0%} of the number "
-            f"(the widest {max(wide):.0%}): more trials or a quieter machine would narrow it."
+            f"{_count(len(wide), 'cell')} with an interval wider than {WIDE * 100:.0f} % of the "
+            f"number (the widest {max(wide) * 100:.0f} %): more trials or a quieter machine would "
+            "narrow it."
         )
 
 

@@ -36,18 +36,23 @@
     told.names.forEach((name, i) => pick.append(new Option(name, i)));
     const colour = (name) => getComputedStyle(place).getPropertyValue(name).trim();
     const canvas = place.querySelector('.plot');
-    const map = place.parentElement.querySelector('.heat');
-    const [from, to] = [Number(map.dataset.start), Number(map.dataset.stop)];
-    const area = ['x', 'y', 'width', 'height'].map((name) => Number(map.getAttribute(name)));
+    // A wide map and a narrow one; the page shows one of them.
+    const maps = Array.from(place.parentElement.querySelectorAll('.heat'));
+    const [from, to] = [Number(maps[0].dataset.start), Number(maps[0].dataset.stop)];
     // What is zoomed into, framed on the heat map.
-    const frame = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
-    frame.setAttribute('class', 'frame');
-    map.after(frame);
+    const framed = maps.map((map) => {
+      const frame = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
+      frame.setAttribute('class', 'frame');
+      map.after(frame);
+      return [frame, ...['x', 'y', 'width', 'height'].map((name) => Number(map.getAttribute(name)))];
+    });
     const tell = (least, most) => {
-      const line = area[3] / count;
-      const across = (t) => area[0] + area[2] * Math.min(1, Math.max(0, (t - from) / (to - from)));
-      const box = { x: across(least), y: area[1] + Number(pick.value) * line, width: across(most) - across(least), height: line };
-      Object.entries(box).forEach(([name, value]) => frame.setAttribute(name, value));
+      framed.forEach(([frame, left, top, width, height]) => {
+        const line = height / count;
+        const across = (t) => left + width * Math.min(1, Math.max(0, (t - from) / (to - from)));
+        const box = { x: across(least), y: top + Number(pick.value) * line, width: across(most) - across(least), height: line };
+        Object.entries(box).forEach(([name, value]) => frame.setAttribute(name, value));
+      });
       const text = (t) => t.toFixed(Math.max(0, Math.ceil(-Math.log10(told.width))));
       place.dataset.range = `${least} ${most}`;
       said.textContent = `${text(least)} to ${text(most)} s: ${told.shown}`;
@@ -75,7 +80,7 @@
     pick.addEventListener('change', () => draw(place.dataset.range.split(' ').map(Number)));
     addEventListener('resize', () => plot.setSize({ width: canvas.clientWidth, height: 220 }));
     // A click on the heat map opens its line around that moment.
-    map.addEventListener('click', (event) => {
+    maps.forEach((map) => map.addEventListener('click', (event) => {
       const box = map.getBoundingClientRect();
       const at = Math.floor((event.clientY - box.top) / box.height * count);
       pick.value = Math.max(0, Math.min(count - 1, at));
@@ -83,7 +88,7 @@
       const middle = from + (to - from) * (event.clientX - box.left) / box.width;
       const least = Math.max(from, Math.min(to - wide, middle - wide / 2));
       draw([least, least + wide]);
-    });
+    }));
     place.querySelector('.picker').hidden = false;
     draw();
   };

@@ -17,9 +17,10 @@ from reports.evidence import Mark, Timeline
 if TYPE_CHECKING:
     from reports.packing import Binned
 
-_WIDTH, _LEFT, _RIGHT = 1040.0, 110.0, 16.0
+_LEFT, _RIGHT = 110.0, 16.0
 _MOST_STEPS = 400
 BINS = 760
+WIDE, NARROW = 1040.0, 354.0
 _LEVELS = 63
 _PALE, _DEEP = (222, 235, 247), (3, 34, 84)
 
@@ -84,16 +85,16 @@ def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
     return drawn
 
 
-def heat(timeline: Timeline, grid: Binned, *, name: str) -> str:
+def heat(timeline: Timeline, grid: Binned, *, name: str, width: float = WIDE) -> str:
     """Draw a timeline's means; gaps show the hatching behind."""
     rows = len(timeline.channels)
     height = max(4.0, min(18.0, 440.0 / max(rows, 1)))
     top = 28.0 if timeline.marks else 4.0
     bottom = top + rows * height
     stop = grid.start_s + grid.width_s * grid.mean.shape[1]
-    at = Scale(grid.start_s, stop, _LEFT, _WIDTH - _RIGHT)
+    at = Scale(grid.start_s, stop, _LEFT, width - _RIGHT)
     data = base64.b64encode(_png(_pixels(timeline, grid))).decode()
-    across, down = _WIDTH - _LEFT - _RIGHT, bottom - top
+    across, down = width - _LEFT - _RIGHT, bottom - top
     area: dict[str, Any] = {"x": _LEFT, "y": top, "width": across, "height": down}
     hatch = element("path", class_="axis", d="M0 6L6 0")
     pattern = element(
@@ -118,12 +119,14 @@ def heat(timeline: Timeline, grid: Binned, *, name: str) -> str:
         middle = top + (row + 0.5) * height + 4
         label = timeline.channels[row].name
         drawn.append(text(_LEFT - 8, middle, label, text_anchor="end"))
-    for value in ticks(grid.start_s, stop, 8):
+    for value in ticks(grid.start_s, stop, 8 if width == WIDE else 4):
         drawn.append(
             element("line", class_="axis", x1=at(value), x2=at(value), y1=bottom, y2=bottom + 4)
         )
+        # the last one may stand at the very edge
+        anchor = "middle" if at(value) < width - 3 * _RIGHT else "end"
         drawn.append(
-            text(at(value), bottom + 17, f"{value:g} s", text_anchor="middle", class_="soft")
+            text(at(value), bottom + 17, f"{value:g} s", text_anchor=anchor, class_="soft")
         )
     label = f"{timeline.title}: {rows} lines over {stop - grid.start_s:.0f} s"
-    return picture(_WIDTH, bottom + 24, "".join(drawn), label=label, name=name)
+    return picture(width, bottom + 24, "".join(drawn), label=label, name=name)

@@ -8,17 +8,29 @@ from html import escape
 from reports.charts.svg import element, picture, text
 
 _WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 90.0, 30.0
+_NARROW, _TALL = 354.0, 50.0
 
 Stack = tuple[str, Sequence[tuple[str, float]]]
 """The name of a bar, and its parts."""
 
 
-def stacks(bars: Sequence[Stack], *, name: str, label: str, shown: Callable[[float], str]) -> str:
-    """Draw all bars on one axis; the same part has the same colour everywhere."""
+def stacks(
+    bars: Sequence[Stack],
+    *,
+    name: str,
+    label: str,
+    shown: Callable[[float], str],
+    narrow: bool = False,
+) -> str:
+    """Draw all bars on one axis; the same part has the same colour everywhere.
+
+    A narrow chart has each bar's name above it instead of beside it.
+    """
+    width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, _LEFT, _ROW)
     parts = list(dict.fromkeys(part for _, pieces in bars for part, _ in pieces))
     longest = max(sum(amount for _, amount in pieces) for _, pieces in bars) or 1.0
-    scale = (_WIDTH - _LEFT - _RIGHT) / longest
-    drawn, at = [], _LEFT
+    scale = (width - begin - _RIGHT) / longest
+    drawn, at = [], begin
     for index, part in enumerate(parts):
         drawn.append(
             element("rect", class_=f"s{index % 8 + 1}", x=at, y=4.0, width=11.0, height=11.0)
@@ -26,8 +38,8 @@ def stacks(bars: Sequence[Stack], *, name: str, label: str, shown: Callable[[flo
         drawn.append(text(at + 16, 14, part))
         at += 34 + 7 * len(part)
     for row, (title, pieces) in enumerate(bars):
-        top, left = 28 + row * _ROW, _LEFT
-        drawn.append(text(0, top + 14, title))
+        top, left = 28 + (row + 1) * tall - _ROW, begin
+        drawn.append(text(0, top - 6 if narrow else top + 14, title))
         for part, amount in pieces:
             said = element("title", f"{escape(part)}: {shown(amount)}")
             kind = f"s{parts.index(part) % 8 + 1}"
@@ -38,4 +50,4 @@ def stacks(bars: Sequence[Stack], *, name: str, label: str, shown: Callable[[flo
             )
             left += amount * scale
         drawn.append(text(left + 8, top + 14, shown(sum(amount for _, amount in pieces))))
-    return picture(_WIDTH, 32 + len(bars) * _ROW, "".join(drawn), label=label, name=name)
+    return picture(width, 32 + len(bars) * tall, "".join(drawn), label=label, name=name)

@@ -169,7 +169,7 @@ def test_timelines_are_drawn_when_scrolled_into_view_and_zoom_on_a_click(visit):
     page.locator("#timelines").scroll_into_view_if_needed()
     place.locator("canvas").wait_for()
     assert place.get_attribute("data-drawn") == "node0 gpu0"
-    box = page.locator("image.heat").bounding_box()
+    box = page.locator("image.heat").first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.75, box["y"] + box["height"] * 0.99)
     assert place.get_attribute("data-drawn") == "node1 gpu3"
     least, most = map(float, place.get_attribute("data-range").split())
@@ -177,7 +177,7 @@ def test_timelines_are_drawn_when_scrolled_into_view_and_zoom_on_a_click(visit):
     assert most == pytest.approx(45 + 7.5, abs=0.2)
     told = place.locator("output").inner_text()
     assert told == "37.5 to 52.5 s: every reading, one each 0.1 s"
-    framed = page.locator("rect.frame").bounding_box()
+    framed = page.locator("rect.frame").first.bounding_box()
     assert framed["width"] == pytest.approx(box["width"] / 4, abs=2)
     assert framed["height"] == pytest.approx(box["height"] / 8, abs=3)
 
@@ -187,7 +187,7 @@ def test_a_click_draws_the_very_readings_of_that_moment_and_gaps_as_gaps(visit):
     page.evaluate(KEEP_PLOTS)
     page.locator("#timelines").scroll_into_view_if_needed()
     page.locator("[data-packed] canvas").wait_for()
-    box = page.locator("image.heat").bounding_box()
+    box = page.locator("image.heat").first.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.45, box["y"] + box["height"] * 2.5 / 8)
     drawn = page.evaluate(SHOWN)
     channel = samples.timeline().channels[2]

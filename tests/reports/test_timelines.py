@@ -19,6 +19,7 @@ from reports.evidence import Channel, Evidence, Timeline
 from reports.packing import binned, packed, packed_together
 from reports.page import render
 from reports.readings import write_readings
+from reports.timelines import _Line, _shifted
 from tests.reports import samples
 
 
@@ -144,6 +145,13 @@ def test_64_gpus_for_an_hour_at_10_hz_stay_below_5_megabytes_with_every_reading(
     assert len(page.encode()) < 5_000_000
     assert '"shown":"every reading, one each 0.1 s' in page
     assert ("of its line's range" in page) is not whole
+
+
+def test_a_last_reading_between_ticks_keeps_a_place_of_its_own():
+    times = np.array([0.0, 0.11, 0.2, 0.31, 0.34])
+    channel = _shifted(_Line("core", times, np.arange(5.0), 0.1), 0.0)
+    assert channel.times_s == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
+    assert channel.gaps_s == ()
 
 
 def test_zooming_is_carried_only_by_pages_that_have_timelines():
