@@ -319,3 +319,52 @@ def test_ranks_meet_after_all_housekeeping_of_a_window() -> None:
     starts = [at - 1 for at, what in enumerate(happened) if what == "step"]
     for start in starts[1:]:
         assert [what for what in happened[:start] if what != "clock"][-1] == "agree"
+
+
+class Epochs:
+    """Passes of so many steps, whose ends and beginnings take no time of the clock's."""
+
+    def __init__(self, log: Log, steps: int, whole: bool) -> None:
+        self.log = log
+        self.steps = steps
+        self.whole = whole
+        self.number = -1
+        self.rest = 0
+
+    def left(self) -> int:
+        return self.rest
+
+    def turn(self) -> dict[str, Any] | None:
+        self.log.happened.append("turn")
+        told = {"number": self.number} if self.number >= 0 else None
+        self.number += 1
+        self.rest = self.steps
+        return told
+
+
+class Reader(Work):
+    """Work that waits for input before each step."""
+
+    def __init__(self, log: Log, epochs: Epochs) -> None:
+        super().__init__(log, 0.001)
+        self.epochs = epochs
+
+    def fetch(self) -> None:
+        self.log.now += 2_000_000
+        self.epochs.rest -= 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_window_crosses_an_epoch_and_reading_is_measured_in_whole_ones(whole: bool) -> None:
+    log = Log()
+    work = Reader(log, Epochs(log, 25, whole))
+    loop.run(work, log, warmup=Span(steps=5), until=Span(steps=30), clock=log.clock)  # type: ignore[arg-type]
+    for window in log.events("window"):
+        assert window["first"] // 25 == (window["first"] + window["steps"] - 1) // 25
+        assert window["waited"] == 2_000_000 * window["steps"]
+    measured = sum(window["steps"] for window in log.windows("measure"))
+    assert measured == (50 if whole else 30)
+    epochs = log.events("epoch")
+    assert [(one["number"], one["first"], one["steps"]) for one in epochs][:1] == [(0, 0, 25)]
+    if whole:
+        assert [one["phase"] for one in epochs] == ["warm-up", "measure", "measure"]

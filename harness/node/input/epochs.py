@@ -63,17 +63,10 @@ class Epochs:
         files, dataset = self._files, self._dataset
         self._number += 1
         self._loader.rest()
-        order = epoch_order(
-            dataset.held,
-            shuffle=files.shuffle,
-            seed=files.seed,
-            epoch=self._number,
-            rank=files.rank,
-            size=files.size,
-            buffer_samples=files.buffer_samples,
-        )
-        if not self.whole:
-            order = order[: len(order) // self._batch * self._batch]
+        order = self._order_of(files.rank)
+        if not self.whole:  # ranks that train together take equally many steps
+            shortest = min(len(self._order_of(rank)) for rank in range(files.size))
+            order = order[: shortest // self._batch * self._batch]
         if not order:
             raise ValueError(
                 "{} samples over {} ranks leave no batch of {}".format(
@@ -90,6 +83,18 @@ class Epochs:
         self._resident = cold.resident_bytes(dataset.paths)
         self._loader.begin(order)
         self._before = cold.used(self._loader.pids())
+
+    def _order_of(self, rank: int) -> List[int]:
+        files = self._files
+        return epoch_order(
+            self._dataset.held,
+            shuffle=files.shuffle,
+            seed=files.seed,
+            epoch=self._number,
+            rank=rank,
+            size=files.size,
+            buffer_samples=files.buffer_samples,
+        )
 
     def _end(self) -> Dict[str, Any]:
         after = cold.used(self._loader.pids())

@@ -10,7 +10,7 @@ from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Ceiling, Training
+from harness.node.workload import Ceiling, Reading, Training
 
 # cuBLAS repeats exactly only with a fixed workspace, which it reads before its first call.
 DETERMINISTIC_CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -62,9 +62,18 @@ class TorchAdapter:
 
             tier = self._job.paths.get("tier")
             return ceiling.activity(workload, self._settings, self._job.seed, tier)
+        if isinstance(workload, Reading):
+            from harness.node.adapters.torch.loading import own
+            from harness.node.input.open import reading
+
+            return reading(workload, feed, own)
         if not isinstance(workload, Training):
             raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
-        make = MarkedActivity if self._settings.is_gpu else TrainingActivity
+        make: Any = MarkedActivity if self._settings.is_gpu else TrainingActivity
+        if feed.files is not None:
+            from harness.node.adapters.torch.loading import FedActivity, FedMarkedActivity
+
+            make = FedMarkedActivity if self._settings.is_gpu else FedActivity
         try:
             self._trainer = Trainer(workload, self._settings, self._job.seed, self._strategy)
             self._trainer.start_optimiser(feed.global_batch)
@@ -86,8 +95,8 @@ class TorchAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, Ceiling):
-            return self.facts()  # one kernel: there is nothing more to look into
+        if isinstance(workload, (Ceiling, Reading)):
+            return self.facts()  # there is nothing more to look into
         from harness.node.adapters.torch import probing
 
         observed = probing.observe(self.activity(workload, feed, options))
