@@ -5,8 +5,9 @@ import importlib
 import jax
 
 from harness.node import place
-from harness.node.adapters.jax import adapter, settings, training
+from harness.node.adapters.jax import adapter, settings, strategies, training
 from harness.node.adapters.jax.lowering import Lowered, Pass
+from harness.node.network import Conv, Flatten, Network
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = (
@@ -20,12 +21,14 @@ WORKLOADS = (
     "resnet50_v1",
     "tinycnn",
 )
+STRIDED = Network((4, 5, 7), (Conv("conv1", 6, 1, stride=2), Flatten("flat")))
 NETWORKS = (examined.IN_ONE, examined.IN_TWO, examined.IN_THREE, examined.AVERAGES)
 
 
 def opened(precision, layout="channels-last"):
     factors = {"precision": precision, "layout": layout}
-    return adapter.JaxAdapter(settings.apply(factors, place.find({})), seed=3)
+    alone = strategies.Strategy()
+    return adapter.JaxAdapter(settings.apply(factors, place.find({})), 3, alone)
 
 
 def test_every_layer_agrees_with_loops_in_float64_channels_last():
@@ -43,17 +46,18 @@ def test_every_layer_as_timed_agrees_with_loops_in_float32():
         examined.hold(opened("fp32"), network, "timed", 1e-4)
 
 
-def test_volumes_convolved_whole_equal_those_convolved_by_slices():
-    state, x, _ = examined.drawn(examined.IN_THREE)
+def test_the_ways_to_convolve_on_a_cpu_equal_xla_s_own():
     opened("float64")
-    for channels_last in (True, False):
-        outputs = []
-        for slices in (True, False):
-            net = Lowered(examined.IN_THREE, channels_last, slices)
-            given = {name: net.weight_in(name, jax.numpy.asarray(a)) for name, a in state.items()}
-            one = Pass(given, given, None, {}, None)
-            outputs.append(net.run(net.activation_in(jax.numpy.asarray(x)), one))
-        examined.near(outputs[0], outputs[1], 1e-12, "output")
+    for network, layouts in ((examined.IN_THREE, (True, False)), (STRIDED, (True,))):
+        state, x, _ = examined.drawn(network)
+        for channels_last in layouts:
+            outputs = []
+            for is_cpu in (True, False):
+                net = Lowered(network, channels_last, is_cpu)
+                given = {n: net.weight_in(n, jax.numpy.asarray(a)) for n, a in state.items()}
+                one = Pass(given, given, None, {}, None)
+                outputs.append(net.run(net.activation_in(jax.numpy.asarray(x)), one))
+            examined.near(outputs[0], outputs[1], 1e-12, "output")
 
 
 def test_dropout_drops_its_rate_and_scales_the_rest():

@@ -117,7 +117,7 @@ def main() -> int:
     parser.add_argument("--workload", action="append")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--precision", default="fp32")
-    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--record", type=Path)
     options = parser.parse_args()

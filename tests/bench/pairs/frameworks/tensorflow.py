@@ -9,6 +9,7 @@ EXPLAINED = (
     (r"\w+ (Pad|MaxPoolGrad|Slice|Conv2DBackpropInput) ", PADS),
     (r"\w+ PadV2 ", PADS + ", and pads a maximum with zeros, which a ReLU before it allows"),
     (r"plain Fill \['\(\)'\]", "a static graph starts backward from a one that it fills in"),
+    (r"ours Cast \['\(\)'\]", "Keras' momentum, in the type of the variables for the gate's sake"),
     (r"\w+ IdentityN ", "Keras passes all gradients through one, in the order of its variables"),
 )
 NO_WORK = {"Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"}
