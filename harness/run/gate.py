@@ -28,7 +28,7 @@ from harness.run import payload as payloads
 from harness.run.environment import Interpreter
 from harness.run.examined import NOT_CHECKED, Part, Result, joined, read, record
 from harness.run.examiner import Examiner, door
-from harness.run.outcome import OK, UNSUPPORTED, Outcome
+from harness.run.outcome import OK, TIMED_OUT, UNSUPPORTED, Outcome
 from harness.run.payload import Closures, Payload
 from harness.run.reference import NoReference, References, code_digest, forget_unused
 from harness.spec.cell import Cell
@@ -163,6 +163,8 @@ class _Gate:
                 requests.write_timed(reference.given, asked)
             job = door(cell, "examine", factors, {"given": asked, "made": made})
             outcome = place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S)
+            if outcome.outcome == TIMED_OUT:
+                return Part(None, f"its examination had not ended after {_TIMEOUT_S:.0f} s")
             if outcome.outcome != OK:
                 return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
             answer = folders.open_folder(made)
