@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional
 
-from harness.node.contracts import Unsupported
 from harness.node.place import Place
 
 COLD, WARM, AS_FOUND = "cold", "warm", "as-found"
@@ -42,10 +41,6 @@ def wanted(
     folder = paths.get("data")
     if folder is None:
         return None
-    shuffle = factors.get("shuffle") or "none"
-    buffer_samples = factors.get("buffer_samples")
-    if shuffle == "file" and buffer_samples is None:
-        raise Unsupported("shuffle = file permutes within a buffer: buffer_samples says how large")
     return Files(
         folder=folder,
         format=str(factors.get("format")),
@@ -53,8 +48,8 @@ def wanted(
         threads=int(factors.get("reader_threads") or 1),
         prefetch=int(factors.get("prefetch") or 0),
         buffers=int(factors.get("buffers") or 1),
-        buffer_samples=int(buffer_samples or 0),
-        shuffle=shuffle,
+        buffer_samples=int(factors.get("buffer_samples") or 0),
+        shuffle=str(factors.get("shuffle") or "none"),
         cache=str(factors.get("cache") or AS_FOUND),
         decode=bool(factors.get("decode")),
         compute=str(factors.get("compute") or "none"),
