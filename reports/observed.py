@@ -13,6 +13,7 @@ from harness.store.dataset import Dataset
 from harness.store.layout import TrialName, TrialPaths
 from harness.store.recording import Recording, read_recording
 from harness.store.results import CellResult, Results, TrialResult
+from reports import checkpoints
 from reports.by_phase import by_phase
 from reports.evidence import Evidence, Mark, PhaseUse, Timeline, Unread
 from reports.input import ladders
@@ -50,7 +51,7 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
         phases=tuple(phases),
         ceilings=ceilings,
         roof_points=points,
-        ladders=ladders(results),
+        ladders=(*ladders(results), *checkpoints.ladders(results)),
     )
 
 

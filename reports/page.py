@@ -15,6 +15,7 @@ from harness.store.results import Results
 from reports import cell_table, differences, layouts, numbers, sections, usage, words
 from reports.answer import WARNINGS_SHOWN, Answer, answer
 from reports.cards import trial_list
+from reports.checkpoints import checkpoint_table
 from reports.drawn import chart, colours_of, strips
 from reports.energy import energy_drawings
 from reports.evidence import Evidence
@@ -194,6 +195,7 @@ def render(
             roofline=_figures(sections.roof_drawings(shown)),
             ladders=_figures(ladder_drawings(shown)),
             read=grid(input_table(results)),
+            saved=grid(checkpoint_table(results)),
             timelines=timelines,
             usage=grid(usage.usage(results), filters=("workload", "cell", "node", "what", "name")),
             phases=grid(usage.phases(shown)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.store.results import CellResult, Results
-from reports import numbers
+from reports import checkpoints, numbers
 from reports.answer import WARNINGS_SHOWN, Answer, answer
 from reports.nearest import normal
 from reports.ranking import Ranking
@@ -123,6 +123,12 @@ def _normal(told: Answer, results: Results, width: int) -> str:
     )
 
 
+def _saved(results: Results, width: int) -> str:
+    """Say what checkpoints cost."""
+    said = [_wrapped(line, width, "  ", "    ") for line in checkpoints.lines(results)]
+    return "\n".join(("Checkpoints:", *said)) if said else ""
+
+
 def _trust(told: Answer) -> str:
     trust = told.cards[-1]
     return f"{trust.value}; {trust.detail}." if trust.detail else f"{trust.value}."
@@ -145,6 +151,7 @@ def render(results: Results, width: int = 100) -> str:
         parts.append(_warned(told.warnings[:WARNINGS_SHOWN], width))
     parts += ["\n".join(_ranking(r, width)) for r in told.rankings if r.cells]
     parts += filter(None, [_normal(told, results, width)])
+    parts += filter(None, [_saved(results, width)])
     parts.append(_wrapped(_trust(told), width))
     if told.warnings[WARNINGS_SHOWN:]:
         parts.append(_warned(told.warnings[WARNINGS_SHOWN:], width))
