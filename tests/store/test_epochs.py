@@ -1,0 +1,81 @@
+"""This file reads epochs back: whole ones are rated, other caches left out, ranks held together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.node.input.audit import digest
+from harness.store import epochs
+
+
+def written(path: Path, said: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in said))
+    return path
+
+
+def passes(samples: list[int], caches: list[str], *, step_s: float = 1.0) -> list[dict[str, Any]]:
+    said: list[dict[str, Any]] = []
+    for number, cache in enumerate(caches):
+        start, end = number * 10**10, number * 10**10 + int(step_s * 1e9)
+        said.append(
+            {
+                "event": "window",
+                "phase": "measure",
+                "first": number,
+                "steps": 1,
+                "start": start,
+                "end": end,
+                "waited": (end - start) // 4,
+            }
+        )
+        said.append(
+            {
+                "event": "epoch",
+                "phase": "measure",
+                "first": number,
+                "steps": 1,
+                "number": number,
+                "samples": len(samples),
+                "bytes": 1000 * len(samples),
+                "digest": f"{digest(samples):016x}",
+                "cache": cache,
+                "cold_fraction": 1.0,
+                "calls": 10,
+                "call_bytes": 5000,
+                "cpu_s": 0.5,
+            }
+        )
+    return said
+
+
+def judged(*files: Path) -> Any:
+    found = [epochs.read(file) for file in files]
+    return epochs.judged([one for one in found if one is not None])
+
+
+def test_epochs_of_other_caches_are_left_out(tmp_path: Path) -> None:
+    told = judged(written(tmp_path / "0", passes(list(range(100)), ["cold", "cold", "warm"])))
+    assert (told.cache, told.epochs, told.other_epochs) == ("cold", 2, 1)
+    assert told.rate == 100.0
+    assert told.bytes_per_s == 100_000.0
+    assert told.wait_share == 0.25
+    assert told.cpu_s_per_gb == 1.0 / (200_000 / 1e9)
+
+
+def test_ranks_that_read_the_same_samples_twice_are_no_result(tmp_path: Path) -> None:
+    own = [written(tmp_path / str(rank), passes([0, 1], ["cold"])) for rank in range(2)]
+    assert judged(*own).faults == ("epoch 0: the ranks did not read each sample exactly once",)
+    shared = [
+        written(tmp_path / f"s{rank}", passes([2 * rank, 2 * rank + 1], ["cold"]))
+        for rank in range(2)
+    ]
+    told = judged(*shared)
+    assert told.faults == ()
+    assert told.rate == 4.0
+
+
+def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:
+    file = written(tmp_path / "0", [{"event": "window", "phase": "measure", "first": 0}])
+    assert epochs.read(file) is None
