@@ -54,6 +54,12 @@ class TrainingActivity:
             return None
         return str(self._function.experimental_get_compiler_ir()(stage="optimized_hlo"))
 
+    def saver(self) -> Any:
+        """Give what saves the trainer's state."""
+        from harness.node.adapters.tensorflow.saver import TensorFlowSaver
+
+        return TensorFlowSaver(self._trainer.state())
+
     def parameters(self) -> int:
         """Count what the lowered network learns."""
         return sum(int(numpy.prod(value.shape)) for value in self._trainer.learned.values())

@@ -8,6 +8,7 @@ from harness.node.adapters.tensorflow import settings, strategies
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
+from harness.node.workload import Checkpointing
 
 
 def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
@@ -33,6 +34,10 @@ class TensorFlowAdapter:
 
     def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Lower the workload, trace its step and draw its batch."""
+        if isinstance(workload, Checkpointing):
+            from harness.node.checkpoints.held import HeldActivity
+
+            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
         import tensorflow.compat.v2 as tf
 
         from harness.node.adapters.tensorflow import failures

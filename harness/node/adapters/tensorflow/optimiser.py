@@ -39,6 +39,16 @@ class Update:
             else []
         )
 
+    def state(self) -> Dict[str, Any]:
+        """Give every variable that it keeps, by name."""
+        slots = {
+            "{}/slot{}".format(name, number): slot
+            for name, some in self._slots.items()
+            for number, slot in enumerate(some)
+        }
+        slots.update(("power{}".format(n), power) for n, power in enumerate(self._powers))
+        return slots
+
     def reset(self) -> None:
         """Forget moments and step count."""
         for slots in self._slots.values():

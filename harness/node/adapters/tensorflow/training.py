@@ -65,6 +65,11 @@ class Trainer:
             self.loss_scale.guard(gradients, self._update)
         return mean
 
+    def state(self) -> Dict[str, Any]:
+        """Give every variable that training changes, by name."""
+        scale = {} if self.loss_scale is None else self.loss_scale.state()
+        return {**self.values, **self._update.state(), **scale}
+
     def reset(self) -> None:
         """Forget the optimiser's state."""
         self._update.reset()
@@ -109,6 +114,10 @@ class LossScale:
     def __init__(self) -> None:
         self.value = tf.Variable(2.0**16, trainable=False)
         self._good = tf.Variable(0, trainable=False)
+
+    def state(self) -> Dict[str, Any]:
+        """Give its variables by name."""
+        return {"scale": self.value, "good": self._good}
 
     def undo(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
         """Divide the scale out again."""

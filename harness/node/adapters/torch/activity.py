@@ -40,6 +40,12 @@ class TrainingActivity:
         """Give the largest value any rank offers."""
         return self.trainer.strategy.agree(value)
 
+    def saver(self) -> Any:
+        """Give what saves the trainer's state."""
+        from harness.node.adapters.torch.saver import saver
+
+        return saver(self.trainer)
+
     def parameters(self) -> int:
         """Count what the lowered network learns."""
         return sum(parameter.numel() for parameter in self.trainer.network.parameters())

@@ -10,7 +10,7 @@ from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Ceiling, Reading, Training
+from harness.node.workload import Ceiling, Checkpointing, Reading, Training
 
 # cuBLAS repeats exactly only with a fixed workspace, which it reads before its first call.
 DETERMINISTIC_CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -62,6 +62,10 @@ class TorchAdapter:
 
             tier = self._job.paths.get("tier")
             return ceiling.activity(workload, self._settings, self._job.seed, tier)
+        if isinstance(workload, Checkpointing):
+            from harness.node.checkpoints.held import HeldActivity
+
+            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
         if isinstance(workload, Reading):
             from harness.node.adapters.torch.loading import own
             from harness.node.input.open import reading

@@ -34,6 +34,8 @@ class Settings:
     layout: str
     is_compiled: bool
     mode: str
+    saver: str = "save"
+    """What takes checkpoints: save, distributed, distributed-async."""
 
     @property
     def is_gpu(self) -> bool:
@@ -82,6 +84,7 @@ def apply(factors: Mapping[str, Any], options: Mapping[str, Any], place: Place) 
         layout=factors.get("layout") or "default",
         is_compiled=bool(factors.get("compile")),
         mode=options.get("compile_mode") or "default",
+        saver=options.get("saver") or "save",
     )
 
 

@@ -1,0 +1,87 @@
+"""This file runs in a framework's interpreter: its savers, while the state changes under them.
+
+``python -m tests.adapters.savers_inside FOLDER FRAMEWORK [SAVER …]``: one JSON object a saver.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Any
+
+from harness.node import feed as feeds
+from harness.node.checkpoints import kept
+from harness.node.checkpoints.asked import Asked
+from harness.node.checkpoints.series import Series
+from harness.node.job import Job, Span
+from harness.node.place import Place
+from workloads.tinycnn import WORKLOAD
+
+ALONE = Place(0, 1, 0, 1, "here", "none")
+
+
+def main(folder: str, framework: str, *savers: str) -> None:
+    for saver in savers or ("",):
+        print(json.dumps(told(folder, framework, {"saver": saver} if saver else {})))
+
+
+def told(folder: str, framework: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Save through a fast tier, train on at once, restore; say what came back."""
+    module = f"harness.node.adapters.{framework}.adapter"
+    factors = {"batch": 4, "precision": "fp32", "checkpoint_every": 1}
+    job = _job(framework, module, factors, options, folder)
+    adapter = importlib.import_module(module).open(job, ALONE)
+    activity = adapter.activity(WORKLOAD, feeds.describe(WORKLOAD, factors, 1, ALONE), options)
+    activity.step()
+    activity.sync()
+    saver = activity.saver()
+    series = Series(Asked(1, folder + "/slow", folder + "/fast", False), saver, ALONE)
+    before = saver.digest()
+    series.save(1)
+    for _ in range(3):
+        activity.step()
+    activity.sync()
+    changed = saver.digest()
+    series.finish()
+    one = series.newest()
+    saver.restore(one.folder)
+    activity.sync()
+    result = {
+        "saver": saver.name,
+        "changed": changed != before,
+        "restored": saver.digest() == before,
+        "true": kept.is_true(one),
+        "bytes": saver.bytes,
+        "tier": one.folder[len(folder) :],
+    }
+    activity.step()  # training goes on from there
+    activity.sync()
+    series.close()
+    return result
+
+
+def _job(
+    framework: str, module: str, factors: dict[str, Any], options: dict[str, Any], folder: str
+) -> Job:
+    return Job(
+        purpose="trial",
+        cell_key="k",
+        trial="trial-1",
+        workload=WORKLOAD.name,
+        workload_module="workloads.tinycnn",
+        framework=framework,
+        adapter_module=module,
+        strategy="none",
+        factors=factors,
+        options=options,
+        warmup=Span(steps=1),
+        until=Span(steps=1),
+        seed=1,
+        directory=folder,
+        paths={},
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
