@@ -61,6 +61,7 @@ def _settings(
     for program, choice in source.optional.items():
         told[choice["with" if shutil.which(program) else "without"]] = "1"
     packages = inspection.packages(root)
+    packages.pop(source.distribution, None)
     versions = {program: _version(program) for program in (*source.programs, *source.optional)}
     key = shelf.digest([source.digest, framework, told, packages, versions, python])
     return told, f"{source.distribution}-{key}"
