@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +17,6 @@ from harness.data import folders, requests
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.node.tensors import Folder
-from harness.node.workload import Training
 from harness.run import findings, payload
 from harness.run.findings import Finding
 from harness.spec.framework import framework_info
@@ -39,27 +40,88 @@ class Subject:
 
     name: str
     changes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    python: Path | None = None
-    """Where a stand-in runs; None is the framework's own environment."""
+    stands_in: str | None = None
+    """The framework in whose environment a stand-in runs."""
     beside: Path | None = None
     """The stand-in's folder."""
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-def examine(
-    subject: Subject, network: ModuleType, given: Path, place: Path, precision: str = "fp32"
-) -> Folder:
-    """Run one worker from a fresh payload in which some sources were changed."""
-    source = place / "payload"
-    payload.gather().copy(source)
-    (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
-    for file, (old, new) in subject.changes.items():
-        text = (source / file).read_text()
-        assert text.count(old) == 1, f"{file} has changed: {old}"
-        (source / file).write_text(text.replace(old, new))
+class Workers:
+    """One process per framework that has imported it, which forks a worker for each job."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, subprocess.Popen[str]] = {}
+
+    def run(self, subject: Subject, source: Path, place: Path) -> None:
+        """Run the job of a place to its end."""
+        name = subject.stands_in or subject.name
+        if name not in self._started:
+            self._started[name] = subprocess.Popen(
+                [framework(name), Path(__file__).parent / "forking.py", name],
+                env={"PATH": os.environ["PATH"]},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        process = self._started[name]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        path = [str(one) for one in (source, subject.beside) if one is not None]
+        env = {"HOME": str(place), **subject.env}
+        asked = {"cwd": str(place), "path": path, "env": env}
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        code = process.stdout.readline().strip()
+        assert code == "0", (place / "words").read_text()
+
+    def close(self) -> None:
+        """End them all."""
+        for process in self._started.values():
+            process.communicate()
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Workers]:
+    """Keep frameworks imported for the whole session."""
+    kept = Workers()
+    yield kept
+    kept.close()
+
+
+Examine = Callable[..., Folder]
+
+
+@pytest.fixture(scope="session")
+def examine(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> Examine:
+    """Examine in a fresh worker, from a fresh payload in which some sources were changed."""
+
+    def run(
+        subject: Subject,
+        network: ModuleType,
+        write: Callable[[Path], None],
+        precision: str = "fp32",
+    ) -> Answer:
+        place = tmp_path_factory.mktemp("examined")
+        write(place / "given")
+        source = place / "payload"
+        payload.gather().copy(source)
+        (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
+        for file, (old, new) in subject.changes.items():
+            text = (source / file).read_text()
+            assert text.count(old) == 1, f"{file} has changed: {old}"
+            (source / file).write_text(text.replace(old, new))
+        (place / "job.json").write_text(jobs.text(_job(subject, place, precision)))
+        workers.run(subject, source, place)
+        return Answer(*(folders.open_folder(place / name) for name in ("given", "made")))
+
+    return run
+
+
+def _job(subject: Subject, place: Path, precision: str) -> Job:
     span = Span(steps=1)
     info = framework_info(subject.name)
-    job = Job(
+    return Job(
         purpose="examine",
         cell_key="gated",
         trial="gate",
@@ -80,90 +142,77 @@ def examine(
         until=span,
         seed=0,
         directory=str(place),
-        paths={"given": str(given), "made": str(place / "made")},
+        paths={name: str(place / name) for name in ("given", "made")},
     )
-    (place / "job.json").write_text(jobs.text(job))
-    path = os.pathsep.join(str(one) for one in (source, subject.beside) if one is not None)
-    ended = subprocess.run(
-        [str(subject.python or framework(subject.name)), "-m", "harness.node", place / "job.json"],
-        cwd=place,
-        env={"PYTHONPATH": path, "PATH": os.environ["PATH"], "HOME": str(place), **subject.env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return folders.open_folder(place / "made")
 
 
 References = Callable[[ModuleType], Answer]
-
-
-@pytest.fixture(scope="session")
-def references(tmp_path_factory: pytest.TempPathFactory) -> References:
-    """Make each network's reference once."""
-    kept: dict[str, Answer] = {}
-
-    def reference(network: ModuleType) -> Answer:
-        if network.__name__ not in kept:
-            place = tmp_path_factory.mktemp("reference")
-            requests.write_reference(network.WORKLOAD, place / "given")
-            made = examine(Subject("torch"), network, place / "given", place)
-            kept[network.__name__] = Answer(folders.open_folder(place / "given"), made)
-        return kept[network.__name__]
-
-    return reference
-
-
 Layers = Callable[[ModuleType, str], Answer]
-
-
-@pytest.fixture(scope="session")
-def layers(references: References, tmp_path_factory: pytest.TempPathFactory) -> Layers:
-    """Make the reference of each layer alone once."""
-    kept: dict[tuple[str, str], Answer] = {}
-
-    def reference(network: ModuleType, precision: str) -> Answer:
-        key = (network.__name__, precision)
-        if key not in kept:
-            whole, place = references(network), tmp_path_factory.mktemp("layers")
-            requests.write_layers(
-                network.WORKLOAD, whole.given, whole.made, precision, place / "given"
-            )
-            made = examine(Subject("torch"), network, place / "given", place)
-            kept[key] = Answer(folders.open_folder(place / "given"), made)
-        return kept[key]
-
-    return reference
-
-
 Check = Callable[..., Finding]
 
 
-@pytest.fixture
-def semantics(references: References, tmp_path: Path) -> Check:
-    """Examine a framework, perhaps a changed one, in float64."""
+@pytest.fixture(scope="session")
+def references(examine: Examine) -> References:
+    """Make each network's reference once."""
+
+    @cache
+    def reference(network: ModuleType) -> Answer:
+        return examine(
+            Subject("torch"), network, lambda to: requests.write_reference(network.WORKLOAD, to)
+        )
+
+    return reference
+
+
+@pytest.fixture(scope="session")
+def layers(references: References, examine: Examine) -> Layers:
+    """Make the reference of each layer alone once."""
+
+    @cache
+    def reference(network: ModuleType, precision: str) -> Answer:
+        whole = references(network)
+
+        def write(to: Path) -> None:
+            requests.write_layers(network.WORKLOAD, whole.given, whole.made, precision, to)
+
+        return examine(Subject("torch"), network, write)
+
+    return reference
+
+
+@pytest.fixture(scope="session")
+def semantics(references: References, examine: Examine) -> Check:
+    """Examine a framework, perhaps a changed one, in float64; the same one only once."""
+    made: dict[str, Folder] = {}
 
     def check(
         name: str, changes: dict[str, tuple[str, str]], declared: tuple[str, ...] = ()
     ) -> Finding:
-        given, reference = tmp_path / "given", references(gated)
-        workload: Training = gated.WORKLOAD
-        requests.write_semantics(workload, reference.given, reference.made, given)
-        made = examine(Subject(name, changes), gated, given, tmp_path)
-        return findings.semantics(workload, reference.given, reference.made, made, declared)
+        reference, key = references(gated), f"{name} {changes}"
+
+        def write(to: Path) -> None:
+            requests.write_semantics(gated.WORKLOAD, reference.given, reference.made, to)
+
+        if key not in made:
+            made[key] = examine(Subject(name, changes), gated, write).made
+        return findings.semantics(
+            gated.WORKLOAD, reference.given, reference.made, made[key], declared
+        )
 
     return check
 
 
-@pytest.fixture
-def timed(layers: Layers, tmp_path: Path) -> Check:
+@pytest.fixture(scope="session")
+def timed(layers: Layers, examine: Examine) -> Check:
     """Examine a framework as it is timed."""
 
     def check(subject: Subject, precision: str = "fp32", network: ModuleType = gated) -> Finding:
-        asked, reference = tmp_path / "asked", layers(network, precision)
-        requests.write_timed(reference.given, asked)
-        made = examine(subject, network, asked, tmp_path, precision)
+        reference = layers(network, precision)
+
+        def write(to: Path) -> None:
+            requests.write_timed(reference.given, to)
+
+        made = examine(subject, network, write, precision).made
         return findings.timed(network.WORKLOAD, precision, reference.given, reference.made, made)
 
     return check

@@ -6,7 +6,6 @@ stand-ins do is for a real one to show.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tests.adapters.caffe.test_worker import program
 from tests.adapters.singa import line
 from tests.gate import network as gated
 from tests.gate.conftest import Subject
-from tests.needs import framework
 
 pytestmark = pytest.mark.framework
 
@@ -33,7 +31,7 @@ def caffe(tmp_path: Path) -> Callable[..., Subject]:
         return Subject(
             "caffe",
             {CAFFE: change} if change else {},
-            python=framework("torch"),
+            stands_in="torch",
             beside=ADAPTERS / "caffe" / "pycaffe",
             env={"CAFFE_BIN": str(program(tmp_path, "bvlc"))},
         )
@@ -45,7 +43,7 @@ def singa(change: tuple[str, str] | None = None) -> Subject:
     return Subject(
         "singa",
         {SINGA: change} if change else {},
-        python=Path(sys.executable),
+        stands_in="torch",
         beside=ADAPTERS / "singa" / "stand_in",
     )
 
