@@ -40,7 +40,7 @@ def judged(stream: Stream, start: int) -> CheckpointResult | None:
         restore_s=(proof["end"] - proof["start"]) / 1e9 if proof else None,
         restore_bytes=proof.get("bytes"),
         restore_cache=str(proof.get("cache") or "unknown"),
-        inflation=_inflation(stream, taken, start),
+        inflation=_inflation(stream, taken, start) if apart else None,
         blocked_share=stood / total if total else 0.0,
     )
 

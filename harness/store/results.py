@@ -91,7 +91,8 @@ class CheckpointResult:
     restore_cache: str
     """What the page cache held of it, as proved: cold, warm, mixed or unknown."""
     inflation: float | None
-    """Step time while one is on its way, over step time while none is; None: never or always."""
+    """Step time while one is on its way, over step time while none is; None where one of
+    the two was hardly seen, or saving is the work."""
     blocked_share: float
     """Share of the trial's time that training stood still."""
 

@@ -1,6 +1,6 @@
 """This file runs in a framework's interpreter: its savers, while the state changes under them.
 
-``python -m tests.adapters.savers_inside FOLDER FRAMEWORK [SAVER …]``: one JSON object a saver.
+``python -m tests.adapters.savers_inside FOLDER FRAMEWORK [SAVER …]`` prints a JSON object for each.
 """
 
 from __future__ import annotations

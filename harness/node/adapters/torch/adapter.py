@@ -99,7 +99,7 @@ class TorchAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, (Ceiling, Reading)):
+        if isinstance(workload, (Ceiling, Checkpointing, Reading)):
             return self.facts()  # there is nothing more to look into
         from harness.node.adapters.torch import probing
 
