@@ -154,7 +154,7 @@ def test_results_criticise_themselves(tmp_path: Path) -> None:
     told = results(tmp_path, noisy, trials=3, marks=("shares a core with the observer",))
     for said in (
         "fewer than 6 counted trials",
-        "wider than 10%",
+        "wider than 10 %",
         "noisy",
         "shares a core with the observer",
         "not checked for computing the same thing",
