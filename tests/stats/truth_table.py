@@ -19,7 +19,6 @@ from math import log
 from pathlib import Path
 from zlib import crc32
 
-import harness.stats
 from harness.store.files import write_json
 from tests.stats.simulator import KINDS
 from tests.stats.truth import (
@@ -91,7 +90,10 @@ TABLES = {
 
 def tested_code() -> str:
     """Give a digest of the method and of its simulator: parts of another are not merged."""
-    method = sorted(Path(harness.stats.__file__).parent.glob("*.py"))
+    known = dict(sys.modules)
+    method = sorted(
+        Path(str(known[name].__file__)) for name in known if name.startswith("harness.stats.")
+    )
     simulator = [
         Path(__file__).with_name(name) for name in ("truth.py", "simulator.py", "recorded.toml")
     ]
