@@ -19,8 +19,9 @@ class TensorFlowSaver:
 
     def __init__(self, variables: Dict[str, Any]) -> None:
         self._variables = variables
-        # Variables are named by their place: a name of ours may hold what a path may not.
-        self._checkpoint = tf.train.Checkpoint(all=[variables[name] for name in sorted(variables)])
+        # Named by their place in order: a name of ours may hold what a path may not.
+        numbered = {"v{}".format(n): variables[name] for n, name in enumerate(sorted(variables))}
+        self._checkpoint = tf.train.Checkpoint(**numbered)
 
     @property
     def bytes(self) -> int:
