@@ -30,7 +30,7 @@ from harness.errors import BakeoffError, UsageError, nearest
 from harness.node.input.dataset import FILES, INDEX, MANIFEST, TARGETS, VERSION
 
 _KEPT_FREE = 1 << 30
-"""What creating leaves of a disk at least: others live on it too."""
+"""What creating leaves of a disk at least, or a twentieth of a small one: others live there too."""
 _WAITING = 64
 """Files handed to the processes ahead of time."""
 
@@ -127,11 +127,12 @@ def _made(folder: Path, files: Path) -> dict[str, dict[str, Any]]:
 
 def _refuse_to_fill(spec: Spec, folder: Path, made_bytes: int) -> None:
     needed = max(0, expected_bytes(spec) - made_bytes)
-    free = shutil.disk_usage(folder).free
-    if needed + _KEPT_FREE > free:
+    disk = shutil.disk_usage(folder)
+    kept, free = min(_KEPT_FREE, disk.total // 20), disk.free
+    if needed + kept > free:
         raise BakeoffError(
             f"{folder} would take about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free, "
-            f"of which {_KEPT_FREE / 1e9:.1f} GB stay so. Ask for fewer --samples or another tier."
+            f"of which {kept / 1e9:.1f} GB stay so. Ask for fewer --samples or another tier."
         )
 
 
