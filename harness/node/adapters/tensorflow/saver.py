@@ -22,6 +22,7 @@ class TensorFlowSaver:
         # Named by their place in order: a name of ours may hold what a path may not.
         numbered = {"v{}".format(n): variables[name] for n, name in enumerate(sorted(variables))}
         self._checkpoint = tf.train.Checkpoint(**numbered)
+        self._counter = self._checkpoint.save_counter  # made now, so that it is written too
 
     @property
     def bytes(self) -> int:
