@@ -77,7 +77,7 @@ def _until(stream: Stream, taken: list[Mapping[str, Any]], state: str) -> float 
     moments = _moments(stream, state)
     if any(one["step"] not in moments for one in taken):
         return None
-    return median(moments[one["step"]] - one["start"] for one in taken) / 1e9
+    return float(median(moments[one["step"]] - one["start"] for one in taken)) / 1e9
 
 
 def _inflation(stream: Stream, taken: list[Mapping[str, Any]], start: int) -> float | None:
