@@ -24,7 +24,7 @@ STATE_BYTES = 96 << 20
 GOAL = 2.6
 
 
-def main(kind: str = "hdd", pairs: int = 8) -> int:
+def main(kind: str, pairs: int) -> int:
     """Print both times and their ratio, pair by pair and as a median; 1 if the goal is missed."""
     lacking = missing()
     if lacking is not None:
@@ -69,4 +69,5 @@ def _blocked(state: PlainState, series: Series, step: int) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2], *map(int, sys.argv[2:])))
+    kinds, counts = sys.argv[1:2] or ["hdd"], sys.argv[2:3] or ["8"]
+    sys.exit(main(kinds[0], int(counts[0])))

@@ -85,4 +85,7 @@ def main(folder: str, stage: str | None = None, number: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3], *map(int, sys.argv[3:]))
+    if sys.argv[2:]:
+        main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    else:
+        main(sys.argv[1])

@@ -98,14 +98,20 @@ def test_what_the_fast_tier_holds_is_bounded(
 ) -> None:
     gate, third = threading.Event(), threading.Event()
 
-    def never(*_: Any) -> None:
+    def held(*asked: Any) -> Any:
         gate.wait()
+        return background.drain(*asked)
 
-    monkeypatch.setattr(series, "drain", lambda *asked: (never(), background.drain(*asked))[1])
+    monkeypatch.setattr(series, "drain", held)
     one = made(through=True)
     for step in range(1, series.ROOM + 1):
         one.save(step)
-    waiting = threading.Thread(target=lambda: (one.save(series.ROOM + 1), third.set()))
+
+    def save_third() -> None:
+        one.save(series.ROOM + 1)
+        third.set()
+
+    waiting = threading.Thread(target=save_third)
     waiting.start()
     assert len(kept.complete(str(one.asked.through))) == series.ROOM
     assert not third.is_set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def stream(*, drain_ms: int = 0, slowed_ms: int = 10, every: int = 10, within: b
     return _stream(begun, lasted, saves)
 
 
-def _stream(begun: list[int], lasted: list[int], saves: list[Mapping[str, Any]]) -> Stream:
+def _stream(begun: list[int], lasted: list[int], saves: Sequence[Mapping[str, Any]]) -> Stream:
     return Stream(
         rank=0,
         steps=np.ones(len(begun), dtype=np.int64),
