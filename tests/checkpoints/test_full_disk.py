@@ -16,6 +16,8 @@ from harness.node.checkpoints.series import Full, Series
 from harness.node.place import Place
 from tests.needs import missing
 
+pytestmark = pytest.mark.io
+
 SIZE = 1 << 20
 ROOM = "2600k"
 """Two checkpoints fit, and half of a third."""

@@ -23,6 +23,8 @@ from harness.node.checkpoints.series import Series
 from harness.node.place import Place
 from tests.checkpoints.saving import STATE_BYTES, STEPS
 
+pytestmark = pytest.mark.io
+
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = ("save", "drain", "rename")
 FEW = 7

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.command import bakeoff
 
+pytestmark = pytest.mark.io
+
 STUDY = """
 title = "Straight, or through"
 [matrix]
