@@ -15,7 +15,7 @@ import click
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), help="By default what there is.")
 @click.option("--trials", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--until", default="3 s", show_default=True, help="How long each trial measures.")
-@click.option("--only", multiple=True, help="Sessions to run: kernels, memory-DDR, tier-disk …")
+@click.option("--only", multiple=True, help="Sessions to run: kernels, memory-DDR, storage …")
 @click.option("--json", "as_json", is_flag=True, help="Print the ceilings as JSON.")
 def calibrate(
     name: str,

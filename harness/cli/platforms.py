@@ -43,11 +43,13 @@ def check(name: str, here: bool, as_json: bool) -> int:
     """
     from dataclasses import asdict
 
+    from harness.run.nodes import launcher
     from harness.run.probe import look
     from harness.run.probe_check import compare, is_other_machine, tally, unsourced
     from harness.spec.platform import load_platform
 
     platform = load_platform(name)
+    launcher(platform)
     seen = look()
     other = None if here else is_other_machine(platform, seen)
     rows = compare(platform, seen) if other is None else []

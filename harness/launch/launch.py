@@ -1,7 +1,8 @@
 """This file says what a launcher makes of a job: finished commands, one a rank, nothing started.
 
-A launcher is a module with three pure functions:
+A launcher is a module with three pure functions and the names of its settings:
 
+    SETTINGS                                   what a profile's launcher.settings may hold
     nodes(settings, environ) -> names          the nodes at hand; "" is this machine
     reach(node, argv, settings) -> argv        what runs a command on one of them, with its input
                                                and output: agents start so, and probes
@@ -88,6 +89,7 @@ class Launch:
 class Launcher(Protocol):
     """A launcher's module."""
 
+    SETTINGS: Sequence[str]
     launch: Callable[[str, Job, Platform, Worker], Launch]
 
     def nodes(self, settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

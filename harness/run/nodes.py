@@ -21,7 +21,7 @@ from typing import Any
 
 from harness import providers
 from harness.agent.protocol import MemoryEvidence, TrialCommand, TrialEnd
-from harness.errors import Unavailable, UsageError
+from harness.errors import Unavailable, UsageError, nearest
 from harness.launch.launch import Launcher, Node
 from harness.launch.meeting import ports_needed
 from harness.run.agent import TICK_S, AgentProcess
@@ -37,11 +37,18 @@ _PORTS = 96
 
 
 def launcher(platform: Platform) -> Launcher:
-    """Load what a platform starts its ranks with."""
+    """Load what a platform starts its ranks with; refuse settings that it would not read."""
     name = platform.launcher.name
     module: Launcher = providers.load("launchers", name)
-    if not all(hasattr(module, part) for part in ("launch", "nodes", "reach")):
+    if not all(hasattr(module, part) for part in ("SETTINGS", "launch", "nodes", "reach")):
         raise UsageError(f"{platform.name}: launcher.name: '{name}' is no launcher.")
+    for setting in platform.launcher.settings:
+        if setting not in module.SETTINGS:
+            known = ", ".join(module.SETTINGS) or "none"
+            raise UsageError(
+                f"{platform.name}: launcher.settings: {name} has no '{setting}'."
+                f"{nearest(setting, module.SETTINGS)}\n    Known: {known}."
+            )
     return module
 
 

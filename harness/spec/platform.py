@@ -26,6 +26,7 @@ from harness.spec.platform_hardware import (
     Node,
     Storage,
 )
+from harness.spec.platform_names import fault_names
 from harness.spec.platform_sources import Source, refined, spread, unknown_place
 
 _PRICE = re.compile(r"^[0-9]+(\.[0-9]+)? [A-Z]{3}$")
@@ -179,6 +180,7 @@ def _read(path: Path, files: dict[str, Path], below: tuple[Path, ...]) -> Platfo
     platform = check(document, Platform, {**document.data, "name": path.stem})
     if "name" in document.data:
         document.fault(("name",), "the file's name is the platform's; leave it out")
+    fault_names(document)
     sources = document.data.get("sources")
     for place in sources if isinstance(sources, dict) else ():
         step = unknown_place(Platform, place)

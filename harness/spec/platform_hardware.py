@@ -77,6 +77,10 @@ class Node(Table):
         rows = self.numa_distances
         if any(len(row) != len(rows) for row in rows):
             raise ValueError("numa_distances must be square: one row and one column a NUMA node")
+        if rows and self.numa_nodes and len(rows) != self.numa_nodes:
+            raise ValueError(
+                f"numa_distances has {len(rows)} rows for {self.numa_nodes} NUMA nodes"
+            )
         return self
 
     @property

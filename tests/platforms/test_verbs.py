@@ -85,6 +85,18 @@ def test_a_mistake_is_told_with_its_cure(
     assert message in answer.stderr
 
 
+def test_a_setting_that_the_launcher_would_not_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "ours.toml").write_text(
+        'title = "x"\n[launcher]\nname = "slurm"\nsettings = { partitoin = "knl" }\n'
+    )
+    answer = CliRunner().invoke(command, ["check", "ours"])
+    assert "slurm has no 'partitoin'. Did you mean 'partition'?" in str(answer.exception)
+
+
 def test_a_new_profile_asks_for_what_no_flag_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

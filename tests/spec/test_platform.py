@@ -185,6 +185,30 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
             'title = "x"\n[binding]\nmemory = "mcdram"',
             ":3: binding.memory: 'mcdram' is not allowed.",
         ),
+        (
+            'title = "x"\n[launcher]\nname = "slrum"',
+            ":3: launcher.name: no launcher is called 'slrum'. Did you mean 'slurm'?",
+        ),
+        (
+            'title = "x"\n[frameworks.trch]\ninterpreter = "/py"',
+            ":2: frameworks.trch: no framework is called 'trch'. Did you mean 'torch'?",
+        ),
+        (
+            'title = "x"\n[frameworks.torch.container]\nengine="bwrap"\nimage="i"\nbinds=["d"]',
+            ":5: frameworks.torch.container.binds[0]: 'd' is no bind: write /host, ",
+        ),
+        (
+            'title = "x"\n[observer]\nrates = { procesor = 1 }',
+            ":3: observer.rates.procesor: no source is called 'procesor'. Did you mean",
+        ),
+        (
+            'title = "x"\n[storage.scratch]\npath = "scratch"',
+            ":3: storage.scratch.path: 'scratch' must begin with '/'.",
+        ),
+        (
+            'title = "x"\n[node]\nnuma_nodes = 4\nnuma_distances = [[10]]',
+            ":2: node: numa_distances has 1 rows for 4 NUMA nodes.",
+        ),
         ('title = "x"\n[observer]\ncores = -1', ":3: observer.cores: '-1' must be at least 0."),
     ],
 )

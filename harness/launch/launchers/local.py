@@ -7,7 +7,9 @@ from typing import Any
 
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["launch", "nodes", "reach"]
+__all__ = ["SETTINGS", "launch", "nodes", "reach"]
+
+SETTINGS: tuple[str, ...] = ()
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from typing import Any
 from harness.errors import UsageError
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["cancel", "launch", "nodes", "reach", "script", "state", "submit"]
+__all__ = ["SETTINGS", "cancel", "launch", "nodes", "reach", "script", "state", "submit"]
 
 _ASKED = {"queue": "-q", "project": "-P"}
+SETTINGS = (*_ASKED, "options")
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from harness.node.job import Job
 from harness.spec.platform import Platform
 
 HERE = ("",)
+SETTINGS = ("mpi", "hosts", "command", "ssh")
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

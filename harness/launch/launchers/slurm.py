@@ -19,6 +19,7 @@ from harness.node.job import Job
 from harness.spec.platform import Platform
 
 _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
+SETTINGS = (*_ASKED, "mpi", "options")
 # A step of its own that takes nothing away from the others of the allocation.
 _STEP = ("--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL", "--unbuffered")
 

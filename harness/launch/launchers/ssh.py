@@ -13,7 +13,9 @@ from harness.errors import UsageError
 from harness.launch.hostlist import unfolded
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["launch", "nodes", "reach"]
+__all__ = ["SETTINGS", "launch", "nodes", "reach"]
+
+SETTINGS = ("hosts", "command")
 
 # A host that was switched off is noticed after fifteen seconds.
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
