@@ -10,7 +10,7 @@ from harness.errors import Unavailable
 from harness.run import interpreter
 from harness.run.recipe import read_source
 
-EVERYWHERE = ("torch", "jax", "tensorflow", "keras", "tinygrad")
+EVERYWHERE = ("torch", "jax", "jax[orbax]", "tensorflow", "keras", "tinygrad")
 WHERE_PYTHON_37_IS = ("tensorflow@1.15",)
 WHERE_COMPILERS_ARE = ("torch@horovod", "tensorflow@horovod")
 

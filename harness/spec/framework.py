@@ -80,6 +80,8 @@ class FrameworkFile(Table):
     """Its own defaults where they differ from the vocabulary's."""
     options: dict[str, OptionTable] = Field(default_factory=dict)
     """Options that only this adapter has."""
+    groups: dict[str, str] = Field(default_factory=dict)
+    """Groups of packages that its environment needs where a factor is set."""
     requires: Listed[RequirementTable] = ()
     """What platforms must offer."""
     differs: Listed[DifferenceTable] = ()
@@ -111,6 +113,8 @@ class FrameworkInfo:
     """Allowed values; None: any value of the factor's type."""
     defaults: Mapping[str, Value]
     options: Mapping[str, Factor]
+    groups: Mapping[str, str]
+    """Factor -> group of the environment's lock."""
     requires: tuple[Requirement, ...]
     differs: tuple[Difference, ...]
     path: Path
@@ -180,6 +184,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         factors=factors,
         defaults=dict(file.defaults),
         options={name: option for name, option in options.items() if option is not None},
+        groups=dict(file.groups),
         requires=tuple(one for one in requires if one is not None),
         differs=tuple(Difference(one.tensors, one.why) for one in file.differs),
         path=path,
@@ -221,6 +226,8 @@ def _check_names(document: Document, path: Path) -> None:
             FACTORS["strategy"],
             document.data["strategies"][index],
         )
+    for factor in _table(document, "groups"):
+        _known(document, ("groups", factor), factor)
     for factor, value in _table(document, "defaults").items():
         if _known(document, ("defaults", factor), factor):
             check_value(document, ("defaults", factor), FACTORS[factor], value)

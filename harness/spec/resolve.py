@@ -177,6 +177,7 @@ class Resolver:
         return self._beyond(framework, factors, kind)
 
     def _no_environment(self, name: str) -> str | None:
+        name = name.partition("[")[0]
         if "@" not in name or name in self._environments:
             return None
         hint = nearest(name, self._environments)
@@ -221,10 +222,15 @@ class Resolver:
 
 
 def environment(framework: str, factors: Mapping[str, Value]) -> str:
-    """Name the environment that ranks start in; the strategy horovod needs one of its own."""
+    """Name the environment that ranks start in.
+
+    The strategy horovod needs one of its own; some factors need a group of packages more.
+    """
     if factors["strategy"] == "horovod":
         return f"{adapter_of(framework)}@horovod"
-    return framework
+    needs = framework_info(adapter_of(framework)).groups
+    groups = sorted({group for factor, group in needs.items() if factors[factor] is not None})
+    return f"{framework}[{','.join(groups)}]" if groups else framework
 
 
 def _count(value: Value) -> int | None:

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.framework
         ("torch", "torch", ("save", "distributed", "distributed-async")),
         ("tensorflow", "tensorflow", ()),
         ("tensorflow@1.15", "tensorflow", ()),
+        ("jax[orbax]", "jax", ("orbax", "orbax-async")),
     ],
 )
 def test_what_is_restored_is_the_state_that_was_saved(

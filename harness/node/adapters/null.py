@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from typing import Any, Mapping
 
+from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
@@ -79,5 +80,7 @@ class NullAdapter:
 
 def open(job: Job, place: Place) -> NullAdapter:  # noqa: A001 - the contract's name
     """Open nothing."""
-    del place  # it is the same everywhere
-    return NullAdapter(is_saving=job.factors.get("checkpoint_every") is not None)
+    is_saving = job.factors.get("checkpoint_every") is not None
+    if is_saving and place.size > 1:
+        raise Unsupported("these ranks do not talk, and so cannot agree on a checkpoint")
+    return NullAdapter(is_saving)

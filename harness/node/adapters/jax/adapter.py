@@ -14,7 +14,7 @@ from harness.node.job import Job
 from harness.node.network import Dropout
 from harness.node.place import Place
 from harness.node.shapes import product
-from harness.node.workload import Training
+from harness.node.workload import Checkpointing, Training
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -40,7 +40,7 @@ class JaxActivity:
         has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
         self._strategy = strategy
-        self._state = strategy.replicate(draw(seed))
+        self.state = strategy.replicate(draw(seed))
         given = jax.jit(
             lambda key: training.draw_batch(
                 net, (feed.batch, *feed.input), feed.targets, key, jax.numpy.float32
@@ -51,25 +51,26 @@ class JaxActivity:
         self._step = strategy.jit(step)
         self._loss: Any = None
         self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
-        jax.block_until_ready((self._state, self._given))
+        self.saver_name = "orbax"
+        jax.block_until_ready((self.state, self._given))
 
     def step(self) -> None:
         """Enqueue one step."""
         try:
-            self._state, self._loss = self._step(self._state, self._given)
+            self.state, self._loss = self._step(self.state, self._given)
         except self._jax.errors.JaxRuntimeError as error:
             raise _told(error) from error
 
     def sync(self) -> None:
         """Wait for the last step."""
         try:
-            self._jax.block_until_ready((self._state, self._loss))
+            self._jax.block_until_ready((self.state, self._loss))
         except self._jax.errors.JaxRuntimeError as error:
             raise _told(error) from error
 
     def compiled(self) -> Any:
         """Compile the step ahead, and step with just that from now on."""
-        self._step = self._step.lower(self._state, self._given).compile()
+        self._step = self._step.lower(self.state, self._given).compile()
         return self._step
 
     def values(self) -> Mapping[str, float]:
@@ -80,9 +81,15 @@ class JaxActivity:
         """Give the largest value any rank offers."""
         return self._strategy.agree(value)
 
+    def saver(self) -> Any:
+        """Give what saves the state."""
+        from harness.node.adapters.jax.saver import OrbaxSaver
+
+        return OrbaxSaver(self, self.saver_name == "orbax-async")
+
     def parameters(self) -> int:
         """Count what is trained."""
-        return sum(product(array.shape) for array in self._state.parameters.values())
+        return sum(product(array.shape) for array in self.state.parameters.values())
 
 
 def _told(error: Exception) -> Exception:
@@ -120,9 +127,15 @@ class JaxAdapter:
             "platform": " ".join(client.platform_version.split()),
         }
 
-    def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> JaxActivity:
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Lower a network to one compiled training step."""
-        return JaxActivity(workload, feed, self._settings, self._seed, self._strategy)
+        if isinstance(workload, Checkpointing):
+            from harness.node.checkpoints.held import HeldActivity
+
+            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
+        activity = JaxActivity(workload, feed, self._settings, self._seed, self._strategy)
+        activity.saver_name = options.get("saver") or activity.saver_name
+        return activity
 
     def examine(self, workload: Training, precision: str) -> Any:
         """Open a network to the gate."""
@@ -130,8 +143,10 @@ class JaxAdapter:
 
         return JaxSubject(workload, self._settings, precision)
 
-    def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+    def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
         """Say which types, operations and threads the compiled step takes."""
+        if isinstance(workload, Checkpointing):
+            return dict(self.facts())  # nothing is computed
         from harness.node.adapters.jax.probe import observe
 
         activity = self.activity(workload, feed, options)
