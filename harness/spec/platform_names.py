@@ -10,6 +10,7 @@ from harness import providers
 from harness.errors import nearest
 from harness.spec.document import Document, Place
 
+_VARIANT = re.compile(r"[@\[]")  # torch@horovod, jax[orbax]
 _BIND = re.compile(r"/[^:]*(:/[^:]*(:(ro|rw))?)?")
 
 
@@ -27,7 +28,7 @@ def fault_names(document: Document) -> None:
         if isinstance(path, str) and not path.startswith("/"):
             document.fault(("storage", name, "path"), f"'{path}' must begin with '/'")
     for ref, there in _tables(data, "frameworks"):
-        framework, place = ref.partition("@")[0], ("frameworks", ref)
+        framework, place = _VARIANT.split(ref)[0], ("frameworks", ref)
         _among(document, place, framework, "framework", providers.adapter_files())
         binds = _table(there, "container").get("binds")
         for number, bind in enumerate(binds if isinstance(binds, list) else ()):

@@ -221,6 +221,12 @@ def test_a_broken_profile_says_where_and_what(text: str, message: str, write: Wr
     assert message in said
 
 
+def test_variants_of_frameworks_have_places_of_their_own(write: Write) -> None:
+    places = '[frameworks."jax[orbax]"]\ninterpreter = "/a"\n[frameworks."torch@horovod"]\n'
+    write('title = "x"\n' + places, "platforms/p.toml")
+    assert set(load_platform("p").frameworks) == {"jax[orbax]", "torch@horovod"}
+
+
 def test_profiles_that_extend_each_other_are_refused(write: Write) -> None:
     write('title = "a"\nextends = "b"', "platforms/a.toml")
     write('title = "b"\nextends = "a"', "platforms/b.toml")
