@@ -75,6 +75,7 @@ def checkpoint_table(results: Results) -> Table:
     """Lay out what every cell saved, how long it took, and what it did to training."""
     columns = (
         Column("cell", "cell", "name"),
+        Column("where", "saved to"),
         Column("saver", "saved with"),
         Column("size", "state, MB", "number"),
         Column("blocking", "training stood still", "seconds"),
@@ -96,6 +97,7 @@ def _row(one: Saved) -> tuple[object, ...]:
     blocking, durable = one.median("blocking_s"), one.median("durable_s")
     return (
         one.cell.label,
+        one.last if one.first == one.last else f"{one.last} through {one.first}",
         one.told[0].saver,
         one.told[0].state_bytes / 1e6,
         _value(blocking),

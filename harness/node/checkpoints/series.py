@@ -43,13 +43,13 @@ class Series:
     def __init__(self, asked: Asked, saver: Saver, place: Place) -> None:
         self.asked = asked
         self.saver = saver
-        self._is_keeper = place.rank == 0
+        self.is_keeper = place.rank == 0
         self._size = place.size
         self._first = asked.through or asked.to
         self._behind = Background(ROOM if asked.through else 1)
         self._agree: Callable[[], None] = lambda: None
         self._said: Said = lambda step, state: None
-        if self._is_keeper:
+        if self.is_keeper:
             for folder in self.places():
                 os.makedirs(folder, exist_ok=True)
                 keeping.sweep(folder)
@@ -71,11 +71,11 @@ class Series:
 
     def save(self, step: int) -> None:
         """Take a checkpoint; return as soon as training may go on."""
-        if not self._is_keeper and not self.saver.together:
+        if not self.is_keeper and not self.saver.together:
             return
         self._behind.reserve()
         try:
-            if self._is_keeper:
+            if self.is_keeper:
                 keeping.begin(self._first, step)
             if self.saver.together:
                 self._agree()
@@ -103,7 +103,7 @@ class Series:
     def close(self) -> None:
         """Remove the trial's checkpoints: they were made to be timed."""
         self._behind.close()
-        if self._is_keeper:
+        if self.is_keeper:
             for folder in self.places():
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -117,7 +117,7 @@ class Series:
                 keeping.drop(one)
 
     def _seal(self, step: int) -> Optional[Kept]:
-        if not self._is_keeper:
+        if not self.is_keeper:
             return None
         one = keeping.seal(self._first, step)
         self._said(step, "saved")
@@ -150,7 +150,7 @@ class Series:
         """Clear what was begun; name the tier where it is full, whatever words a saver has."""
         is_full = isinstance(fault, OSError) and fault.errno == errno.ENOSPC
         is_full = is_full or _free_bytes(place) < _FULL_BYTES
-        if self._is_keeper:
+        if self.is_keeper:
             shutil.rmtree(keeping.begun(place, step), ignore_errors=True)
         if not is_full:
             return fault

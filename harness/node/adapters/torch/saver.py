@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import torch
 
+from harness.node.adapters.torch.strategies.hvd import Horovod
 from harness.node.adapters.torch.training import Trainer
 from harness.node.contracts import Unsupported
 
@@ -79,11 +80,14 @@ class DistributedSaver(TorchSaver):
         super().__init__(trainer)
         if trainer.scaler.is_enabled():
             raise Unsupported("torch.distributed.checkpoint is not used with fp16's loss scale")
+        if isinstance(trainer.strategy, Horovod):
+            raise Unsupported("torch.distributed.checkpoint needs torch's own ranks, not Horovod's")
 
     def save(self, folder: str) -> Optional[Callable[[], None]]:
         """Write this rank's part."""
         from torch.distributed import checkpoint
 
+        self._share_statistics()
         checkpoint.save(self._parts(), checkpoint_id=folder)
         return None
 
@@ -101,6 +105,17 @@ class DistributedSaver(TorchSaver):
             optim_state_dict=parts["optimiser"],
         )
 
+    def _share_statistics(self) -> None:
+        """Take over the first rank's running statistics, as the next forward pass would anyway.
+
+        What every rank holds is written by any of them, as if it were the same.
+        """
+        from torch import distributed
+
+        if distributed.is_initialized():
+            for buffer in self._trainer.network.buffers():
+                distributed.broadcast(buffer, 0)
+
     def _parts(self) -> Dict[str, Any]:
         from torch.distributed.checkpoint.state_dict import get_state_dict
 
@@ -115,7 +130,13 @@ class AsynchronousSaver(DistributedSaver):
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__(trainer)
+        from torch import distributed
+
         self._writing: Any = None
+        # A group of its own: its exchanges must not come between those of training.
+        self._group = (
+            distributed.new_group(backend="gloo") if distributed.is_initialized() else None
+        )
 
     def save(self, folder: str) -> Optional[Callable[[], None]]:
         """Copy the state, after the one before it is written; give what waits for this one."""
@@ -123,7 +144,10 @@ class AsynchronousSaver(DistributedSaver):
 
         if self._writing is not None:
             self._writing.result()
-        self._writing = writing = checkpoint.async_save(self._parts(), checkpoint_id=folder)
+        self._share_statistics()
+        self._writing = writing = checkpoint.async_save(
+            self._parts(), checkpoint_id=folder, process_group=self._group
+        )
         return lambda: writing.result() and None
 
 
