@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from harness.node.input.audit import digest
@@ -42,13 +41,10 @@ class Input:
     waited_s: float
 
 
-def read(file: Path) -> Input | None:
+def read(data: bytes) -> Input | None:
     """Read a rank's epochs and waits; None where it did not wait for any input."""
-    with file.open("rb") as stream:
-        data = stream.read(_BEGINNING)
-        if _WAITS not in data:
-            return None
-        data += stream.read()
+    if data.find(_WAITS, 0, _BEGINNING) < 0:
+        return None
     windows: list[Mapping[str, Any]] = []
     ends: list[Mapping[str, Any]] = []
     for line in data.splitlines():

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,10 +26,13 @@ _NUMBERS = ("first", "steps", "start", "end")
 _KEYS = ["event", "phase", *_NUMBERS]
 _FORMS = (b'"phase":"measure"', b'"phase": "measure"')
 _MEASURED = re.compile(rb'"phase": ?"measure"')
-_TELLS = re.compile(rb'\s*{\s*"event"\s*:\s*"(units|versions|facts)"')
-_SAVES = re.compile(rb'\s*{\s*"event"\s*:\s*"(checkpoint|checkpoint-state|restored)"')
+_SAYS = re.compile(
+    rb'\s*{\s*"event"\s*:\s*'
+    rb'"(units|versions|facts|checkpoint|checkpoint-state|restored|window)"'
+)
+_TOLD = ("units", "versions", "facts")
 _DIGITS = re.compile(rb"\d+")
-_NEWLINE, _ZERO, _NINE = 10, 48, 9
+_NEWLINE, _ZERO, _NINE = 10, 48, 57
 _MOST_DIGITS = 18
 """More do not fit into 64 bits."""
 _FEW = 12
@@ -51,31 +53,26 @@ class Spoken:
     """What was said of checkpoints, in that order."""
 
 
-def read(file: Path) -> Spoken:
-    """Read a file; damage costs the damaged lines only."""
-    data = file.read_bytes()
+def read(data: bytes) -> Spoken:
+    """Read what a file holds; damage costs the damaged lines only."""
     begin, end = _measured(data)
     rest = data[:begin].splitlines() + data[end:].splitlines()
     block = data[begin:end]
     measured = _alike(block)
     if measured is None:
         lines = block.splitlines()
-        measured = _slowly([line for line in lines if b'"window"' in line])
+        measured = _rows(_events([line for line in lines if b'"window"' in line]))
         rest += [line for line in lines if b'"window"' not in line]
     told: dict[str, Mapping[str, Any]] = {}
-    saves = tuple(event for line in rest if _SAVES.match(line) and (event := _parsed(line)))
-    for line in rest:
-        if _TELLS.match(line):
-            event = _parsed(line)
-            told[str(event.get("event"))] = event.get(str(event.get("event"))) or {}
-    windows = [line for line in rest if b'"window"' in line]
-    warm_up = _alike(b"\n".join(windows))
-    return Spoken(
-        _in_order(measured),
-        _in_order(_slowly(windows) if warm_up is None else warm_up),
-        told,
-        saves,
-    )
+    saves: list[Mapping[str, Any]] = []
+    warm_up: list[Mapping[str, Any]] = []
+    for event in _events([line for line in rest if _SAYS.match(line)]):
+        kind = str(event.get("event"))
+        if kind in _TOLD:
+            told[kind] = event.get(kind) or {}
+        else:
+            (warm_up if kind == "window" else saves).append(event)
+    return Spoken(_in_order(measured), _in_order(_rows(warm_up)), told, tuple(saves))
 
 
 def _measured(data: bytes) -> tuple[int, int]:
@@ -106,8 +103,9 @@ def _alike(block: bytes) -> Integers | None:
         begin = int(ends[first]) + 1 - length
         lines = data[begin : int(ends[last - 1]) + 1].reshape(-1, length)
         if len(lines) < _FEW:
-            said = lines.tobytes().splitlines()
-            parsed = _slowly([line for line in said if b'"window"' in line])
+            parsed = _rows(
+                _events([line for line in lines.tobytes().splitlines() if b'"window"' in line])
+            )
             if len(parsed) < len(lines):
                 return None
             rows[first:last] = parsed
@@ -121,37 +119,40 @@ def _read_alike(lines: Bytes, rows: Integers) -> bool:
 
     Such lines have nothing between the digits that the first has not, nor digits anywhere else.
     """
-    import numpy as np
-
     first = lines[0].tobytes()
     spans = [found.span() for found in _DIGITS.finditer(first)]
     if len(spans) != len(_NUMBERS):
         return False
-    is_fixed = np.ones(len(first), dtype=bool)
+    least, most = lines.min(axis=0), lines.max(axis=0)
+    is_fixed = least == most
+    is_digit = (least >= _ZERO) & (most <= _NINE)
+    is_fit = is_fixed.copy()
     for place, (begin, end) in enumerate(spans):
-        digits = lines[:, begin:end] - np.uint8(_ZERO)
-        if digits.max() > _NINE or end - begin > _MOST_DIGITS:
+        if end - begin > _MOST_DIGITS:
             return False
-        rows[:, place] = digits @ _powers(end - begin)
-        is_fixed[begin:end] = False
-    alike = (lines == lines[0]).all(axis=0)
-    is_window = b'"window"' in first and _is_said(first, list(rows[0]))
-    return is_window and bool(alike[is_fixed].all())
+        if is_fixed[begin:end].all():
+            rows[:, place] = int(first[begin:end])
+            continue
+        powers, zeros = _powers(end - begin)
+        rows[:, place] = lines[:, begin:end] @ powers - zeros
+        is_fit[begin:end] = is_digit[begin:end]
+    return bool(is_fit.all()) and b'"window"' in first and _is_said(first, rows[0].tolist())
 
 
 @cache
-def _powers(digits: int) -> Integers:
+def _powers(digits: int) -> tuple[Integers, int]:
+    """Give the worth of each place, and what characters are worth that are all zeros."""
     import numpy as np
 
     powers: Integers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
-    return powers
+    return powers, _ZERO * int(powers.sum())
 
 
-def _slowly(lines: Sequence[bytes]) -> Integers:
-    """Read windows as JSON, one by one, and leave out what is torn."""
+def _rows(windows: Sequence[Mapping[str, Any]]) -> Integers:
+    """Lay windows out as rows, and leave out those that lack a number."""
     import numpy as np
 
-    told = ([event.get(name) for name in _NUMBERS] for event in map(_parsed, lines))
+    told = ([event.get(name) for name in _NUMBERS] for event in windows)
     whole = [row for row in told if all(isinstance(value, int) for value in row)]
     return np.array(whole, dtype=np.int64).reshape(-1, 4)
 
@@ -160,6 +161,17 @@ def _is_said(line: bytes, row: Sequence[int]) -> bool:
     """Tell whether a line holds these numbers and nothing else."""
     event = _parsed(line)
     return list(event) == _KEYS and [event[name] for name in _NUMBERS] == row
+
+
+def _events(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    """Read lines as JSON, all at once if none is torn; nothing stands for what is."""
+    try:
+        events = json.loads(b"[%s]" % b",".join(lines))
+    except ValueError:
+        events = []
+    if len(events) < len(lines):
+        return [event for line in lines if (event := _parsed(line))]
+    return [event for event in events if isinstance(event, dict)]
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def read_streams(
 
 
 def _stream(rank: int, file: Path) -> Stream:
-    spoken = event_lines.read(file)
+    data = file.read_bytes()
+    spoken = event_lines.read(data)
     _, steps, start, end = spoken.measured.T
     _, warm_steps, warm_start, warm_end = spoken.warm_up.T
     return Stream(
@@ -59,6 +60,6 @@ def _stream(rank: int, file: Path) -> Stream:
         spoken.told.get("units", {}),
         spoken.told.get("versions", {}),
         spoken.told.get("facts", {}),
-        epochs.read(file),
+        epochs.read(data),
         spoken.saves,
     )

@@ -51,7 +51,7 @@ def passes(samples: list[int], caches: list[str], *, step_s: float = 1.0) -> lis
 
 
 def judged(*files: Path) -> Any:
-    found = [epochs.read(file) for file in files]
+    found = [epochs.read(file.read_bytes()) for file in files]
     return epochs.judged([one for one in found if one is not None])
 
 
@@ -78,4 +78,4 @@ def test_ranks_that_read_the_same_samples_twice_are_no_result(tmp_path: Path) ->
 
 def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:
     file = written(tmp_path / "0", [{"event": "window", "phase": "measure", "first": 0}])
-    assert epochs.read(file) is None
+    assert epochs.read(file.read_bytes()) is None

@@ -33,7 +33,7 @@ def by_json(file: Path, phase: str) -> list[list[int]]:
 
 
 def agrees(file: Path) -> bool:
-    spoken = event_lines.read(file)
+    spoken = event_lines.read(file.read_bytes())
     return bool(
         np.array_equal(spoken.measured, by_json(file, "measure"))
         and np.array_equal(spoken.warm_up, by_json(file, "warm-up"))
@@ -41,7 +41,7 @@ def agrees(file: Path) -> bool:
 
 
 def test_windows_are_read_as_json_reads_them(events: Path) -> None:
-    spoken = event_lines.read(events)
+    spoken = event_lines.read(events.read_bytes())
     assert agrees(events)
     assert len(spoken.measured) > 10
     assert spoken.told["units"] == {"images": 16}
@@ -71,11 +71,11 @@ def test_windows_out_of_order_are_sorted(events: Path) -> None:
     expected = by_json(events, "measure")
     lines = events.read_text().splitlines()
     events.write_text("\n".join(reversed(lines)))
-    assert event_lines.read(events).measured.tolist() == expected
+    assert event_lines.read(events.read_bytes()).measured.tolist() == expected
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"event": "window"}\n', "[1, 2]\n"])
 def test_a_rank_that_said_nothing_is_no_fault(events: Path, text: str) -> None:
     events.write_text(text)
-    spoken = event_lines.read(events)
+    spoken = event_lines.read(events.read_bytes())
     assert (len(spoken.measured), len(spoken.warm_up), spoken.told) == (0, 0, {})
