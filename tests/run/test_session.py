@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.list import command as list_command
 from harness.errors import RunError
 from harness.run.progress import Ended, Progress
 from harness.run.session import resume, start
@@ -191,6 +193,18 @@ def test_blocks_are_repeated_until_intervals_are_narrow_and_resume_decides_the_s
     (run,) = analyse(Dataset([tmp_path / "run"])).runs
     assert run.repetition is not None
     assert (run.repetition.stopped, run.repetition.narrow, run.repetition.blocks) == (True, True, 8)
+
+
+def test_a_run_that_was_repeated_often_enough_is_listed_as_complete(
+    tmp_path, listener, monkeypatch
+):
+    plan = repeated(tmp_path, 'measure.until_interval="10000 %"', "measure.trials_at_most=20")
+    begin(plan, tmp_path / "runs" / "early", listener)
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(list_command, ["runs", "--json"])
+    (row,) = json.loads(told.output)
+    assert (row["name"], row["done"], row["planned"]) == ("early", 8, 8)
+    assert len(json.loads(RunPaths(tmp_path / "runs" / "early").plan.read_text())["order"]) == 20
 
 
 def test_a_budget_that_ends_first_is_named_and_kept_on_resume(tmp_path, listener):
