@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 
 from harness.errors import Unavailable
 from harness.run import interpreter
-from harness.run.recipe import read_source
 
 EVERYWHERE = ("torch", "jax", "jax[orbax]", "tensorflow", "keras", "tinygrad")
 WHERE_PYTHON_37_IS = ("tensorflow@1.15",)
-WHERE_COMPILERS_ARE = ("torch@horovod", "tensorflow@horovod")
 
 
 def buildable() -> list[str]:
@@ -24,12 +21,7 @@ def buildable() -> list[str]:
             print(f"{name} is left out: {why}", file=sys.stderr)
         else:
             names.append(name)
-    missing = [one for one in read_source("horovod").programs if shutil.which(one) is None]
-    if missing:
-        left = ", ".join(WHERE_COMPILERS_ARE)
-        print(f"{left} are left out: no {', '.join(missing)} here", file=sys.stderr)
-        return names
-    return [*names, *WHERE_COMPILERS_ARE]
+    return names
 
 
 if __name__ == "__main__":

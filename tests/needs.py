@@ -51,6 +51,13 @@ def framework(name: str) -> Path:
     return found
 
 
+def compiled(name: str) -> Path:
+    """Find an environment with something compiled from source: no set-up makes it yet."""
+    if (found := _environments().get(name)) is None:
+        pytest.skip(f"'{name}' is missing; build it, some minutes: bakeoff env create {name}")
+    return found
+
+
 @cache
 def _environments() -> dict[str, Path]:
     listing = subprocess.run(

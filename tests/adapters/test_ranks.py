@@ -12,6 +12,7 @@ from harness.launch.launch import Node
 from harness.launch.meeting import seats, variables
 from harness.run.offer import free_ports
 from tests.adapters.interpreter import ROOT, python
+from tests.needs import compiled
 
 pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
 
@@ -51,6 +52,8 @@ def trained(environment: str, framework: str, strategy: str, size: int) -> list[
 def test_two_ranks_with_half_the_batch_each_equal_one_rank_with_all_of_it(
     framework: str, strategy: str, environment: str
 ):
+    if strategy == "horovod":
+        compiled(environment)
     (alone,) = trained(framework, framework, "none", 1)
     first, second = trained(environment, framework, strategy, 2)
     assert first["weights"] == second["weights"], "ranks drifted apart"

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from harness.launch.launchers import slurm as batch
-from tests.needs import framework, program
+from tests.needs import compiled, framework, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -118,7 +118,7 @@ def test_a_cable_that_is_out_for_three_seconds_costs_nothing_but_time(site):
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])
 def test_horovod_trains_over_gloo_and_over_mpi(site, open_mpi, name):
     program("mpirun", package="openmpi-bin")
-    framework(f"{name}@horovod")
+    compiled(f"{name}@horovod")
     carried = []
     for launcher in ("ssh", "mpirun"):
         environment = open_mpi() if launcher == "mpirun" else {"HOROVOD_GLOO_IFACE": "eth0"}
