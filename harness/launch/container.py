@@ -35,6 +35,7 @@ _NAMES = (
 )
 _CACHES = ("TORCHINDUCTOR_CACHE_DIR",)
 """Whose folder is that of all caches of a cell."""
+_NO_CHILDREN = ("docker", "pyxis")
 _NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 
 
@@ -52,6 +53,8 @@ class Room:
     """Whether ranks on other nodes have to be reached."""
     cpus: Sequence[int] = ()
     """For engines whose ranks are no children of ours and inherit no CPU set."""
+    node: int = 0
+    """Which of the job's nodes, for engines that start the rank themselves."""
     user: str = ""
     """uid:gid, for engines that would run as root."""
     binds: Sequence[tuple[str, str, bool]] = ()
@@ -79,6 +82,13 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
     if there is None or there.container is None:
         raise UsageError(f"{platform.name} names no container for {job.framework}")
     container = there.container
+    if container.engine == "pyxis" and platform.launcher.name != "slurm":
+        raise UsageError(f"{platform.name}: pyxis is a part of srun; its launcher must be slurm")
+    if container.engine in _NO_CHILDREN and rank.argv[0] == "numactl":
+        raise UsageError(
+            f"{platform.name}: binding.memory does not reach into {container.engine}, whose ranks "
+            'are no children of ours.\n    Use memory = "any", or apptainer.'
+        )
     caches = {str(Path(rank.env[name]).parent) for name in _CACHES if name in rank.env}
     room = Room(
         cwd=rank.cwd,
@@ -88,6 +98,7 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
         gpus=gpus,
         network=(job.factors.get("nodes") or 1) > 1,
         cpus=rank.cpus,
+        node=rank.node,
         binds=tuple(map(parse_bind, container.binds)),
     )
     if container.host_mpi is not None:
@@ -191,19 +202,25 @@ def _bwrap(image: str, room: Room) -> list[str]:
     return [*argv, "--chdir", room.cwd, "--"]
 
 
-def pyxis(image: str, room: Room) -> tuple[str, ...]:
-    """Give srun's options for enroot's plug-in: the step runs in the image, and srun sets the rest.
+def _pyxis(image: str, room: Room) -> list[str]:
+    """Start a step of srun in the image, which enroot's plug-in provides, on the rank's own node.
 
-    Variables have to be exported to the step; --container-env then keeps them over the image's own.
+    The step is no child of ours: it is told its CPUs, and --container-env keeps what we set over
+    what the image sets. Slurm numbers a step's GPUs itself, so a rank is told its own inside.
     """
-    mounts = ",".join(_colon(mount) for mount in room.mounts)
-    return (
+    cpus = f"mask_cpu:{sum(1 << cpu for cpu in room.cpus):#x}" if room.cpus else "none"
+    seen = room.env.get("CUDA_VISIBLE_DEVICES")
+    return [
+        *("env", *(f"{name}={value}" for name, value in sorted(room.env.items()))),
+        *("srun", "--nodes=1", "--ntasks=1", f"--relative={room.node}", "--overlap", "--mem=0"),
+        *("--mpi=none", "--export=ALL", "--unbuffered", f"--cpu-bind={cpus}"),
         f"--container-image={image}",
-        f"--container-mounts={mounts}",
+        f"--container-mounts={','.join(map(_colon, room.mounts))}",
         f"--container-workdir={room.cwd}",
         "--no-container-mount-home",
         f"--container-env={','.join(sorted(room.env))}",
-    )
+        *(("env", f"CUDA_VISIBLE_DEVICES={seen}") if seen is not None else ()),
+    ]
 
 
 def _colon(mount: tuple[str, str, bool]) -> str:
@@ -222,4 +239,5 @@ _ENGINES: Mapping[str, Callable[[str, Room], list[str]]] = {
     "podman": _podman,
     "charliecloud": _charliecloud,
     "bwrap": _bwrap,
+    "pyxis": _pyxis,
 }

@@ -112,7 +112,7 @@ def contained(framework_ref: str, platform: Platform) -> Interpreter:
     if there is None or there.container is None:
         raise Unavailable(f"{reference}: {platform.name} names no container for it.")
     container = there.container
-    program = "ch-run" if container.engine == "charliecloud" else container.engine
+    program = {"charliecloud": "ch-run", "pyxis": "srun"}.get(container.engine, container.engine)
     if shutil.which(program) is None:
         raise Unavailable(f"{reference}: {program} is no program on this machine.")
     return Interpreter(

@@ -68,7 +68,9 @@ class Observer(Table):
 class Container(Table):
     """An image that a framework runs in."""
 
-    engine: Literal["apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap"]
+    engine: Literal[
+        "apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap", "pyxis"
+    ]
     image: str
     """What the engine calls it: a file, a name with its tag or digest, or a root's folder."""
     interpreter: str = "python3"

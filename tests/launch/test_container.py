@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.launch.container import Room, enter, inside, parse_bind, pyxis, room_env, with_host_mpi
+from harness.launch.container import Room, enter, inside, parse_bind, room_env, with_host_mpi
 from harness.launch.launch import Rank
 from harness.node.job import Job, Span
-from harness.spec.platform import Container, FrameworkThere, Platform
+from harness.spec.platform import Container, FrameworkThere, Launcher, Platform
 from tests.cli.command import bakeoff
 from tests.needs import program
 
@@ -28,7 +28,7 @@ ROOM = Room(
     cpus=(4, 5),
     binds=(("/scratch", "/data", False),),
 )
-ENGINES = ("apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap")
+ENGINES = ("apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap", "pyxis")
 PYTHON = str(Path(sys.executable).resolve())
 
 JOB = Job(
@@ -56,10 +56,19 @@ def test_each_engines_command_is_as_accepted(engine: str, golden) -> None:
     golden(f"launch/container-{engine}.txt", "\n".join(argv) + "\n")
 
 
-def test_pyxis_is_a_dialect_of_srun(golden) -> None:
-    golden(
-        "launch/container-pyxis.txt", "\n".join(pyxis("nvcr.io#nvidia/pytorch:24.01", ROOM)) + "\n"
+def test_pyxis_belongs_to_srun_and_takes_no_memory_policy() -> None:
+    there = FrameworkThere(container=Container(engine="pyxis", image="i"))
+    local = Platform.model_construct(
+        name="p", environment={}, frameworks={"null": there}, launcher=Launcher()
     )
+    rank = Rank(0, ("numactl", "--preferred=1", "--", "/py", "-m", "x"), {}, JOB.directory, (0,))
+    with pytest.raises(UsageError, match="its launcher must be slurm"):
+        inside(local, JOB, rank, "/payload", ())
+    slurm = local.model_copy(update={"launcher": Launcher(name="slurm")})
+    with pytest.raises(UsageError, match="does not reach into pyxis"):
+        inside(slurm, JOB, rank, "/payload", ())
+    bare = replace(rank, argv=rank.argv[3:], node=1)
+    assert "--relative=1" in inside(slurm, JOB, bare, "/payload", ()).argv
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -68,7 +77,7 @@ def test_ranks_of_several_nodes_reach_the_network_and_ranks_of_one_do_not(engine
     alone = " ".join(enter(container, ROOM, ()))
     many = " ".join(enter(container, replace(ROOM, network=True), ()))
     closed = ("--network none", "--network=none", "--unshare-net")
-    assert engine == "charliecloud" or any(flag in alone for flag in closed)
+    assert engine in ("charliecloud", "pyxis") or any(flag in alone for flag in closed)
     assert not any(flag in many for flag in closed)
 
 
