@@ -135,6 +135,17 @@ def _question(results: Results, ranked: Sequence[Ranking]) -> str:
     return f"{what} runs {workloads} fastest on {where}?"
 
 
+def _why_none(cell: CellResult) -> str:
+    """Say why no trial of a cell gave a number that counts."""
+    if not cell.trials:
+        return "no trial was run"
+    for trial in cell.trials:
+        if trial.reason:
+            return trial.reason.rstrip(".")
+    rejected = sorted({trial.verdict for trial in cell.trials if trial.verdict})
+    return f"every trial was rejected as {' or '.join(rejected)}"
+
+
 def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
     """Say first what the ranking leaves out, then the analysis' own warnings in their order."""
     told = []
@@ -146,8 +157,7 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
         ]
         failed: dict[str, list[str]] = {}
         for cell in ranking.without:
-            why = next((t.reason for t in cell.trials if t.reason), "no trial was run")
-            failed.setdefault(why.rstrip("."), []).append(ranking.name(cell))
+            failed.setdefault(_why_none(cell), []).append(ranking.name(cell))
         told += [
             f"{ranking.workload}, {', '.join(names)}: no number ({why})."
             for why, names in failed.items()

@@ -71,7 +71,7 @@ def _against_ceiling(
     if share <= 1:
         return share, None
     return share, (
-        f"{share:.0%} of the {ceiling.get('tag')} ceiling {name} cannot be: "
+        f"{share * 100:.0f} % of the {ceiling.get('tag')} ceiling {name} cannot be: "
         "the ceiling, the precision or the count of operations is wrong"
     )
 

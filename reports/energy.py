@@ -35,6 +35,14 @@ def energy_drawings(evidence: Evidence) -> list[Drawing]:
             told = (None, None, None, None)  # of the whole cell, so said once
     title = "Mean power in the steady window"
     bars = [(one.name, one.parts_w) for one in evidence.energy]
-    svg = stacks(bars, name="energy", label=title, shown=lambda w: f"{numbers.number(w)} W")
+    svg, narrow = (
+        stacks(bars, name=name, label=title, shown=_watts, narrow=name != "energy")
+        for name in ("energy", "energy-narrow")
+    )
     note = " ".join(dict.fromkeys(one.source for one in evidence.energy))
-    return [Drawing("", note, svg, "energy", Table("energy", title, _COLUMNS, tuple(rows)))]
+    table = Table("energy", title, _COLUMNS, tuple(rows))
+    return [Drawing("", note, svg, "energy", table, narrow=narrow)]
+
+
+def _watts(power: float) -> str:
+    return f"{numbers.number(power)} W"

@@ -38,5 +38,9 @@ def _drawing(ladder: Ladder, name: str) -> Drawing:
         above = rate.value
     said = [f"Bottleneck: {ladder.bottleneck}."] if ladder.bottleneck else []
     said += [ladder.source] if ladder.source else []
-    svg = rungs(ladder.rungs, name=name, label=title)
-    return Drawing(title, " ".join(said), svg, name, Table(name, title, _COLUMNS, tuple(rows)))
+    table = Table(name, title, _COLUMNS, tuple(rows))
+    svg, narrow = (
+        rungs(ladder.rungs, name=own, label=title, narrow=own != name)
+        for own in (name, f"{name}-narrow")
+    )
+    return Drawing(title, " ".join(said), svg, name, table, narrow=narrow)

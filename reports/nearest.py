@@ -37,9 +37,11 @@ class Match:
         mark = "" if self.figure.kind == "measured" else " †"
         value = f"{numbers.number(self.figure.value)} {self.figure.unit}{mark}"
         if self.is_exact:
-            return f"{self.share:.0%} of the published {value}"
+            return f"{self.share * 100:.0f} % of the published {value}"
         listed = ", ".join(self.differences)
-        return f"{self.share:.0%} of the nearest published figure, {value} (differs: {listed})"
+        return (
+            f"{self.share * 100:.0f} % of the nearest published figure, {value} (differs: {listed})"
+        )
 
 
 _FAMILIES = {

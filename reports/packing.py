@@ -155,7 +155,7 @@ def packed(timeline: Timeline, most_characters: int) -> str:
     finest = binned(timeline, sum(len(channel.times_s) for channel in timeline.channels) + 1)
     if finest.raw and finest.width_s <= timeline.interval_s * 1.01:
         every = f"every reading, one each {timeline.interval_s:.3g} s"
-        coarsely = f"{every}, to {1 / _COARSE:.1%} of its line's range".replace("%", " %")
+        coarsely = f"{every}, to {100 / _COARSE:.1f} % of its line's range"
         for codes, shown in ((_FINE, every), (_COARSE, coarsely)):
             text = _written(timeline, finest, codes, shown)
             if len(text) <= most_characters:

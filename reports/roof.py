@@ -37,7 +37,7 @@ def roof(results: Results) -> tuple[tuple[Ceiling, ...], tuple[RoofPoint, ...]]:
         told, intensity = derived(cell, run), _intensity(cell)
         if told.flops is None or intensity is None:
             continue
-        share = "" if told.share_of_ceiling is None else f" ({told.share_of_ceiling:.0%})"
+        share = "" if told.share_of_ceiling is None else f" ({told.share_of_ceiling * 100:.0f} %)"
         points.append(RoofPoint(f"{cell.label}{share}", intensity, told.flops))
         ceilings |= roofs
     return tuple(ceilings.values()), tuple(points)

@@ -42,15 +42,14 @@ def scaling_drawings(results: Results) -> list[Drawing]:
         name = f"scaling-{index + 1}"
         title = f"Speed-up of {workload} over devices"
         rows = tuple(row for row in whole.rows if row[0] == workload)
-        drawn.append(
-            Drawing(
-                workload,
-                "Bands divide the ends of both intervals; the dashed line is ideal.",
-                lines([s for s in series if s.workload == workload], name=name, title=title),
-                name,
-                Table(name, title, whole.columns, rows),
-            )
+        note = "Bands divide the ends of both intervals; the dashed line is ideal."
+        own = [s for s in series if s.workload == workload]
+        svg, narrow = (
+            lines(own, name=called, title=title, narrow=called != name)
+            for called in (name, f"{name}-narrow")
         )
+        table = Table(name, title, whole.columns, rows)
+        drawn.append(Drawing(workload, note, svg, name, table, narrow=narrow))
     return drawn
 
 
@@ -68,8 +67,11 @@ def roof_drawings(evidence: Evidence) -> list[Drawing]:
     points = tuple((p.name, p.intensity, p.flops, None, "this study") for p in evidence.roof_points)
     roofs = tuple((c.name, None, c.flops, c.bytes_per_s, c.how) for c in evidence.ceilings)
     table = Table("roofline", "Roofline", columns, (*points, *roofs))
-    svg = roofline(evidence.ceilings, evidence.roof_points, name="roofline")
-    return [Drawing("", "", svg, "roofline", table)]
+    svg, narrow = (
+        roofline(evidence.ceilings, evidence.roof_points, name=name, narrow=name != "roofline")
+        for name in ("roofline", "roofline-narrow")
+    )
+    return [Drawing("", "", svg, "roofline", table, narrow=narrow)]
 
 
 def findings(evidence: Evidence) -> Table:

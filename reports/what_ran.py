@@ -67,7 +67,7 @@ def _shares(computed: Mapping[str, float] | None) -> str | None:
         return None
     if len(computed) == 1:
         return next(iter(computed))
-    return ", ".join(f"{name} {share:.0%}" for name, share in computed.items())
+    return ", ".join(f"{name} {share * 100:.0f} %" for name, share in computed.items())
 
 
 def _sum(counts: Mapping[str, float] | None) -> float | None:

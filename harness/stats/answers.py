@@ -15,7 +15,7 @@ def answer(low: float, high: float, p: float, alpha: float, equivalence: float) 
     """Give the answer and its reason; "same" comes first, as it says that a difference is small."""
     margin = log(1 + equivalence)
     if -margin <= low and high <= margin:
-        return "same", f"the whole interval is within {equivalence:.0%} of 1"
+        return "same", f"the whole interval is within {equivalence * 100:.0f} % of 1"
     if low > 0 and p <= alpha:
         return "faster", "the interval is above 1"
     if high < 0 and p <= alpha:

@@ -96,9 +96,13 @@ def begin(times: Array, override: int | None = None) -> Steady:
     raw = float(np.mean(times[:cut])) / float(np.mean(times[cut:])) - 1
     way = "slower" if difference > 0 else "faster"
     if cut == latest:
-        return Steady(cut, f"times still change half-way ({abs(raw):.0%} {way} before)", False)
+        return Steady(
+            cut, f"times still change half-way ({abs(raw) * 100:.0f} % {way} before)", False
+        )
     return Steady(
-        cut, f"the first {cut} of {count} windows were {abs(raw):.0%} {way} than the rest", True
+        cut,
+        f"the first {cut} of {count} windows were {abs(raw) * 100:.0f} % {way} than the rest",
+        True,
     )
 
 

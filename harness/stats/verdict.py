@@ -77,21 +77,31 @@ def judge(steady: Steady, shape: Shape) -> tuple[Finding, ...]:
         windows = "1 steady window" if shape.windows == 1 else f"{shape.windows} steady windows"
         found.append(Finding("noisy", f"only {windows}: too few to judge"))
     if shape.spread > _limit("spread"):
-        found.append(Finding("noisy", f"window times spread by {shape.spread:.0%} of the median"))
+        found.append(
+            Finding("noisy", f"window times spread by {shape.spread * 100:.0f} % of the median")
+        )
     if shape.hiccups > _limit("hiccups"):
-        found.append(Finding("noisy", f"{shape.hiccups:.0%} of the time went into slow windows"))
+        found.append(
+            Finding("noisy", f"{shape.hiccups * 100:.0f} % of the time went into slow windows")
+        )
     if not steady.settled:
         found.append(Finding("unsteady", steady.why))
     if abs(shape.drift) > _limit("drift") and shape.drift_clear > CLEAR_DRIFT:
         way = "slower" if shape.drift > 0 else "faster"
-        found.append(Finding("unsteady", f"steps became {abs(shape.drift):.0%} {way} in the trial"))
+        found.append(
+            Finding("unsteady", f"steps became {abs(shape.drift) * 100:.0f} % {way} in the trial")
+        )
     if shape.wander > _limit("wander") and shape.autocorrelation > NEIGHBOURLY:
-        found.append(Finding("unsteady", f"speed wandered by {shape.wander:.1%} within the trial"))
+        found.append(
+            Finding("unsteady", f"speed wandered by {shape.wander * 100:.1f} % within the trial")
+        )
     if shape.period is not None and shape.rhythm > _limit("rhythm"):
         cycle = f"every {shape.period:.3g} windows"
-        found.append(Finding("unsteady", f"speed rose and fell by {shape.rhythm:.0%} {cycle}"))
+        found.append(
+            Finding("unsteady", f"speed rose and fell by {shape.rhythm * 100:.0f} % {cycle}")
+        )
     if shape.modes > _limit("modes"):
-        found.append(Finding("unsteady", f"two speeds, {shape.modes:.0%} apart"))
+        found.append(Finding("unsteady", f"two speeds, {shape.modes * 100:.0f} % apart"))
     return tuple(sorted(found, key=lambda one: -SEVERITY.index(one.verdict)))
 
 
@@ -144,15 +154,15 @@ def _contended(seen: Hardware) -> Iterator[Finding]:
                 busiest = [f"{name} {cores:.2f}" for name, cores in seen.neighbours]
                 text += f" (busiest on the node: {', '.join(busiest)})"
             if seen.pressure is not None:
-                text += f"; some task waited for a core {seen.pressure:.0%} of the time"
+                text += f"; some task waited for a core {seen.pressure * 100:.0f} % of the time"
             if seen.preempted_per_s:
                 text += f"; the ranks were preempted {seen.preempted_per_s:.0f} times a second"
             yield Finding("contended", text)
-        if (seen.steal or 0.0) > _limit("steal"):
-            text = f"the host took {seen.steal:.1%} of the cores' time away on {seen.node}"
+        if (steal := seen.steal or 0.0) > _limit("steal"):
+            text = f"the host took {steal * 100:.1f} % of the cores' time away on {seen.node}"
             yield Finding("contended", text)
-    if (seen.memory_pressure or 0.0) > _limit("memory pressure"):
-        text = f"everything on {seen.node} waited for memory {seen.memory_pressure:.0%} of the time"
+    if (waited := seen.memory_pressure or 0.0) > _limit("memory pressure"):
+        text = f"everything on {seen.node} waited for memory {waited * 100:.0f} % of the time"
         yield Finding("contended", text)
     if (seen.foreign_contexts or 0) >= _limit("contexts"):
         text = f"{seen.foreign_contexts} processes of others were on the GPUs of {seen.node}"
@@ -162,7 +172,9 @@ def _contended(seen: Hardware) -> Iterator[Finding]:
 def _throttled(seen: Hardware) -> Iterator[Finding]:
     if seen.quota is not None and seen.quota[0] > _limit("quota"):
         share, cores = seen.quota
-        text = f"a quota of {cores:g} cores held the ranks back in {share:.0%} of its periods"
+        text = (
+            f"a quota of {cores:g} cores held the ranks back in {share * 100:.0f} % of its periods"
+        )
         yield Finding("throttled", text)
     for core, times in seen.heat:
         if times >= _limit("heat"):
@@ -171,7 +183,9 @@ def _throttled(seen: Hardware) -> Iterator[Finding]:
         if share > _limit("slowed"):
             # A card at full load is held at its power limit: usual, worth knowing, no reject.
             verdict = "valid" if reason.endswith("power cap") else "throttled"
-            yield Finding(verdict, f"{reason} held clocks down in {share:.0%} of the readings")
+            yield Finding(
+                verdict, f"{reason} held clocks down in {share * 100:.0f} % of the readings"
+            )
     for device, first, last in seen.falls:
         if 1 - last / first > _limit("clock fall"):
             text = f"{device}: its clock fell from {first / 1e6:.0f} to {last / 1e6:.0f} MHz"
@@ -184,7 +198,9 @@ def _stalled(seen: Hardware) -> Iterator[Finding]:
     if seen.stall_s < max(_limit("stall"), _limit("stall windows") * seen.window_s):
         return
     text = f"no step ended for {seen.stall_s:.1f} s (usual: {seen.window_s:.3g} s)"
-    meanwhile = [f"{gpu} called itself {busy:.0%} busy" for gpu, busy in seen.stalled_gpus.items()]
+    meanwhile = [
+        f"{gpu} called itself {busy * 100:.0f} % busy" for gpu, busy in seen.stalled_gpus.items()
+    ]
     meanwhile += [f"rank {rank} used {used:.2f} cores" for rank, used in seen.stalled_cores.items()]
     yield Finding("stalled", f"{text} while {', '.join(meanwhile)}" if meanwhile else text)
 

@@ -58,7 +58,7 @@ def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator
     wanted = TYPES.get(precision)
     if wanted and shares and shares.get(wanted, 0.0) < MOST:
         most = max(shares, key=lambda name: shares[name])
-        evidence = f"{shares[most]:.0%} of the {facts.get('computed_by') or 'work'}"
+        evidence = f"{shares[most] * 100:.0f} % of the {facts.get('computed_by') or 'work'}"
         yield Contradiction(str(precision), f"ran {most} kernels", evidence)
     if precision in ("fp32", "tf32") and facts.get("device") == "gpu":
         for what in ("products", "convolutions"):
@@ -132,7 +132,9 @@ def _cache(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Con
     asked, found = factors.get("cache"), facts.get("cache")
     if asked in ("cold", "warm") and found and asked != found:
         share = facts.get("cold_fraction")
-        evidence = "nobody can tell" if share is None else f"{share:.0%} of the bytes from storage"
+        evidence = (
+            "nobody can tell" if share is None else f"{share * 100:.0f} % of the bytes from storage"
+        )
         yield Contradiction(f"{asked} epochs", f"they were {found}", evidence)
 
 

@@ -7,28 +7,31 @@ from reports.scaling import ScalingLine
 
 _WIDTH, _HEIGHT = 960.0, 380.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 190.0, 16.0, 44.0
+_NARROW, _BESIDE, _ENTRY = 354.0, 40.0, 18.0
 
 
 def _path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def lines(series: list[ScalingLine], *, name: str, title: str) -> str:
-    """Draw lines on logarithmic axes, where ideal scaling is a straight diagonal."""
+def lines(series: list[ScalingLine], *, name: str, title: str, narrow: bool = False) -> str:
+    """Draw lines on logarithmic axes, where ideal scaling is a straight diagonal.
+
+    A narrow chart names its lines below it instead of at their ends.
+    """
+    width, right = (_NARROW, _BESIDE) if narrow else (_WIDTH, _RIGHT)
     points = [(line, point) for line in series for point in line.points]
     most = max(p.devices for _, p in points)
     least = min(p.devices for _, p in points)
     ideal = max(p.devices / line.baseline for line, p in points)
     high = max(ideal, *(p.high or p.speedup for _, p in points)) * 1.1
     low = min(1.0, *(p.low or p.speedup for _, p in points)) * 0.9
-    x = Scale(least, most, _LEFT, _WIDTH - _RIGHT, log=True)
+    x = Scale(least, most, _LEFT, width - right, log=True)
     y = Scale(low, high, _HEIGHT - _BOTTOM, _TOP, log=True)
     drawn = []
     for value in log_ticks(low, high):
         level = y(value)
-        drawn.append(
-            element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=level, y2=level)
-        )
+        drawn.append(element("line", class_="grid", x1=_LEFT, x2=width - right, y1=level, y2=level))
         drawn.append(text(_LEFT - 8, level + 4, f"{value:g} ×", text_anchor="end", class_="soft"))
     drawn += [
         text(x(count), _HEIGHT - 22, str(count), text_anchor="middle", class_="soft")
@@ -41,21 +44,33 @@ def lines(series: list[ScalingLine], *, name: str, title: str) -> str:
     drawn.append(text(best[1][0] + 8, best[1][1] + 4, "ideal", class_="soft"))
     ends = [best[1][1] + 4]
     for index, line in enumerate(series):
-        drawn += _line(line, x, y, colour=index % 8 + 1, ends=ends)
-    return picture(_WIDTH, _HEIGHT, "".join(drawn), label=title, name=name)
+        colour, below = index % 8 + 1, _HEIGHT + (index + 1) * _ENTRY
+        drawn += _line(line, x, y, colour=colour)
+        if narrow:
+            drawn.append(element("circle", class_=f"s{colour}", cx=5.0, cy=below - 4, r=3.5))
+            drawn.append(text(16, below, line.name))
+        else:
+            drawn.append(_end(line, x, y, ends))
+    height = _HEIGHT + len(series) * _ENTRY + 6 if narrow else _HEIGHT
+    return picture(width, height, "".join(drawn), label=title, name=name)
 
 
-def _line(line: ScalingLine, x: Scale, y: Scale, *, colour: int, ends: list[float]) -> list[str]:
+def _line(line: ScalingLine, x: Scale, y: Scale, *, colour: int) -> list[str]:
     upper = [(x(p.devices), y(p.high or p.speedup)) for p in line.points]
     lower = [(x(p.devices), y(p.low or p.speedup)) for p in reversed(line.points)]
     middle = [(x(p.devices), y(p.speedup)) for p in line.points]
-    level = middle[-1][1] + 4
-    while any(abs(level - other) < 14 for other in ends):
-        level += 14
-    ends.append(level)
     return [
         element("path", class_=f"s{colour} band", d=_path([*upper, *lower]) + "Z"),
         element("path", class_=f"curve l{colour}", d=_path(middle)),
         *(element("circle", class_=f"s{colour}", cx=a, cy=b, r=3.5) for a, b in middle),
-        text(middle[-1][0] + 8, level, line.name),
     ]
+
+
+def _end(line: ScalingLine, x: Scale, y: Scale, ends: list[float]) -> str:
+    """Name a line at its end, below the names that stand there already."""
+    last = line.points[-1]
+    level = y(last.speedup) + 4
+    while any(abs(level - other) < 14 for other in ends):
+        level += 14
+    ends.append(level)
+    return text(x(last.devices) + 8, level, line.name)

@@ -10,16 +10,23 @@ from reports.evidence import Ceiling, RoofPoint
 
 _WIDTH, _HEIGHT = 960.0, 420.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 24.0, 20.0, 44.0
+_NARROW, _BESIDE, _ENTRY = 354.0, 8.0, 18.0
 
 
-def roofline(ceilings: Sequence[Ceiling], points: Sequence[RoofPoint], *, name: str) -> str:
-    """Draw bandwidths as slopes, peaks as levels, each named measured or declared."""
+def roofline(
+    ceilings: Sequence[Ceiling], points: Sequence[RoofPoint], *, name: str, narrow: bool = False
+) -> str:
+    """Draw bandwidths as slopes, peaks as levels, each named measured or declared.
+
+    A narrow chart names its cells below it instead of beside their dots.
+    """
+    width, beside = (_NARROW, _BESIDE) if narrow else (_WIDTH, _RIGHT)
     peaks = [c for c in ceilings if c.flops]
     slopes = [c for c in ceilings if c.bytes_per_s]
     peak = max((c.flops for c in peaks if c.flops), default=max(p.flops for p in points))
     steepest = max((c.bytes_per_s for c in slopes if c.bytes_per_s), default=peak)
     intensities = [p.intensity for p in points] + [peak / steepest]
-    x = Scale(min(intensities) / 4, max(intensities) * 4, _LEFT, _WIDTH - _RIGHT, log=True)
+    x = Scale(min(intensities) / 4, max(intensities) * 4, _LEFT, width - beside, log=True)
     y = Scale(min(p.flops for p in points) / 4, peak * 2, _HEIGHT - _BOTTOM, _TOP, log=True)
     drawn = []
     for value in log_ticks(y.low, y.high):
@@ -48,6 +55,12 @@ def roofline(ceilings: Sequence[Ceiling], points: Sequence[RoofPoint], *, name: 
         drawn.append(text(x(left) + 24, y(low) + 8, f"{ceiling.name} ({ceiling.how})"))
     for index, point in enumerate(points):
         across, up = x(point.intensity), y(point.flops)
-        drawn.append(element("circle", class_=f"s{index % 8 + 1}", cx=across, cy=up, r=5.0))
-        drawn.append(text(across + 9, up + 4, point.name))
-    return picture(_WIDTH, _HEIGHT, "".join(drawn), label="Roofline", name=name)
+        kind, below = f"s{index % 8 + 1}", _HEIGHT + (index + 1) * _ENTRY
+        drawn.append(element("circle", class_=kind, cx=across, cy=up, r=5.0))
+        if narrow:
+            drawn.append(element("circle", class_=kind, cx=5.0, cy=below - 4, r=5.0))
+            drawn.append(text(16, below, point.name))
+        else:
+            drawn.append(text(across + 9, up + 4, point.name))
+    height = _HEIGHT + len(points) * _ENTRY + 6 if narrow else _HEIGHT
+    return picture(width, height, "".join(drawn), label="Roofline", name=name)

@@ -9,22 +9,28 @@ from reports.charts.svg import element, picture, text
 from reports.evidence import Rung
 
 _WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 250.0, 30.0
+_NARROW, _TALL = 354.0, 64.0
 
 
-def rungs(ladder: Sequence[Rung], *, name: str, label: str) -> str:
-    """Draw rates from zero; beside each, its number and its share of the rung below."""
+def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False) -> str:
+    """Draw rates from zero; beside each, its number and its share of the rung above.
+
+    A narrow chart has its words above each bar instead of beside it.
+    """
+    width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, _LEFT, _ROW)
+    room = 4.0 if narrow else _RIGHT
     top = max(r.rate.interval.high if r.rate.interval else r.rate.value for r in ladder) or 1.0
-    scale = (_WIDTH - _LEFT - _RIGHT) / top
+    scale = (width - begin - room) / top
     drawn = []
     for row, rung in enumerate(ladder):
-        up, rate = 6 + row * _ROW, rung.rate
-        drawn.append(text(0, up + 14, rung.name))
+        up, rate = 6 + (row + 1) * tall - _ROW, rung.rate
+        drawn.append(text(0, up - 24 if narrow else up + 14, rung.name))
         drawn.append(
-            element("rect", class_="s1", x=_LEFT, y=up, width=rate.value * scale, height=_ROW - 11)
+            element("rect", class_="s1", x=begin, y=up, width=rate.value * scale, height=_ROW - 11)
         )
-        right = _LEFT + rate.value * scale
+        right = begin + rate.value * scale
         if rate.interval:
-            low, high = (_LEFT + end * scale for end in (rate.interval.low, rate.interval.high))
+            low, high = (begin + end * scale for end in (rate.interval.low, rate.interval.high))
             middle = up + (_ROW - 11) / 2
             drawn += [
                 element("line", class_=kind, x1=low, x2=high, y1=middle, y2=middle)
@@ -34,5 +40,5 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str) -> str:
         said = f"{numbers.number(rate.value)} {rate.unit}"
         if row and ladder[row - 1].rate.value:
             said += f", {numbers.share(rate.value / ladder[row - 1].rate.value)} of the one above"
-        drawn.append(text(right + 8, up + 14, said))
-    return picture(_WIDTH, 10 + len(ladder) * _ROW, "".join(drawn), label=label, name=name)
+        drawn.append(text(0, up - 7, said) if narrow else text(right + 8, up + 14, said))
+    return picture(width, 10 + len(ladder) * tall, "".join(drawn), label=label, name=name)

@@ -105,7 +105,7 @@ def test_tensorflow_runs_onednn_s_primitives_when_asked(tmp_path: Path) -> None:
 def test_xla_on_a_cpu_computes_bfloat16_in_float32_and_is_found_out(tmp_path: Path) -> None:
     _, denied = probe("tensorflow", tmp_path, {"precision": "bf16", "compile": True})
     work = "convolutions and products of XLA's optimised step"
-    assert denied == [f"asked for bf16, ran float32 kernels (100% of the {work})"]
+    assert denied == [f"asked for bf16, ran float32 kernels (100 % of the {work})"]
 
 
 def test_bfloat16_without_its_instructions_is_seen_in_what_onednn_says(tmp_path: Path) -> None:

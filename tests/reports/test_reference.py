@@ -208,7 +208,7 @@ def test_a_run_is_shown_beside_the_nearest_figures_as_information(tmp_path: Path
     run = write_run(tmp_path, [RESNET], Recording(platform=GPU))
     shown = " ".join(CliRunner().invoke(show, [str(run)]).output.split())
     told = re.search(
-        r"Is that normal\? .* torch: (\d+)% of the nearest published figure, (.*)\)", shown
+        r"Is that normal\? .* torch: (\d+) % of the nearest published figure, (.*)\)", shown
     )
     assert told is not None, shown
     assert "differs:" in told[2]

@@ -80,7 +80,7 @@ def test_evidence_names_figures() -> None:
         Hardware(**{**QUIET, "stall_s": 4.2, "stalled_gpus": {"gpu:GPU-a": 0.98}})
     )
     assert "no step ended for 4.2 s" in finding.evidence
-    assert "gpu:GPU-a called itself 98% busy" in finding.evidence
+    assert "gpu:GPU-a called itself 98 % busy" in finding.evidence
 
 
 def test_every_threshold_belongs_to_a_verdict() -> None:
