@@ -2,7 +2,8 @@
 
 ``python -m tests.stats.real_runs`` makes one run of each, 60 blocks of short trials, cuts them into
 10 studies of 6 blocks and prints what those say beside what the simulator predicts from the noise
-that the runs themselves show. It takes some minutes; nothing else should run.
+that the runs themselves show. It takes some minutes; nothing else should run. What was
+interrupted goes on where it was.
 """
 
 from __future__ import annotations
@@ -67,20 +68,23 @@ class Seen:
 
 
 def make(folder: Path, name: str, other: str, blocks: int) -> Path:
-    """Run 60 blocks of two cells."""
+    """Run the blocks of two cells; what was interrupted goes on where it was."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.toml").write_text(TEXT.format(name=name, other=other, blocks=blocks))
     (folder / "platform.toml").write_text(PLATFORM.format(python=sys.executable))
-    command = [sys.executable, "-m", "harness.cli", "run", f"{name}.toml", "--name", name]
+    run = folder / "runs" / name
+    begun = (run / "run.json").is_file()
+    new = ("run", f"{name}.toml", "--name", name, "--platform", "platform.toml")
+    verb = ("resume", name) if begun else new
     path = os.pathsep.join((str(HERE / "burner"), *sys.path))
     subprocess.run(
-        [*command, "--platform", "platform.toml"],
+        [sys.executable, "-m", "harness.cli", *verb],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    return folder / "runs" / name
+    return run
 
 
 def read(run: Path, truth: float) -> Seen:
