@@ -83,7 +83,10 @@ def create_missing(plan: Plan) -> None:
 
 
 def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
-    """Say what a session achieved, write the page, and give the exit code."""
+    """Say what a session achieved, write the page, and give the exit code.
+
+    A run none of whose trials counts is no success, however well they all ended.
+    """
     from harness.run.gate import ensure
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
@@ -96,11 +99,13 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
     click.echo(_how_it_went(result), err=True)
     if result.interrupted:
         return INTERRUPTED
+    counts = False
     if result.ok:
         gate = RunPaths(result.run).gate
         if not gate.is_dir():
             ensure(plan, folder=gate)
         results, evidence = read_page([result.run])
+        counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         page = RunPaths(result.run).report
         readings = write_readings(evidence, page)
         write_whole(page, render(results, evidence, place=page, readings=readings))
@@ -112,7 +117,7 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
             click.echo(
                 f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
             )
-    return 0 if result.ok == result.total else 1
+    return 0 if result.ok == result.total and counts else 1
 
 
 def _how_it_went(result: SessionResult) -> str:

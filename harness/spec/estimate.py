@@ -16,7 +16,7 @@ from harness.units import duration
 _CPU_FLOPS = 50e9
 _GPU_FLOPS = 20e12
 _OPERATIONS_PER_MAC = 6
-_COMPILE_S = 60.0
+_COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
 
 
 def _guess(plan: Plan, cell: Cell) -> float:
-    compiling = _COMPILE_S if cell.factors["compile"] else 0.0
+    compiling = _COMPILE_S[str(cell.factors["compile_cache"])] if cell.factors["compile"] else 0.0
     step_s = _step_s(plan, cell)
     start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
     spans = _span_s(plan.measure.warmup, step_s) + _span_s(plan.measure.until, step_s)

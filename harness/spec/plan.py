@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import UsageError, nearest
 from harness.node.job import Span
 from harness.spec import cell as cells
 from harness.spec.cell import Cell
@@ -80,11 +80,13 @@ def make_plan(study: Study, platform: Platform) -> Plan:
     resolver = Resolver(study.matrix, platform, study.measure)
     asked: dict[str, Resolved] = {}
     left_out: dict[str, tuple[Resolved, str]] = {}
-    named: set[str] = set()
-    matched = [0] * len(study.matrix.excludes)
+    named, matched = set[str](), [0] * len(study.matrix.excludes)
+    there: dict[str, set[str]] = {name: set() for _, one in study.only for name in one.wanted}
     for point, is_included in points(study.matrix):
         resolved = resolver.resolve(point)
         everything = resolved.everything()
+        for name, values in there.items():
+            values.add(str(everything.get(name)))
         if not all(selection.takes(everything) for _, selection in study.only):
             continue
         named.update(point)
@@ -105,7 +107,7 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         Hole(_label(one, varied), one.everything(), why) for one, why in left_out.values()
     )
     if not made:
-        raise UsageError(_nothing_left(study, holes))
+        raise UsageError(_nothing_left(study, holes, there))
     notes = [
         f"exclude[{number}] leaves out nothing: no cell of this plan matches it."
         for number, count in enumerate(matched)
@@ -235,11 +237,16 @@ def _too_many(workload: str, matches: Sequence[Resolved]) -> str:
     return f"selects {len(matches)} cells of {workload}, and must select one: say also {choices}"
 
 
-def _nothing_left(study: Study, holes: Sequence[Hole]) -> str:
+def _nothing_left(study: Study, holes: Sequence[Hole], there: Mapping[str, Set[str]]) -> str:
     if not holes:
         narrowed = " and ".join(f"--only {text}" for text, _ in study.only)
-        return f"{study.path}: no cell of this study matches {narrowed}."
-    lines = [f"{study.path}: nothing is left to run. Every cell fell:"]
+        lines = [f"{study.path}: no cell of this study matches {narrowed}."]
+        for name, values in there.items():
+            asked = {str(value) for _, one in study.only for value in one.wanted.get(name, ())}
+            hint = next((nearest(one, values) for one in asked - values), "")
+            lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
+    else:
+        lines = [f"{study.path}: nothing is left to run. Every cell fell:"]
     for why, labels in grouped(holes).items():
         lines.append(f"    {why}: {', '.join(labels[:5])}{_more(len(labels) - 5)}")
     return "\n".join(lines)

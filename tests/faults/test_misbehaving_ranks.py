@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,8 @@ def test_what_a_framework_cannot_do_is_unsupported_in_its_own_words(carried_out)
 def test_one_lost_rank_ends_the_others_at_once_and_is_the_one_blamed(carried_out, study):
     outcome = carried_out("one-rank-killed", ranks=2, measure='timeout = "10 min"')
     assert outcome["outcome"] == "failed"
-    assert outcome["reason"].startswith("Rank 1 was ended by signal 9")
+    here = socket.gethostname()
+    assert outcome["reason"].startswith(f"Rank 1 on {here} was ended by signal 9")
     assert [rank["stopped"] for rank in outcome["ranks"]] == [True, False]
     assert study.processes() == []
 

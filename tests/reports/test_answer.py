@@ -51,6 +51,21 @@ def test_without_any_number_there_is_no_answer():
     )
 
 
+def test_a_cell_whose_trials_were_all_rejected_is_not_said_to_have_had_none():
+    here = samples.demo()
+    rejected = dataclasses.replace(
+        here.cells[0],
+        rate=None,
+        comparison=None,
+        trials=tuple(
+            dataclasses.replace(one, verdict="contended", counted=False)
+            for one in here.cells[0].trials
+        ),
+    )
+    told = answer(dataclasses.replace(here, cells=(rejected, *here.cells[1:]))).warnings[0]
+    assert told.endswith("no number (every trial was rejected as contended).")
+
+
 def test_nothing_measured_is_said_plainly():
     empty = dataclasses.replace(samples.demo(), cells=())
     assert answer(empty).sentences == (("", "Nothing was measured."),)

@@ -18,6 +18,7 @@ title = "T"
 workload = ["alexnet", "tinycnn"]
 framework = "torch"
 compile = [false, true]
+compile_cache = "cold"
 [measure]
 trials = 3
 warmup = "10 s"

@@ -202,10 +202,13 @@ def test_more_memory_than_the_platform_has_leaves_nothing(refusal: Callable[...,
 
 
 def test_narrowing_to_nothing_says_so(refusal: Callable[..., str]) -> None:
-    said = refusal(HEAD, only=("framework=keras", "batch=32"))
-    assert said == (
-        "mine.toml: no cell of this study matches --only framework=keras and --only batch=32."
+    said = refusal(HEAD, only=("framework=torhc", "batch=32"))
+    first, framework, batch = said.splitlines()
+    assert first == (
+        "mine.toml: no cell of this study matches --only framework=torhc and --only batch=32."
     )
+    assert framework == "    Its framework: jax, torch. Did you mean 'torch'?"
+    assert batch.startswith("    Its batch: ")
 
 
 def test_narrowing_keeps_what_is_named_and_makes_no_holes(planned: Planned) -> None:

@@ -23,6 +23,8 @@ class Unruly:
         self._place = place
         self._steps = 0
         self._how = job.options["how"].replace("-", "_")
+        if self._how == "deaf":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def versions(self) -> Mapping[str, str]:
         return {"unruly": "1.0"}
@@ -63,7 +65,6 @@ class Unruly:
             self.hang()
 
     def deaf(self) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.hang()
 
     def killed(self) -> None:
