@@ -23,7 +23,9 @@ def factor_words(name: str, value: Any) -> str:
     if name == "compile":
         return "compiled" if value else "not compiled"
     if isinstance(value, bool):
-        return name.replace("_", " ") if value else f"not {name.replace('_', ' ')}"
+        without = "not" if name == "deterministic" else "no"
+        spoken = name.replace("_", " ")
+        return spoken if value else f"{without} {spoken}"
     if name in _COUNTED:
         return f"{value} {_COUNTED[name]}{'' if value == 1 else 's'}"
     if name in _SAYS_ITSELF:
