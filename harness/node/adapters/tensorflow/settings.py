@@ -27,8 +27,7 @@ def before_import(factors: Mapping[str, Any], purpose: str) -> None:
         os.environ["ONEDNN_VERBOSE"] = "1"
 
 
-def after_import(factors: Mapping[str, Any], seed: int, join: Callable[[], Any] = Strategy
-) -> Any:
+def after_import(factors: Mapping[str, Any], seed: int, join: Callable[[], Any] = Strategy) -> Any:
     """Set threads, switches and seeds; refuse what this version or machine lacks.
 
     ``join`` finds the other ranks, which has to happen before TensorFlow starts its devices; what
