@@ -68,7 +68,7 @@ _AFTER_FACTORS = (
     Column("p99_s", "step p99", "seconds"),
     Column("steps_per_window", "steps per window", "count"),
     Column("first_step_s", "first step", "seconds"),
-    Column("first_step_cold_s", "first step, empty caches", "seconds"),
+    Column("first_step_cold_s", "to first step, empty caches", "seconds"),
     Column("compile_s", "compiling", "seconds"),
     Column("epoch_s", "time per epoch", "seconds"),
     Column("gpu", "GPU busy", "share"),

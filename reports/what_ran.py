@@ -31,7 +31,7 @@ _COLUMNS = (
     Column("tf32_products", "TF32 products", "flag"),
     Column("tf32_convolutions", "TF32 convolutions", "flag"),
     Column("cudnn_benchmark", "cuDNN benchmarks", "flag"),
-    Column("first_step_cold_s", "first step, empty caches", "seconds"),
+    Column("first_step_cold_s", "to first step, empty caches", "seconds"),
     Column("compile_s", "compiling", "seconds"),
     Column("probe", "probe"),
 )

@@ -173,7 +173,7 @@ class WhatRan:
     probe: str = "not probed"
     """watched, not probed, or how the probe failed."""
     first_step_cold_s: float | None = None
-    """From empty caches, compilation included."""
+    """From building to the end of the first step, from empty caches, compilation included."""
     compile_s: float | None = None
     contradictions: tuple[Contradiction, ...] = ()
 

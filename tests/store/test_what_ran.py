@@ -34,12 +34,14 @@ def test_the_cold_trial_gives_the_first_step_and_what_compiling_took(tmp_path: P
     facts = {"event": "facts", "facts": {"compile_s": 2.5}}
     record(
         paths.cold("k"),
+        {"event": "phase", "name": "open", "t": 100_000_000},
+        {"event": "phase", "name": "build", "t": 500_000_000},
         {**window, "start": 1_000_000_000, "end": 5_000_000_000},
         {**window, "start": 5_000_000_000, "end": 5_100_000_000},
         facts,
     )
     found = what_ran(paths, "k", ASKED, ())
-    assert (found.first_step_cold_s, found.compile_s, found.probe) == (4.0, 2.5, "not probed")
+    assert (found.first_step_cold_s, found.compile_s, found.probe) == (4.5, 2.5, "not probed")
 
 
 def test_the_probe_s_facts_are_held_against_the_factors(tmp_path: Path) -> None:
