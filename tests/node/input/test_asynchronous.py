@@ -1,4 +1,4 @@
-"""This file holds the asynchronous reader: the same samples in the same order, in fewer requests."""
+"""This file holds the asynchronous reader to its word: the same samples in fewer requests."""
 
 from __future__ import annotations
 
