@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -60,9 +61,8 @@ def timelines(
         for period_s in periods:
             every = f", every {period_s:.3g} s" if len(periods) > 1 else ""
             channels = [_shifted(one, zero_ns / 1e9) for one in drawn if one.period_s == period_s]
-            top = high or max(
-                (float(max(one.values, default=0.0)) for one in channels), default=0.0
-            )
+            values = (value for one in channels for value in one.values)
+            top = high or max((value for value in values if math.isfinite(value)), default=0.0)
             yield Timeline(
                 title=f"{place.name}: {title}{every}",
                 unit=unit,
@@ -103,8 +103,6 @@ def _rounded(top: float) -> float:
     """Round the end of a scale up to two figures."""
     if top <= 0:
         return 1.0
-    import math
-
     step = 10.0 ** (math.floor(math.log10(top)) - 1)
     return math.ceil(top / step) * step
 

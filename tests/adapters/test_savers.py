@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.needs import framework
+from tests.adapters.interpreter import python
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = 10_154
@@ -31,7 +31,7 @@ def test_what_is_restored_is_the_state_that_was_saved(
 ) -> None:
     ran = subprocess.run(
         [
-            framework(environment),
+            python(environment),
             "-m",
             "tests.adapters.savers_inside",
             str(tmp_path),

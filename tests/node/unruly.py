@@ -52,4 +52,4 @@ def misbehave(how):
 
 
 def open(job, place):  # noqa: A001 - the contract's name
-    return UnrulyAdapter()
+    return UnrulyAdapter(is_saving=False)
