@@ -8,7 +8,7 @@ A launcher is a module with three pure functions and the names of its settings:
                                                and output: agents start so, and probes
     launch(job_path, job, platform, worker) -> Launch
 
-Those of engines with a queue have ``script``, ``submit``, ``state`` and ``cancel`` as well.
+Those of engines with a queue have ``script`` and ``state`` as well, slurm ``submit`` too.
 """
 
 from __future__ import annotations

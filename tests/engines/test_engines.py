@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from harness.launch.launchers import slurm as batch
+from harness.launch.batch import Batch
+from harness.launch.launchers import slurm as queue
 from tests.needs import compiled, framework, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -46,18 +47,18 @@ def test_srun_reaches_two_nodes_of_an_allocation(site, slurm, mpi):
 def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
     site.platform("slurm")
     site.study("null", "ddp", nodes=2)
-    log = site.folder / "queue.log"
+    log = site.folder / "the queue's log"
     command = ("env", "-C", str(site.folder), *site.command)
-    text = batch.script(command, {}, name="study", count=2, minutes=5, log=str(log))
+    batch = Batch(command, name="study", nodes=2, minutes=5, log=str(log))
     script = site.folder / "job.sh"
-    script.write_text(text)
-    job = site.hosts.run("h0", *batch.submit(str(script)), env=slurm.env).stdout.strip()
+    script.write_text(queue.script(batch, {}))
+    job = site.hosts.run("h0", *queue.submit(str(script)), env=slurm.env).stdout.strip()
     end = time.monotonic() + 120
-    asked = [site.hosts.run("h0", *batch.state(job), env=slurm.env, check=False).stdout]
+    asked = [site.hosts.run("h0", *queue.state(job), env=slurm.env, check=False).stdout]
     while asked[-1].strip():
         assert time.monotonic() < end, asked[-1]
         time.sleep(1)
-        asked.append(site.hosts.run("h0", *batch.state(job), env=slurm.env, check=False).stdout)
+        asked.append(site.hosts.run("h0", *queue.state(job), env=slurm.env, check=False).stdout)
     assert "1 1 1" in log.read_text()
     ended_well(site, {"h1", "h2"})
 

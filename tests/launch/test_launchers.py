@@ -9,6 +9,7 @@ import pytest
 
 from harness import providers
 from harness.errors import UsageError
+from harness.launch.batch import Batch
 from harness.launch.container import room_env
 from harness.launch.hostlist import unfolded
 from harness.launch.launch import Node, Worker
@@ -18,10 +19,17 @@ from harness.spec.platform import Launcher, Platform
 from tests.launch.test_local import PLATFORM, WORKER, job
 
 Golden = Callable[[str, str], None]
-HARNESS = ("/opt/bakeoff/bin/python", "-P", "-m", "harness.agent")
+HARNESS = ("/home/minna/bakeoff/bin/python", "-P", "-m", "harness.agent")
 TWO = (
     Node((0, 1, 2), (7001, 7002, 7000), name="cn1", address="cn1"),
     Node((0, 1, 2), (8001, 8002, 8000), name="cn2", address="cn2"),
+)
+BATCH = Batch(
+    argv=("/home/minna/bakeoff/bin/bakeoff", "resume", "/shared/runs/a study"),
+    name="study",
+    nodes=4,
+    minutes=95,
+    log="/shared/runs/a-study/queue.log",
 )
 SETTINGS = {
     "local": {},
@@ -39,7 +47,7 @@ def platform(name: str, **settings: str) -> Platform:
 
 
 def on_two(ranks: int) -> tuple[Worker, object]:
-    shim = ("/opt/bakeoff/bin/python", "-P", "-m", "harness.agent.shim")
+    shim = ("/home/minna/bakeoff/bin/python", "-P", "-m", "harness.agent.shim")
     worker = dataclasses.replace(WORKER, nodes=TWO, shim=shim)
     factors = {"nodes": 2, "ranks_per_node": ranks}
     return worker, dataclasses.replace(job(ranks), factors=factors)
@@ -71,15 +79,40 @@ def test_an_engine_starts_a_shim_for_each_rank(name: str, settings: dict[str, st
 
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
 def test_a_batch_script_asks_for_what_the_platform_says(name: str, golden: Golden):
-    text = providers.load("launchers", name).script(
-        ("/opt/bakeoff/bin/bakeoff", "resume", "/work/runs/a study"),
-        SETTINGS[name],
-        name="study",
-        count=4,
-        minutes=95,
-        log="/work/runs/a-study/queue.log",
-    )
+    text = providers.load("launchers", name).script(BATCH, SETTINGS[name])
     golden(f"launch/{name}-script.txt", text)
+
+
+@pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
+def test_no_value_of_a_batch_script_becomes_a_line_of_shell(name: str):
+    launcher = providers.load("launchers", name)
+    own = next(iter(SETTINGS[name]))
+    for settings in ({own: "gpu\nreboot"}, {"options": "-x\nreboot"}, {own: "gpu\rreboot"}):
+        with pytest.raises(UsageError, match=r"batch script: .*reboot.* on one line"):
+            launcher.script(BATCH, settings)
+    for batch in (
+        dataclasses.replace(BATCH, name="s\nreboot"),
+        dataclasses.replace(BATCH, log="s\nreboot"),
+    ):
+        with pytest.raises(UsageError, match=r"batch script: .*reboot.* on one line"):
+            launcher.script(batch, SETTINGS[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"), [("slurm", "#SBATCH"), ("pbs", "#PBS"), ("lsf", "#BSUB")]
+)
+def test_no_word_of_a_command_becomes_a_directive(name: str, prefix: str):
+    batch = dataclasses.replace(BATCH, argv=("sh", "-c", f"true\n{prefix} -q other"))
+    with pytest.raises(UsageError, match=f"a line of {prefix}"):
+        providers.load("launchers", name).script(batch, {})
+
+
+@pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
+def test_a_value_with_blanks_and_signs_stays_one_word_of_its_directive(name: str):
+    log = "/shared/my runs/a'b#c$(reboot)"
+    text = providers.load("launchers", name).script(dataclasses.replace(BATCH, log=log), {})
+    (line,) = (line for line in text.splitlines() if "reboot" in line)
+    assert shlex.split(line)[-1].removeprefix("--output=") == log
 
 
 def test_ranks_on_two_nodes_find_each_other_in_every_frameworks_words(golden: Golden):

@@ -5,16 +5,16 @@ Settings: ``queue``, ``project``, ``options`` (further words for bsub).
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import UsageError
+from harness.launch.batch import Batch, text
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["SETTINGS", "cancel", "launch", "nodes", "reach", "script", "state", "submit"]
+__all__ = ["SETTINGS", "launch", "nodes", "reach", "script", "state"]
 
-_ASKED = {"queue": "-q", "project": "-P"}
+_ASKED = {"queue": "-q ", "project": "-P "}
 SETTINGS = (*_ASKED, "options")
 
 
@@ -33,39 +33,19 @@ def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[
     return ("blaunch", "-no-shell", node, *argv)
 
 
-def script(
-    argv: Sequence[str],
-    settings: Mapping[str, Any],
-    *,
-    name: str,
-    count: int,
-    minutes: int,
-    log: str,
-) -> str:
+def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     """Write the batch script that runs one command where LSF starts batch scripts."""
-    lines = [
-        "#!/bin/sh",
-        f"#BSUB -J {name}",
-        f"#BSUB -nnodes {count}",
-        f"#BSUB -W {minutes}",
-        f"#BSUB -o {log}",
-        "#BSUB -r",
-    ]
-    lines += [f"#BSUB {flag} {settings[key]}" for key, flag in _ASKED.items() if settings.get(key)]
-    lines += [f"#BSUB {settings['options']}"] if settings.get("options") else []
-    return "\n".join([*lines, f"exec {shlex.join(argv)}", ""])
-
-
-def submit(script_path: str) -> tuple[str, ...]:
-    """Give the command that submits a script, through a shell: bsub reads its input."""
-    return ("sh", "-c", 'bsub < "$0"', script_path)
+    directives = {
+        "-J ": batch.name,
+        "-nnodes ": batch.nodes,
+        "-W ": batch.minutes,
+        "-o ": batch.log,
+        "-r": True,
+        **{flag: settings.get(key) or None for key, flag in _ASKED.items()},
+    }
+    return text("#BSUB", directives, batch.argv, options=settings.get("options"))
 
 
 def state(job: str) -> tuple[str, ...]:
     """Give the command that prints a job's state."""
     return ("bjobs", "-noheader", "-o", "stat exit_code", job)
-
-
-def cancel(job: str) -> tuple[str, ...]:
-    """Give the command that ends a job."""
-    return ("bkill", job)

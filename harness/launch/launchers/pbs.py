@@ -5,17 +5,18 @@ Settings: ``queue``, ``account``, ``place``, ``options`` (further words for qsub
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import UsageError
+from harness.launch.batch import Batch, text
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["SETTINGS", "cancel", "launch", "nodes", "reach", "script", "state", "submit"]
+__all__ = ["SETTINGS", "launch", "nodes", "reach", "script", "state"]
 
-_ASKED = {"queue": "-q", "account": "-A"}
+_ASKED = {"queue": "-q ", "account": "-A "}
 SETTINGS = (*_ASKED, "place", "options")
+_HOSTS = "BAKEOFF_HOSTS=\"$(sort -u \"$PBS_NODEFILE\" | tr '\\n' ' ')\""
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -23,7 +24,10 @@ def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str,
     del settings  # the allocation alone says so
     listed = environ.get("BAKEOFF_HOSTS")
     if not listed:
-        raise UsageError("launcher pbs: this is no allocation. Ask for one: qsub -I -l select=2")
+        raise UsageError(
+            "launcher pbs: no nodes are named. In an allocation (qsub -I -l select=2):\n"
+            f"    export {_HOSTS}"
+        )
     return tuple(dict.fromkeys(listed.split()))
 
 
@@ -33,41 +37,26 @@ def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[
     return ("pbs_tmrsh", node, *argv)
 
 
-def script(
-    argv: Sequence[str],
-    settings: Mapping[str, Any],
-    *,
-    name: str,
-    count: int,
-    minutes: int,
-    log: str,
-) -> str:
+def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     """Write the batch script that runs one command on the first node of an allocation."""
-    lines = [
-        "#!/bin/sh",
-        f"#PBS -N {name}",
-        f"#PBS -l select={count}",
-        f"#PBS -l walltime={minutes // 60:02d}:{minutes % 60:02d}:00",
-        f"#PBS -l place={settings.get('place') or 'scatter:excl'}",
-        f"#PBS -j oe -o {log}",
-        "#PBS -r y",
-    ]
-    lines += [f"#PBS {flag} {settings[key]}" for key, flag in _ASKED.items() if settings.get(key)]
-    lines += [f"#PBS {settings['options']}"] if settings.get("options") else []
-    hosts = "export BAKEOFF_HOSTS=\"$(sort -u $PBS_NODEFILE | tr '\\n' ' ')\""
-    return "\n".join([*lines, hosts, f"exec {shlex.join(argv)}", ""])
-
-
-def submit(script_path: str) -> tuple[str, ...]:
-    """Give the command that submits a script; it prints the job's number."""
-    return ("qsub", script_path)
+    directives = {
+        "-N ": batch.name,
+        "-l select=": batch.nodes,
+        "-l walltime=": f"{batch.minutes // 60:02d}:{batch.minutes % 60:02d}:00",
+        "-l place=": settings.get("place") or "scatter:excl",
+        "-j oe -o ": batch.log,
+        "-r y": True,
+        **{flag: settings.get(key) or None for key, flag in _ASKED.items()},
+    }
+    return text(
+        "#PBS",
+        directives,
+        batch.argv,
+        options=settings.get("options"),
+        before=(f"export {_HOSTS}",),
+    )
 
 
 def state(job: str) -> tuple[str, ...]:
     """Give the command that prints a job's state."""
     return ("qstat", "-x", "-f", "-F", "json", job)
-
-
-def cancel(job: str) -> tuple[str, ...]:
-    """Give the command that ends a job."""
-    return ("qdel", job)

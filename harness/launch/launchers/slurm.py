@@ -7,12 +7,12 @@ identity; else the agents start them).
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import UsageError
 from harness.launch import placement
+from harness.launch.batch import Batch, text
 from harness.launch.hostlist import unfolded
 from harness.launch.launch import Launch, Worker
 from harness.node.job import Job
@@ -62,31 +62,21 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
     return placement.lay_out(job_path, job, platform, worker, starter=starter)
 
 
-def script(
-    argv: Sequence[str],
-    settings: Mapping[str, Any],
-    *,
-    name: str,
-    count: int,
-    minutes: int,
-    log: str,
-) -> str:
+def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     """Write the batch script that runs one command on the first node of an allocation."""
-    lines = [
-        "#!/bin/sh",
-        f"#SBATCH --job-name={name}",
-        f"#SBATCH --nodes={count}",
-        f"#SBATCH --time={minutes}",
-        f"#SBATCH --output={log}",
-        "#SBATCH --open-mode=append",
-        "#SBATCH --exclusive",
-        "#SBATCH --requeue",
-        "#SBATCH --no-kill",  # a lost node costs one trial, not the study
-        "#SBATCH --signal=B:TERM@60",
-    ]
-    lines += [f"#SBATCH --{key}={settings[key]}" for key in _ASKED if settings.get(key)]
-    lines += [f"#SBATCH {settings['options']}"] if settings.get("options") else []
-    return "\n".join([*lines, f"exec {shlex.join(argv)}", ""])
+    directives = {
+        "--job-name=": batch.name,
+        "--nodes=": batch.nodes,
+        "--time=": batch.minutes,
+        "--output=": batch.log,
+        "--open-mode=": "append",
+        "--exclusive": True,
+        "--requeue": True,
+        "--no-kill": True,  # a lost node costs one trial, not the study
+        "--signal=": "B:TERM@60",
+        **{f"--{key}=": settings.get(key) or None for key in _ASKED},
+    }
+    return text("#SBATCH", directives, batch.argv, options=settings.get("options"))
 
 
 def submit(script_path: str) -> tuple[str, ...]:
@@ -97,8 +87,3 @@ def submit(script_path: str) -> tuple[str, ...]:
 def state(job: str) -> tuple[str, ...]:
     """Give the command that prints a job's state, and nothing once it is gone."""
     return ("squeue", "--noheader", "--format=%T %r", f"--jobs={job}")
-
-
-def cancel(job: str) -> tuple[str, ...]:
-    """Give the command that ends a job."""
-    return ("scancel", job)
