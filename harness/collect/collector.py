@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from harness import providers
-from harness.collect.recorder import Counts, Group, Itself, Lane, Recording, facts_of
-from harness.collect.sampler import Observed
+from harness.collect.recorder import SHORTEST_S, Counts, Group, Itself, Lane, Recording
+from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable
 
 OBSERVER_HZ = 1.0
@@ -27,6 +27,7 @@ class Source:
     module: Any
     hz: float
     blocks: bool
+    shortest_s: float
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def find(rates: Mapping[str, float]) -> Found:
         most = getattr(module, "MOST_HZ", MOST_HZ)
         hz = min(most, rates.get(entry.name, rates.get("all", module.HZ)))
         if hz > 0:
-            sources.append(Source(entry.name, module, hz, module.BLOCKS))
+            shortest_s = getattr(module, "SHORTEST_S", SHORTEST_S)
+            sources.append(Source(entry.name, module, hz, module.BLOCKS, shortest_s))
         else:
             broken[entry.name] = "switched off"
     return Found(tuple(sources), broken)
@@ -64,13 +66,15 @@ class Seen:
 
 
 class Collector:
-    """Observes one trial after another; the sources are imported once."""
+    """Observes one trial after another; sources are imported once, and opened once if they last."""
 
     def __init__(self) -> None:
         self._lanes: list[Lane] = []
         self._recording: Recording | None = None
         self._problem: str | None = "it was not asked for"
         self._found: dict[tuple[tuple[str, float], ...], Found] = {}
+        self._kept: dict[Path, dict[str, Sampler]] = {}
+        """By where /proc and /sys are."""
 
     def prepare(self) -> None:
         """Import the sources beside whatever else starts, so that no trial waits for it."""
@@ -97,9 +101,9 @@ class Collector:
         self._recording = recording
         recording.note(
             "begins",
-            ranks=facts_of(observed.ranks),
-            cpus=facts_of(observed.cpus),
-            devices=facts_of(observed.devices),
+            ranks=_facts_of(observed.ranks),
+            cpus=_facts_of(observed.cpus),
+            devices=_facts_of(observed.devices),
         )
         counts = Counts()
         self._lanes = [
@@ -121,17 +125,26 @@ class Collector:
         if key not in self._found:
             self._found[key] = find(rates)
         found = self._found[key]
+        kept = self._kept.setdefault(observed.root, {})
         for name, reason in found.broken.items():
             recording.note("unavailable", source=name, reason=reason)
         for source in found.sources:
             if source.blocks:
-                opening = partial(_opened, recording, (source,), observed)
+                opening = partial(_opened, recording, (source,), observed, kept)
                 turn = len(self._lanes) / (len(found.sources) + 1)
-                lane = Lane(source.name, recording, counts, opening, turn=turn)
+                lane = Lane(
+                    source.name,
+                    recording,
+                    counts,
+                    opening,
+                    turn=turn,
+                    shortest_s=source.shortest_s,
+                )
                 self._lanes.append(lane)
                 lane.start()
         yield Group("observer", Itself(recording, counts), int(1e9 / OBSERVER_HZ))
-        yield from _opened(recording, [one for one in found.sources if not one.blocks], observed)
+        quick = [one for one in found.sources if not one.blocks]
+        yield from _opened(recording, quick, observed, kept)
 
     def end(self) -> Seen:
         """Read once more, and close the file."""
@@ -154,10 +167,16 @@ class Collector:
         return Seen(told, tuple(recording.stand_ins))
 
 
-def _opened(recording: Recording, sources: Sequence[Source], observed: Observed) -> Iterator[Group]:
+def _opened(
+    recording: Recording,
+    sources: Sequence[Source],
+    observed: Observed,
+    kept: dict[str, Sampler],
+) -> Iterator[Group]:
     for source in sources:
         try:
-            sampler = source.module.open(observed)
+            # taken out: a thread that still hangs in one shares it with nobody
+            sampler = kept.pop(source.name, None) or source.module.open(observed)
         except (Unavailable, OSError) as problem:
             recording.note("unavailable", source=source.name, reason=str(problem))
             continue
@@ -171,7 +190,8 @@ def _opened(recording: Recording, sources: Sequence[Source], observed: Observed)
         if stand_in is not None:
             recording.note("stand-in", source=source.name, device=stand_in)
             recording.stand_ins.append(stand_in)
-        yield Group(source.name, sampler, int(1e9 / source.hz))
+        lasts = getattr(sampler, "lasts", False)
+        yield Group(source.name, sampler, int(1e9 / source.hz), kept if lasts else None)
 
 
 def _boot(root: Path) -> str | None:
@@ -180,3 +200,8 @@ def _boot(root: Path) -> str | None:
         return (root / "proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return None
+
+
+def _facts_of(values: Mapping[int, Any]) -> dict[str, Any]:
+    """Write a mapping by rank as JSON can."""
+    return {str(rank): value for rank, value in values.items()}

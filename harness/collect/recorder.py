@@ -100,6 +100,8 @@ class Group:
     source: str
     sampler: Sampler
     period_ns: int
+    kept: dict[str, Sampler] | None = None
+    """Where a sampler that lasts waits for the next trial."""
     number: int = -1
     first_ns: int = 0
     tick: int = 0
@@ -116,6 +118,13 @@ class Group:
         self.first_ns = self.due_ns = first_ns
         self.width = len(self.sampler.channels)
         self.news = getattr(self.sampler, "news", None)
+
+    def end(self) -> None:
+        """Close the sampler, unless the next trial reads on with it; never one that failed."""
+        if self.kept is None or self.failures:
+            self.sampler.close()
+        else:
+            self.kept[self.source] = self.sampler
 
     def pass_over(self, ticks: int) -> None:
         """Go on to a later tick."""
@@ -134,12 +143,14 @@ class Lane(threading.Thread):
         opening: Callable[[], Iterable[Group]],
         *,
         turn: float = 0.0,
+        shortest_s: float = SHORTEST_S,
     ) -> None:
         super().__init__(name=f"samples-{name}", daemon=True)
         self._recording = recording
         self._counts = counts
         self._opening = opening
         self._turn = turn
+        self._shortest_s = shortest_s
         # A lock that nobody releases until the end: waiting for it costs less than for an Event.
         self._stopping = threading.Lock()
         self._stopping.acquire()
@@ -158,8 +169,8 @@ class Lane(threading.Thread):
         A trial that is over before the fastest source would tick a second time has nothing to tell,
         and is spared the opening of all sources.
         """
-        if self._stopping.acquire(timeout=SHORTEST_S):
-            self._recording.note("too-short", seconds=SHORTEST_S)
+        if self._stopping.acquire(timeout=self._shortest_s):
+            self._recording.note("too-short", seconds=self._shortest_s)
             return
         groups = list(self._opening())
         now = time.monotonic_ns()
@@ -176,7 +187,7 @@ class Lane(threading.Thread):
         # The last state counts most of all: what grew since the last tick, and how it ended.
         self._recording.append(self._read(groups))
         for group in groups:
-            group.sampler.close()
+            group.end()
 
     def _first_ns(self, now: int, period_ns: int) -> int:
         """Begin on the recording's own grid; threads take turns, as they share an interpreter.
@@ -290,8 +301,3 @@ class Itself:
         if self._statm is not None:
             os.close(self._statm)
             self._statm = None
-
-
-def facts_of(values: Mapping[int, Any]) -> dict[str, Any]:
-    """Write a mapping by rank as JSON can."""
-    return {str(rank): value for rank, value in values.items()}

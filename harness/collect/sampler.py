@@ -4,7 +4,11 @@ A source is a module in a package of the entry-point group ``bakeoff.samplers``.
 (how often it is read unless told otherwise; never more often than ``MOST_HZ``, if it holds that),
 ``BLOCKS`` (whether a reading may keep its caller waiting: then it is read from a thread of its own)
 and ``open(observed) -> Sampler``, which raises Unavailable with the reason where this machine has
-no such thing.
+no such thing. One that holds ``SHORTEST_S`` tells nothing of a trial shorter than that, and is not
+opened before.
+
+A sampler that depends on nothing but the machine, and keeps nothing from one reading to the next,
+may say ``lasts = True``: it then stays open and serves every trial, until a reading fails.
 
 A sampler may have ``notes`` (facts that hold for the whole recording) and ``news()``, called after
 each reading: what it has to tell beside numbers becomes notes under the source's name.

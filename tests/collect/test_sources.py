@@ -281,7 +281,7 @@ def test_neighbours_are_named_and_the_ranks_and_the_observer_are_none(
     sampler = opened("neighbours", processes(0))
     assert reading(sampler) == {("node", "neighbours.cpu"): 0}
     module = sys.modules[type(sampler).__module__]
-    monkeypatch.setattr(module, "_LEAST_NS", 0)
+    monkeypatch.setattr(module, "SHORTEST_S", 0)
     processes(5)
     assert reading(sampler) == {("node", "neighbours.cpu"): 5}
     (news,) = sampler.news()  # type: ignore[attr-defined]

@@ -23,6 +23,8 @@ def open(observed: Observed) -> Energy:  # noqa: A001 - the contract's name
 class Energy:
     """Microjoules of each domain."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         self._files: list[Held] = []
         channels = []

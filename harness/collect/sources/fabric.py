@@ -33,6 +33,8 @@ def open(observed: Observed) -> Fabric:  # noqa: A001 - the contract's name
 class Fabric:
     """Counters of each port."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         self._files: list[Held] = []
         channels = []

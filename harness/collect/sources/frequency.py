@@ -47,6 +47,7 @@ class Frequency:
                 self._try(channels, count, Channel(f"throttled.{kind}", "1", "counter", scope))
         if not any(channel.name == "clock" for channel in channels):
             channels += self._from_list(observed.root / "proc/cpuinfo")
+        self.lasts = self._listed is None  # the list is always read in a trial's first reading
         if not channels:
             raise Unavailable("this machine shows neither clocks nor throttle counts")
         self.channels = tuple(channels)

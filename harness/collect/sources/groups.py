@@ -19,6 +19,8 @@ from harness.store.samples import UNSUPPORTED, Channel
 HZ = 5.0
 BLOCKS = False
 
+_TELLING = {"cpu", "cpuacct", "memory"}
+"""The controllers of version 1 that are read below."""
 _NO_LIMIT = 1 << 60  # version 1 writes "unlimited" as a number near 2**63
 
 
@@ -69,26 +71,34 @@ class Groups:
 def _memberships(root: Path, pid: int | None) -> Iterator[tuple[int, set[str], list[Path]]]:
     """Give each group of a process, from its own up to the mount, with its controllers."""
     process = root / "proc" / ("self" if pid is None else str(pid))
-    lines = (text(process / "cgroup") or "").splitlines()
-    mounts = [line.partition(" - ") for line in (text(process / "mountinfo") or "").splitlines()]
-    for line in lines:
+    mounts = list(_mounts(text(process / "mountinfo") or ""))
+    for line in (text(process / "cgroup") or "").splitlines():
         _, names, inside = line.split(":", 2)
-        controllers = {name for name in names.split(",") if name}
-        for before, _, after in mounts:
-            parent, point = before.split()[3:5]
-            kind, _, options = after.split(maxsplit=2)
-            if controllers:
-                fits = kind == "cgroup" and controllers <= set(options.split()[-1].split(","))
-            else:
-                fits = kind == "cgroup2"
-            if fits:
-                top = root / point.lstrip("/")
-                own = Path(os.path.normpath(top / os.path.relpath(inside, parent)))
-                if not own.is_relative_to(top):  # seen from inside a container
-                    own = top
-                above = [one for one in own.parents if one.is_relative_to(top)]
-                yield 1 if controllers else 2, controllers, [own, *above]
+        controllers = set(filter(None, names.split(",")))
+        if controllers and controllers.isdisjoint(_TELLING):
+            continue
+        for offered, parent, point in mounts:
+            if controllers <= offered if controllers else not offered:
+                top = str(root / point.lstrip("/"))
+                parts = [one for one in os.path.relpath(inside, parent).split("/") if one != "."]
+                if parts[:1] == [".."]:  # seen from inside a container
+                    parts = []
+                folders = [Path(top, *parts[:depth]) for depth in range(len(parts), -1, -1)]
+                yield 1 if controllers else 2, controllers, folders
                 break
+
+
+def _mounts(mountinfo: str) -> Iterator[tuple[set[str], str, str]]:
+    """Give of each mounted tree of groups its controllers, its top group and where it is.
+
+    Version 1 lists them among its options; version 2 has one tree, which is for all.
+    """
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        if after.startswith("cgroup"):
+            parent, point = before.split(None, 5)[3:5]
+            kind, _, options = after.split(maxsplit=2)
+            yield set() if kind == "cgroup2" else set(options.split(",")), parent, point
 
 
 def _scope(folder: Path, root: Path) -> str:

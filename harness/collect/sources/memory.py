@@ -47,6 +47,8 @@ def open(observed: Observed) -> Memory:  # noqa: A001 - the contract's name
 class Memory:
     """Sizes now, paging since boot."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         self._sizes = hold(observed.root / "proc/meminfo")
         self._events = hold(observed.root / "proc/vmstat", many=True)

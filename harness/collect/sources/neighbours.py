@@ -22,7 +22,7 @@ HZ = 0.2
 MOST_HZ = 0.2
 BLOCKS = True  # a command line is read under a lock that its process may hold
 
-_LEAST_NS = 1_000_000_000
+SHORTEST_S = 1.0
 """Looks nearer to each other than this say little."""
 _TOP = 3
 _NOTABLE = 0.02
@@ -98,7 +98,7 @@ class Neighbours:
     def read(self) -> list[int]:
         """Look again, unless that was just done."""
         now = time.monotonic_ns()
-        if now - self._looked_ns < _LEAST_NS:
+        if now - self._looked_ns < SHORTEST_S * 1e9:
             return [self._used]
         seen = self._look()
         grown = []

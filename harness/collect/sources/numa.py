@@ -32,6 +32,8 @@ def open(observed: Observed) -> Numa:  # noqa: A001 - the contract's name
 class Numa:
     """Sizes and page placements of each node."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         parent = observed.root / "sys/devices/system/node"
         folders = sorted(parent.glob("node[0-9]*"), key=lambda one: int(one.name[4:]))

@@ -22,6 +22,8 @@ def open(observed: Observed) -> Pressure:  # noqa: A001 - the contract's name
 class Pressure:
     """Microseconds of waiting since boot."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         self._files: dict[str, Held] = {}
         reason = "this kernel keeps no pressure information"

@@ -31,6 +31,8 @@ def open(observed: Observed) -> Processor:  # noqa: A001 - the contract's name
 class Processor:
     """Jiffies of each core since boot, and the scheduler's totals."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         self._file = hold(observed.root / "proc/stat")
         tick = 1 / os.sysconf("SC_CLK_TCK")

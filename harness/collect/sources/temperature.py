@@ -24,6 +24,8 @@ def open(observed: Observed) -> Temperature:  # noqa: A001 - the contract's name
 class Temperature:
     """Thousandths of a degree, each with the name that its driver gives."""
 
+    lasts = True
+
     def __init__(self, observed: Observed) -> None:
         sensors = list(_sensors(observed.root))
         self._files: list[Held] = []
