@@ -12,17 +12,19 @@ import platform
 import sys
 import time
 import traceback
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from harness.node import feed, loop, outside, place, resources
 from harness.node.checkpoints.asked import asked
-from harness.node.checkpoints.series import Series
 from harness.node.contracts import Activity, Adapter, OutOfMemory, Unsupported
 from harness.node.events import Events
 from harness.node.examine import examine
 from harness.node.job import Job, read
 from harness.node.shapes import count
 from harness.node.workload import Training, Workload
+
+if TYPE_CHECKING:
+    from harness.node.checkpoints.series import Series
 
 FAILED = 3
 
@@ -89,6 +91,8 @@ class Worker:
         door = getattr(activity, "saver", None)
         if door is None:
             raise Unsupported("the {} adapter saves no checkpoints".format(self.job.framework))
+        from harness.node.checkpoints.series import Series  # most trials take none
+
         return Series(wanted, door(), self.where)
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:

@@ -42,13 +42,15 @@ import time
 from collections import deque
 from contextlib import contextmanager
 from itertools import repeat
-from typing import Callable, Deque, Iterable, Iterator, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Deque, Iterable, Iterator, Optional, Tuple
 
-from harness.node.checkpoints.series import Series
-from harness.node.checkpoints.timed import Timed
 from harness.node.contracts import Activity
 from harness.node.events import Events
 from harness.node.job import Span
+
+if TYPE_CHECKING:
+    from harness.node.checkpoints.series import Series
+    from harness.node.checkpoints.timed import Timed
 
 LONG_STEP_S = 0.005
 WINDOW_S = 0.05
@@ -130,7 +132,9 @@ class _Windows:
         self._epoch_first = 0
         self._checkpoints: Optional[Timed] = None
         if checkpoints is not None:
-            self._checkpoints = Timed(checkpoints, events, clock, lambda: self._meet())
+            from harness.node.checkpoints.timed import Timed  # most trials take none
+
+            self._checkpoints = Timed(checkpoints, events, clock, self._meet)
         self._phase = ""
         self._first = 0
         self._flushed = 0
@@ -233,18 +237,15 @@ class _Windows:
         return start, clock(), waited
 
     def _saving(self, rounds: Iterable[None]) -> Tuple[int, int, Optional[int]]:
-        step, sync, clock, timed = (
-            self._activity.step,
-            self._activity.sync,
-            self._clock,
-            self._checkpoints,
-        )
+        step, sync, clock = self._activity.step, self._activity.sync, self._clock
+        timed = self._checkpoints
         assert timed is not None
+        save, done = timed.save, self._first + timed.due(self._first)
         start = clock()
         for _ in rounds:
             step()
         sync()
-        timed.save(self._first + timed.due(self._first))
+        save(done)
         return start, clock(), None
 
     def _say(self, steps: int, start: int, end: int, waited: Optional[int]) -> None:

@@ -44,7 +44,6 @@ class Series:
         self.asked = asked
         self.saver = saver
         self.is_keeper = place.rank == 0
-        self._size = place.size
         self._first = asked.through or asked.to
         self._behind = Background(ROOM if asked.through else 1)
         self._agree: Callable[[], None] = lambda: None
@@ -63,7 +62,7 @@ class Series:
     def watch(self, said: Said, agree: Callable[[], None]) -> None:
         """Tell ``said`` what becomes of checkpoints; ranks meet in ``agree``."""
         self._said = said
-        self._agree = agree if self._size > 1 else lambda: None
+        self._agree = agree
 
     def due(self, done: int) -> int:
         """Say how many steps remain until the next checkpoint."""
