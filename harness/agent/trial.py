@@ -28,7 +28,10 @@ class _Rank:
 
 
 class RunningTrial:
-    """One trial, driven by the agent's selector: each registered callable is called when ready."""
+    """One trial, driven by the agent's selector: each registered callable is called when ready.
+
+    In an agent's process only: whatever child that has left at the end is taken for the trial's.
+    """
 
     def __init__(self, command: TrialCommand, selector: selectors.BaseSelector) -> None:
         self.command = command

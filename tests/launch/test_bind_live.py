@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import selectors
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +12,13 @@ from typing import Any
 import pytest
 
 from harness.agent.protocol import RankCommand, TrialCommand
-from harness.agent.trial import RunningTrial
 from harness.launch.launch import Launch, Node, Worker
 from harness.launch.launchers.local import launch
 from harness.launch.topology import MemoryNode, Topology
 from harness.node.job import Job, Span
 from harness.run.probe_topology import read_topology
 from harness.spec.platform import Binding, Observer, Platform
+from tests.agent.spoken import Agent
 from tests.needs import program
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -74,18 +73,14 @@ def live(
     command = TrialCommand(worker.token, ranks, 30.0, 1.0, None, 1024)
     for one in ranks:
         os.mkfifo(folder / f"up.{one.rank}")
-    with selectors.DefaultSelector() as selector:
-        trial = RunningTrial(command, selector)
-        try:
-            for one in ranks:
-                (folder / f"up.{one.rank}").read_bytes()  # ends when the worker is up
-            seen = {rank: look(pid) for rank, pid in trial.pids.items()}
-        finally:
-            trial.stop("cancel", 0.0)
-            while not trial.is_over:
-                for key, _ in selector.select():
-                    key.data()
-            trial.close()
+    agent = Agent(folder, "-m", "harness.agent")
+    try:
+        pids = agent.start(command)["pids"]
+        for one in ranks:
+            (folder / f"up.{one.rank}").read_bytes()  # ends when the worker is up
+        seen = {int(rank): look(pid) for rank, pid in pids.items()}
+    finally:
+        agent.end()
     return launched, seen
 
 
