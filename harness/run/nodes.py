@@ -1,33 +1,28 @@
-"""This file runs commands on the nodes of an allocation, and keeps an agent on each for trials.
-
-Agents of several nodes run one trial together: the first that ends badly, falls silent or dies ends
-it on all others at once, and the outcome names whose rank or node it was.
-"""
+"""This file runs commands on the nodes of an allocation, and keeps an agent on each for trials."""
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 from harness import providers
-from harness.agent.protocol import MemoryEvidence, TrialCommand, TrialEnd
+from harness.agent.protocol import TrialCommand
 from harness.errors import Unavailable, UsageError, nearest
 from harness.launch.launch import Launcher, Node
 from harness.launch.meeting import ports_needed
-from harness.run.agent import TICK_S, AgentProcess
+from harness.run import together
+from harness.run.agent import AgentProcess
 from harness.run.interrupts import Interrupts
 from harness.run.offer import free_ports, read_offered_topology
 from harness.run.probe_topology import read_topology
+from harness.run.together import Ended, Part
 from harness.spec.platform import Platform
 
 HERE = ""
@@ -78,18 +73,6 @@ def run_on(
         said = answer.stderr.strip().splitlines()[-3:] or [f"exit code {answer.returncode}"]
         raise Unavailable(f"node {node or 'here'}: {argv[0]} failed: " + "\n    ".join(said))
     return answer.stdout
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What the agents of a trial together testify."""
-
-    end: TrialEnd | None
-    """None: an agent was lost."""
-    hosts: Mapping[int, str]
-    """Where each rank ran."""
-    lost: str | None = None
-    """The node whose agent was lost."""
 
 
 class Nodes:
@@ -160,54 +143,15 @@ class Nodes:
         on_tick: Callable[[], None],
     ) -> Ended:
         """Run one trial on its nodes; each comes with its agent's own core and its commands."""
-        if len(commands) == 1:
-            ((node, core, command),) = commands
-            agent = self.agent(node.name)
-            end = agent.run(command, core=core, interrupts=interrupts, on_tick=on_tick)
-            hosts = {rank.rank: agent.host for rank in command.ranks}
-            if end is None:
-                self._lose(node.name)
-            return Ended(end, hosts, None if end is not None else agent.host or node.name)
-        return self._run_together(commands, interrupts, on_tick)
-
-    def _run_together(
-        self,
-        commands: Sequence[tuple[Node, int | None, TrialCommand]],
-        interrupts: Interrupts,
-        on_tick: Callable[[], None],
-    ) -> Ended:
-        parts = [_Part(self.agent(node.name), core, command) for node, core, command in commands]
-        done: queue.Queue[_Part] = queue.Queue()
+        parts = [
+            Part(node.name, self.agent(node.name), core, command)
+            for node, core, command in commands
+        ]
+        ended = together.run(parts, interrupts=interrupts, on_tick=on_tick)
         for part in parts:
-            threading.Thread(target=part.go, args=(done,), daemon=True).start()
-        first: _Part | None = None
-        passed = 0
-        left = len(parts)
-        while left:
-            with suppress(queue.Empty):
-                part = done.get(timeout=TICK_S)
-                left -= 1
-                if first is None and not part.is_well:
-                    first = part
-                    for other in parts:
-                        other.stop.ask()
-            while passed < interrupts.count:
-                passed += 1
-                for other in parts:
-                    other.stop.ask()
-            on_tick()
-        for part in parts:
-            part.stop.close()
-        hosts = {rank.rank: part.agent.host for part in parts for rank in part.command.ranks}
-        for (node, _, _), part in zip(commands, parts, strict=True):
             if part.end is None:
-                self._lose(node.name)
-        if any(part.end is None for part in parts):
-            lost = [n.name for (n, _, _), p in zip(commands, parts, strict=True) if p.end is None]
-            return Ended(None, hosts, " and ".join(lost))
-        ends = [part.end for part in parts if part.end is not None]
-        guilty = first.end if first is not None else None
-        return Ended(joined(ends, guilty, [part.agent.host for part in parts]), hosts)
+                self._lose(part.node)
+        return ended
 
     def _lose(self, name: str) -> None:
         """Remember that a node is not to be trusted before it answers again."""
@@ -222,80 +166,3 @@ class Nodes:
         """End every agent."""
         for agent in self._agents.values():
             agent.close()
-
-
-class _Stop(Interrupts):
-    """Asks one agent to end its trial, as a signal asks the host."""
-
-    def ask(self) -> None:
-        """Ask once more."""
-        self.count += 1
-        self._writer.send(b"!")
-
-    def close(self) -> None:
-        """Give the descriptors back."""
-        self._reader.close()
-        self._writer.close()
-
-
-class _Part:
-    """One node's part of a trial, followed by a thread that sleeps."""
-
-    def __init__(self, agent: AgentProcess, core: int | None, command: TrialCommand) -> None:
-        self.agent = agent
-        self.command = command
-        self.stop = _Stop()
-        self.end: TrialEnd | None = None
-        self._core = core
-
-    def go(self, done: queue.Queue[_Part]) -> None:
-        """Run it to its end."""
-        try:
-            self.end = self.agent.run(
-                self.command, core=self._core, interrupts=self.stop, on_tick=lambda: None
-            )
-        finally:
-            done.put(self)
-
-    @property
-    def is_well(self) -> bool:
-        """Whether the other nodes may go on."""
-        end = self.end
-        return end is not None and end.cause == "ended" and all(r.exit_code == 0 for r in end.ranks)
-
-
-def joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[str]) -> TrialEnd:
-    """Make one testimony of several; ``first`` is the one that ended the others."""
-    memories = [end.memory for end in ends]
-    unobserved = [
-        f"{host}: {end.unobserved}" for host, end in zip(hosts, ends, strict=True) if end.unobserved
-    ]
-    return TrialEnd(
-        token=ends[0].token,
-        cause=_cause(first),
-        ranks=tuple(sorted((rank for end in ends for rank in end.ranks), key=lambda r: r.rank)),
-        memory=MemoryEvidence(
-            how=memories[0].how,
-            limit_bytes=memories[0].limit_bytes,
-            peak_bytes=max((m.peak_bytes for m in memories if m.peak_bytes), default=None),
-            oom_kills=_sum(m.oom_kills for m in memories),
-        ),
-        leftovers=sum(end.leftovers for end in ends),
-        survivors=sum(end.survivors for end in ends),
-        started_wall_ns=min(end.started_wall_ns for end in ends),
-        ended_wall_ns=max(end.ended_wall_ns for end in ends),
-        unobserved="; ".join(unobserved) or None,
-        stand_ins=tuple(dict.fromkeys(one for end in ends for one in end.stand_ins)),
-    )
-
-
-def _cause(first: TrialEnd | None) -> str:
-    """Say why the trial ended; the last rank of a node ends nobody there, but elsewhere."""
-    if first is None:
-        return "ended"
-    return "rank-failed" if first.cause == "ended" else first.cause
-
-
-def _sum(values: Any) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -20,11 +20,12 @@ from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
-from harness.run.nodes import Ended, Nodes, launcher
+from harness.run.nodes import Nodes, launcher
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.ranks import environment
 from harness.run.said import has_stand_in, said
 from harness.run.tiers import checkpoint_folders, data_set, remove_checkpoints, tier_folder
+from harness.run.together import Ended
 from harness.spec.cell import Cell
 from harness.spec.found import cpu_quota
 from harness.spec.measure import Measure

@@ -11,7 +11,8 @@ from harness.agent.protocol import RankCommand, TrialCommand
 from harness.errors import Unavailable
 from harness.launch.launch import Node
 from harness.run.interrupts import Interrupts
-from harness.run.nodes import Ended, Nodes, run_on
+from harness.run.nodes import Nodes, run_on
+from harness.run.together import Ended
 from harness.spec.platform import Launcher, Observer, Platform
 
 TOKEN = f"nodes-{os.getpid()}/cell/trial-1"
