@@ -38,12 +38,12 @@ THRESHOLDS = {
         Threshold("unsteady", "wander", 0.015, "spread of the means of eighths of the trial"),
         Threshold("unsteady", "rhythm", 0.02, "swing of a regular rhythm in the times"),
         Threshold("unsteady", "modes", 0.03, "distance of two clusters of window times"),
-        Threshold(
-            "contended", "seconds", 1.0, "shorter steady windows tell nothing of others' use"
-        ),
         Threshold("contended", "foreign", 0.1, "cores of the ranks that others kept busy"),
         Threshold("contended", "foreign share", 0.005, "the same over all cores of the ranks"),
         Threshold("contended", "steal", 0.02, "share of the cores' time that the host took away"),
+        Threshold(
+            "contended", "counting", 0.2, "seconds of each core that spans under a second may hide"
+        ),
         Threshold(
             "contended", "memory pressure", 0.02, "share of time all tasks waited for memory"
         ),
@@ -146,21 +146,23 @@ def judge_hardware(seen: Hardware) -> tuple[Finding, ...]:
 
 
 def _contended(seen: Hardware) -> Iterator[Finding]:
-    if seen.seconds >= _limit("seconds"):
-        foreign = seen.foreign_cores or 0.0
-        if foreign > max(_limit("foreign"), _limit("foreign share") * seen.cores):
-            text = f"other processes used {foreign:.2f} of the {seen.cores} cores on {seen.node}"
-            if seen.neighbours:
-                busiest = [f"{name} {cores:.2f}" for name, cores in seen.neighbours]
-                text += f" (busiest on the node: {', '.join(busiest)})"
-            if seen.pressure is not None:
-                text += f"; some task waited for a core {seen.pressure * 100:.0f} % of the time"
-            if seen.preempted_per_s:
-                text += f"; the ranks were preempted {seen.preempted_per_s:.0f} times a second"
-            yield Finding("contended", text)
-        if (steal := seen.steal or 0.0) > _limit("steal"):
-            text = f"the host took {steal * 100:.1f} % of the cores' time away on {seen.node}"
-            yield Finding("contended", text)
+    # a share of each core that readings 0.1 s apart cannot tell, at both ends of a short span
+    unseen = _limit("counting") / seen.seconds if seen.seconds < 1.0 else 0.0
+    foreign = seen.foreign_cores or 0.0
+    share = max(_limit("foreign share"), unseen)
+    if foreign > max(_limit("foreign"), share * seen.cores):
+        text = f"other processes used {foreign:.2f} of the {seen.cores} cores on {seen.node}"
+        if seen.neighbours:
+            busiest = [f"{name} {cores:.2f}" for name, cores in seen.neighbours]
+            text += f" (busiest on the node: {', '.join(busiest)})"
+        if seen.pressure is not None:
+            text += f"; some task waited for a core {seen.pressure * 100:.0f} % of the time"
+        if seen.preempted_per_s:
+            text += f"; the ranks were preempted {seen.preempted_per_s:.0f} times a second"
+        yield Finding("contended", text)
+    if (steal := seen.steal or 0.0) > max(_limit("steal"), unseen):
+        text = f"the host took {steal * 100:.1f} % of the cores' time away on {seen.node}"
+        yield Finding("contended", text)
     if (waited := seen.memory_pressure or 0.0) > _limit("memory pressure"):
         text = f"everything on {seen.node} waited for memory {waited * 100:.0f} % of the time"
         yield Finding("contended", text)

@@ -265,26 +265,27 @@ def test_elsewhere_than_on_linux_psutil_gives_the_same_names(
 def test_neighbours_are_named_and_the_ranks_and_the_observer_are_none(
     tree: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, rank, child, neighbour = os.getpid(), 71, 72, 73
+    own, rank, child, neighbour, kernel = os.getpid(), 71, 72, 73, 74
 
     def processes(seconds: int) -> Observed:
-        of = {1: 0, own: 1, rank: 1, child: rank, neighbour: 1}
-        ticks = seconds * os.sysconf("SC_CLK_TCK")
-        files = {
-            f"proc/{pid}/stat": f"{pid} (a (b) c) S {parent} {'0 ' * 9}{ticks} 0 {'0 ' * 6}{pid} 0"
-            for pid, parent in of.items()
-            if pid != 1
-        }
+        of = {own: 1, rank: 1, child: rank, neighbour: 1, kernel: 2}
+        files = {}
+        for pid, parent in of.items():
+            flags = 0x00208040 if pid == kernel else 0x00400000
+            ticks = (1 if pid == kernel else seconds) * bool(seconds) * os.sysconf("SC_CLK_TCK")
+            told = f"S {parent} 0 0 0 0 {flags} 0 0 0 0 {ticks} 0 {'0 ' * 6}{pid} 0"
+            files[f"proc/{pid}/stat"] = f"{pid} (a (b) c) {told}"
         files[f"proc/{neighbour}/cmdline"] = "/usr/bin/python3\0/home/you/burn.py\0--key=s\0"
         return Observed(ranks={0: rank}, root=tree(files).root)
 
     sampler = opened("neighbours", processes(0))
-    assert reading(sampler) == {("node", "neighbours.cpu"): 0}
+    cpu, kernel_cpu = ("node", "neighbours.cpu"), ("node", "neighbours.kernel")
+    assert reading(sampler) == {cpu: 0, kernel_cpu: 0}
     module = sys.modules[type(sampler).__module__]
     monkeypatch.setattr(module, "SHORTEST_S", 0)
     processes(5)
-    assert reading(sampler) == {("node", "neighbours.cpu"): 5}
+    assert reading(sampler) == {cpu: 6, kernel_cpu: 1}
     (news,) = sampler.news()  # type: ignore[attr-defined]
-    ((pid, name, _),) = news["top"]
+    pid, name, _ = news["top"][0]
     assert (pid, name) == (neighbour, "python3 burn.py")
     assert not sampler.news()  # type: ignore[attr-defined]

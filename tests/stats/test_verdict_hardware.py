@@ -62,6 +62,8 @@ def test_what_is_unknown_speaks_against_nobody() -> None:
         ({"stall_s": 5.0, "window_s": 1.0}, "valid"),
         ({"foreign_cores": 0.12, "cores": 128}, "valid"),
         ({"foreign_cores": 0.9, "seconds": 0.2}, "valid"),
+        ({"foreign_cores": 1.9, "seconds": 0.98, "cores": 2}, "contended"),
+        ({"steal": 0.05, "seconds": 0.5}, "valid"),
     ],
     ids=str,
 )

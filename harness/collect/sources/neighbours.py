@@ -27,6 +27,8 @@ SHORTEST_S = 1.0
 _TOP = 3
 _NOTABLE = 0.02
 """Cores that a process must have used to be named."""
+_KERNEL = 0x00200000
+"""PF_KTHREAD: a thread of the kernel's own (include/linux/sched.h)."""
 
 
 def open(observed: Observed) -> Neighbours:  # noqa: A001 - the contract's name
@@ -48,6 +50,7 @@ class _Process(NamedTuple):
     born: bytes
     """When it began: tells it from another one with its number."""
     name: str
+    is_kernel: bool
 
 
 class Neighbours:
@@ -63,10 +66,19 @@ class Neighbours:
                 1 / os.sysconf("SC_CLK_TCK"),
                 meaning="of processes seen at two looks, without the ranks and the agent",
             ),
+            Channel(
+                "neighbours.kernel",
+                "s",
+                "counter",
+                "node",
+                1 / os.sysconf("SC_CLK_TCK"),
+                meaning="of that, threads of the kernel",
+            ),
         )
         self._proc = observed.root / "proc"
         self._own = {os.getpid(), *observed.ranks.values()}
         self._used = 0
+        self._kernel = 0
         self._told: Mapping[str, Any] | None = None
         self._looked_ns = time.monotonic_ns()
         self._seen = self._look()
@@ -83,7 +95,10 @@ class Neighbours:
                     fields = rest.split(None, 20)
                     command = begin.partition(b"(")[2].decode(errors="replace")
                     ticks = int(fields[11]) + int(fields[12])
-                    found[int(name)] = _Process(int(fields[1]), ticks, fields[19], command)
+                    is_kernel = bool(int(fields[6]) & _KERNEL)
+                    found[int(name)] = _Process(
+                        int(fields[1]), ticks, fields[19], command, is_kernel
+                    )
         return found
 
     def _is_own(self, pid: int, among: Mapping[int, _Process]) -> bool:
@@ -99,7 +114,7 @@ class Neighbours:
         """Look again, unless that was just done."""
         now = time.monotonic_ns()
         if now - self._looked_ns < SHORTEST_S * 1e9:
-            return [self._used]
+            return [self._used, self._kernel]
         seen = self._look()
         grown = []
         for pid, process in seen.items():
@@ -109,6 +124,7 @@ class Neighbours:
                 if ticks > 0 and not self._is_own(pid, seen):
                     grown.append((ticks, pid))
         self._used += sum(ticks for ticks, _ in grown)
+        self._kernel += sum(ticks for ticks, pid in grown if seen[pid].is_kernel)
         seconds = (now - self._looked_ns) / 1e9
         top = [
             [pid, self._name(pid, seen[pid].name), round(cores, 3)]
@@ -117,7 +133,7 @@ class Neighbours:
         ]
         self._told = {"seconds": seconds, "top": top} if top else None
         self._seen, self._looked_ns = seen, now
-        return [self._used]
+        return [self._used, self._kernel]
 
     def _name(self, pid: int, otherwise: str) -> str:
         """Give a program's name and its first argument's, or its module's."""
