@@ -1,18 +1,15 @@
-"""This file finds cells that differ in the number of devices only, and how their rates scale.
-
-Its bands divide the ends of two intervals, so they are wider than a paired comparison would give.
-"""
+"""This file finds cells that differ in the number of devices only, and how their rates scale."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.stats.scaling import SpeedUp, speed_up
 from harness.store.results import CellResult, Interval, Results
 from reports.ranking import Ranking, factor_words, rankings
 from reports.tables import Column, Table
 
 _COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
-_NOISE_OVER_ONE = 1.02
 _ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch"})
 
 
@@ -20,11 +17,28 @@ _ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch"})
 class ScalingPoint:
     """What so many devices reach, against the fewest."""
 
-    devices: int
-    speedup: float
-    low: float | None
-    high: float | None
+    reached: SpeedUp
     cell: CellResult
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+        return self.reached.devices
+
+    @property
+    def speedup(self) -> float:
+        """How many times the baseline's rate it is."""
+        return self.reached.ratio
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the speed-up."""
+        return self.reached.interval.low if self.reached.interval else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the speed-up."""
+        return self.reached.interval.high if self.reached.interval else None
 
 
 @dataclass(frozen=True)
@@ -64,20 +78,15 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
     return (cell.run, cell.framework, tuple(sorted(others.items())))
 
 
+def _by_block(cell: CellResult) -> dict[int, float]:
+    return {t.block: t.rate for t in cell.trials if t.counted and t.rate is not None}
+
+
 def _point(cell: CellResult, base: CellResult) -> ScalingPoint | None:
-    if cell.rate is None or base.rate is None or not base.rate.value:
-        return None
-    between: Interval | None = None
-    mine, other = cell.rate.interval, base.rate.interval
-    if cell is not base and mine and other and other.low > 0:
-        between = Interval(mine.low / other.high, mine.high / other.low, mine.level, "")
-    return ScalingPoint(
-        devices(cell),
-        cell.rate.value / base.rate.value,
-        between.low if between else None,
-        between.high if between else None,
-        cell,
+    reached = speed_up(
+        _by_block(base), _by_block(cell), baseline=devices(base), devices=devices(cell)
     )
+    return ScalingPoint(reached, cell) if reached else None
 
 
 def _lines(ranking: Ranking) -> list[ScalingLine]:
@@ -121,20 +130,44 @@ def scaling_lines(results: Results) -> list[ScalingLine]:
     return [line for ranking in rankings(results) for line in _lines(ranking)]
 
 
-def _mark(line: ScalingLine, point: ScalingPoint, efficiency: float) -> str | None:
+def _threads(cell: CellResult) -> int | None:
+    """Give how many threads one rank computed with, where every trial says the same."""
+    said = {t.facts.get("threads") for t in cell.trials if t.counted}
+    one = said.pop() if len(said) == 1 else None
+    return one if isinstance(one, int) else None
+
+
+def _mark(line: ScalingLine, point: ScalingPoint) -> str | None:
     """Say what a reader must know before believing an efficiency."""
     if point.devices == line.baseline:
         return "baseline"
     marks = []
-    if efficiency > _NOISE_OVER_ONE:
+    if point.reached.is_impossible:
         marks.append("more than 100 %: check the baseline")
     if line.baseline > 1:
         marks.append(f"compared with {line.baseline} devices, not with one")
     base = line.points[0].cell
+    before, after = _threads(base), _threads(point.cell)
+    if before and after and before != after and base.factors.get("device") == "cpu":
+        marks.append(f"a rank of the baseline has {before} threads, here {after}")
     doubts = {str(t.verdict) for t in base.trials if t.counted and t.verdict not in (None, "valid")}
     if doubts:
         marks.append(f"the baseline is {' and '.join(sorted(doubts))}")
     return "; ".join(marks) or None
+
+
+def _share(interval: Interval | None, whole: float) -> Interval | None:
+    if interval is None:
+        return None
+    return Interval(interval.low / whole, interval.high / whole, interval.level, interval.meaning)
+
+
+def _interval(reached: SpeedUp) -> Interval | None:
+    one = reached.interval
+    if one is None or reached.devices == reached.baseline:
+        return None
+    meaning = one.meaning.replace("trials", "blocks' ratios")
+    return Interval(one.low, one.high, one.level, meaning)
 
 
 def scaling(results: Results) -> Table:
@@ -149,18 +182,16 @@ def scaling(results: Results) -> Table:
         Column("unit", "unit"),
         Column("trials", "n", "count"),
         Column("speedup", "speed-up", "ratio"),
-        Column("speedup_interval", "its band", "interval"),
+        Column("speedup_interval", "its interval", "interval"),
+        Column("level", "level", "share"),
         Column("efficiency", "efficiency", "share"),
+        Column("efficiency_interval", "its interval", "interval"),
         Column("mark", "mark"),
     )
     rows = []
     for line in scaling_lines(results):
         for point in line.points:
-            efficiency = point.speedup * line.baseline / point.devices
-            rate = point.cell.rate
-            band = None
-            if point.low is not None and point.high is not None:
-                band = Interval(point.low, point.high, 0.0, "")
+            rate, between = point.cell.rate, _interval(point.reached)
             rows.append(
                 (
                     line.workload,
@@ -172,9 +203,11 @@ def scaling(results: Results) -> Table:
                     line.unit,
                     rate.n if rate else 0,
                     point.speedup,
-                    band,
-                    efficiency,
-                    _mark(line, point, efficiency),
+                    between,
+                    between.level if between else None,
+                    point.reached.efficiency,
+                    _share(between, point.reached.ideal),
+                    _mark(line, point),
                 )
             )
     return Table("scaling", "Scaling", columns, tuple(rows))

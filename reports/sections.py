@@ -42,7 +42,10 @@ def scaling_drawings(results: Results) -> list[Drawing]:
         name = f"scaling-{index + 1}"
         title = f"Speed-up of {workload} over devices"
         rows = tuple(row for row in whole.rows if row[0] == workload)
-        note = "Bands divide the ends of both intervals; the dashed line is ideal."
+        note = (
+            "Each speed-up is the median of the blocks' own ratios to the baseline, its band their "
+            "order-statistic interval; the dashed line is ideal."
+        )
         own = [s for s in series if s.workload == workload]
         svg, narrow = (
             lines(own, name=called, title=title, narrow=called != name)

@@ -60,6 +60,8 @@ def shown_row(table: Table, row: Sequence[Any]) -> list[str]:
         if before.kind == "ratio" and center is not None:
             texts[index - 1] = numbers.ratio(center, value)
             texts[index] = numbers.ratio_bracket(value, center)
+        elif before.kind == "share" and center is not None:
+            texts[index] = f"[{numbers.share(value.low)}, {numbers.share(value.high)}]"
         elif before.kind == "number" and center is not None:
             texts[index - 1], texts[index] = numbers.with_interval(center, value)
     return texts

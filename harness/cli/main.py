@@ -27,6 +27,7 @@ VERBS = {
     "list": "List workloads, frameworks, platforms, studies or runs.",
     "show": "Show a run's answer and ranking in the terminal.",
     "report": "Write the HTML page of one or more runs.",
+    "predict": "Predict what more nodes than were measured would reach.",
     "compare": "Compare two runs cell by cell; a gate for CI.",
     "export": "Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit.",
     "watch": "Show live what a running trial does to the machine.",

@@ -1,0 +1,51 @@
+"""This file is the verb `predict`: what more nodes than were measured would reach."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from harness.cli import completion
+from harness.errors import RunError
+
+
+@click.command("predict")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    multiple=True,
+    required=True,
+    help="How many nodes; repeat it for several counts.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(run: str, *, nodes: tuple[int, ...], as_json: bool) -> None:
+    """Predict what more nodes than were measured would reach.
+
+    RUN needs cells that differ in the number of devices only: two to fit, four to check the fit.
+    An all-reduce sweep in the same run says what the network does.
+    """
+    from reports.prediction import forecasts, render, table
+    from reports.source import read_results, run_directories
+    from reports.summary import records
+
+    found = forecasts(read_results(run_directories([run])), nodes)
+    if not found:
+        raise RunError(
+            f"{run}: no two cells differ in the number of devices only, so nothing can be "
+            "predicted. A study with nodes = [1, 2, 4, 8] has such cells."
+        )
+    if not as_json:
+        click.echo(render(found), nl=False)
+        return
+    said = {
+        "version": 1,
+        "origin": "predicted",
+        "rows": records(table(found)),
+        "warnings": [
+            {"workload": one.line.workload, "cell": one.line.name, "warnings": list(one.warnings)}
+            for one in found
+        ],
+    }
+    click.echo(json.dumps(said, indent=2, ensure_ascii=False))

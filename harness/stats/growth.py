@@ -1,0 +1,277 @@
+"""This file fits how a step's time grows with the number of devices, and predicts larger numbers.
+
+A step takes what is computed (divided by the devices where the batch of all stays the same, plus
+what Amdahl's law does not divide) and communication: alpha for each message and beta for each byte
+(Thakur et al., Int. J. High Perform. Comput. Appl. 19, 2005: an all-reduce around a ring sends
+2 (p - 1) messages and 2 (p - 1) / p of the bytes, one down a tree 2 log2 p). Few counts cannot tell
+which way it grows, and a straight line through them would feign that they could: every form that
+fits nearly as well as the best one widens the interval of a prediction. None is negative, none is
+faster than ideal. The interval is Student's, with the counts (not the trials) as observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log2, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.estimate import median
+from harness.stats.student import critical_t
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+ALPHA = 0.05
+_NEARLY = 2.0
+"""A form whose residuals are up to this many times the best one's is as plausible."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """The time of one step on so many devices, one value per trial."""
+
+    devices: int
+    seconds: tuple[float, ...]
+
+    @property
+    def middle(self) -> float:
+        """Give the median over trials."""
+        return median(self.seconds)
+
+    @property
+    def noise(self) -> float:
+        """Give the standard error of the median, over it; 0 where one trial cannot say."""
+        if len(self.seconds) < 2:
+            return 0.0
+        spread = float(np.std(self.seconds, ddof=1)) / self.middle
+        return spread * sqrt(np.pi / 2 / len(self.seconds))
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """What a sweep of all-reduces says of the network."""
+
+    alpha_s: float
+    """Of one message."""
+    beta_s: float
+    """Of one byte."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The time of one step on so many devices."""
+
+    devices: int
+    seconds: float
+    low: float | None
+    high: float | None
+    communication: float
+    """Share of the time, by the form that fits best."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the smaller counts would have said of the largest one."""
+
+    predicted: Prediction
+    measured: float
+
+    @property
+    def holds(self) -> bool | None:
+        """Tell whether the measured median lies in the interval; None where there is none."""
+        if self.predicted.low is None or self.predicted.high is None:
+            return None
+        return self.predicted.low <= self.measured <= self.predicted.high
+
+
+Term = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """One form, fitted."""
+
+    name: str
+    terms: tuple[Term, ...]
+    computes: int
+    """How many of the terms are computing; the rest is communication."""
+    factors: Array
+    spread: Array
+    """(X'X)^-1 of the terms in use, 0 elsewhere."""
+    freedom: int
+    residual: float
+    """Relative, for each degree of freedom."""
+
+    def at(self, devices: int) -> tuple[float, float]:
+        """Give the time and communication's part of it."""
+        parts = self.factors * self._row(devices)
+        return float(parts.sum()), float(parts[self.computes :].sum())
+
+    def reach(self, devices: int, noise: float) -> float:
+        """Give half of the interval's width, at least what one degree of freedom would give."""
+        row, time = self._row(devices), self.at(devices)[0]
+        error = max(self.residual, noise)
+        width = error * sqrt(time * time + float(row @ self.spread @ row))
+        return critical_t(ALPHA, max(1, self.freedom)) * width
+
+    def _row(self, devices: int) -> Array:
+        return np.array([term(float(devices)) for term in self.terms])
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a step's time grows with the devices."""
+
+    counts: tuple[Count, ...]
+    strong: bool
+    """The batch of all devices is the same; else that of each."""
+    fits: tuple[_Fit, ...]
+    """The plausible ones, best first."""
+    noise: float
+
+    @property
+    def form(self) -> str:
+        """Name the form that fits best, and how many others could not be told from it."""
+        others = len(self.fits) - 1
+        return self.fits[0].name + (f" ({others} more fit nearly as well)" if others else "")
+
+    @property
+    def serial(self) -> float | None:
+        """Give Amdahl's share: of one device's time, what more devices do not divide."""
+        if not self.strong:
+            return None
+        divided, rest = (float(one) for one in self.fits[0].factors[:2])
+        return rest / (divided + rest) if divided + rest else None
+
+    def predict(self, devices: int) -> Prediction:
+        """Give the time of a step on so many devices."""
+        seconds, communication = self.fits[0].at(devices)
+        share = communication / seconds if seconds else 0.0
+        if self.fits[0].freedom < 1:
+            return Prediction(devices, seconds, None, None, share)
+        ends = [(fit.at(devices)[0], fit.reach(devices, self.noise)) for fit in self.fits]
+        ideal = self._ideal(devices)
+        low = max(min(time - half for time, half in ends), ideal)
+        high = max(time + half for time, half in ends)
+        return Prediction(devices, seconds, min(low, seconds), high, share)
+
+    def _ideal(self, devices: int) -> float:
+        """Give the time at perfect efficiency, as far as the noise lets it be known."""
+        first = self.counts[0]
+        ideal = first.middle * (first.devices / devices if self.strong else 1.0)
+        return ideal * (1 - 2 * self.noise)
+
+
+def fabric(sweep: Sequence[tuple[int, float, float]]) -> Fabric | None:
+    """Fit alpha and beta to all-reduces: ranks, bytes of the message, seconds."""
+    rows = [(2.0 * (p - 1), 2.0 * (p - 1) / p * size, took) for p, size, took in sweep if p > 1]
+    if len({size for _, size, _ in rows}) < 2:
+        return None
+    table = np.array(rows)
+    factors, _ = _positive(table[:, :2] / table[:, 2:], np.ones(len(rows)))
+    return Fabric(float(factors[0]), float(factors[1]))
+
+
+def grow(
+    counts: Sequence[Count], *, strong: bool, network: Fabric | None = None, size: float = 0.0
+) -> Growth | None:
+    """Fit the growth of a step's time; None where there are fewer than two counts.
+
+    ``size`` is how many bytes are exchanged in a step; with the network it says how communication
+    grows, and the fit only how much of it is exposed.
+    """
+    ordered = tuple(sorted(counts, key=lambda one: one.devices))
+    if len(ordered) < 2:
+        return None
+    fits = [
+        _fitted(ordered, name, terms, 2 if strong else 1)
+        for name, terms in _forms(strong, network, size)
+        if len(terms) <= len(ordered)
+    ]
+    noise = max(one.noise for one in ordered)
+    # What passes through all counts, having as many terms, proves nothing and is not refuted.
+    chosen = sorted(fits, key=lambda o: (o.freedom < 1, o.residual, len(o.terms)))
+    most = _NEARLY * max(chosen[0].residual, noise)
+    return Growth(ordered, strong, tuple(o for o in chosen if o.residual <= most), noise)
+
+
+def check(
+    counts: Sequence[Count], *, strong: bool, network: Fabric | None = None, size: float = 0.0
+) -> Check | None:
+    """Predict the largest count from the others; None where there are fewer than three."""
+    ordered = sorted(counts, key=lambda one: one.devices)
+    told = grow(ordered[:-1], strong=strong, network=network, size=size) if ordered else None
+    if told is None:
+        return None
+    return Check(told.predict(ordered[-1].devices), ordered[-1].middle)
+
+
+def _forms(
+    strong: bool, network: Fabric | None, size: float
+) -> Iterator[tuple[str, tuple[Term, ...]]]:
+    computing: tuple[Term, ...] = (lambda p: 1.0,)
+    if strong:
+        computing = (lambda p: 1 / p, lambda p: 1.0)
+        yield "Amdahl's law", computing
+
+    def bytes_sent(p: float) -> float:
+        return 2 * (p - 1) / p
+
+    def ring(p: float) -> float:
+        return 2 * (p - 1)
+
+    def tree(p: float) -> float:
+        return 2 * log2(p)
+
+    ways = (("ring", ring), ("tree", tree))
+    if network is not None and size:
+        alpha, beta = network.alpha_s, network.beta_s * size
+        for name, way in ways:
+
+            def term(p: float, way: Term = way) -> float:
+                return alpha * way(p) + beta * bytes_sent(p)
+
+            yield f"all-reduce as in the sweep, {name}", (*computing, term)
+        return
+    if not strong:  # there it cannot be told from Amdahl's share
+        yield "bytes", (*computing, bytes_sent)
+    for name, way in ways:
+        yield f"messages, {name}", (*computing, way)
+        if not strong:
+            yield f"bytes and messages, {name}", (*computing, bytes_sent, way)
+
+
+def _fitted(counts: Sequence[Count], name: str, terms: tuple[Term, ...], computes: int) -> _Fit:
+    times = np.array([one.middle for one in counts])
+    rows = np.array([[term(float(one.devices)) for term in terms] for one in counts])
+    scaled = rows / times[:, None]
+    factors, used = _positive(scaled, np.ones(len(counts)))
+    freedom = len(counts) - len(terms)
+    wrong = float(((scaled @ factors - 1) ** 2).sum())
+    spread = np.zeros((len(terms), len(terms)))
+    if used:
+        inverse = np.linalg.pinv(scaled[:, used].T @ scaled[:, used])
+        spread[np.ix_(used, used)] = inverse
+    residual = sqrt(wrong / freedom) if freedom else sqrt(wrong)
+    return _Fit(name, terms, computes, factors, spread, freedom, residual)
+
+
+def _positive(rows: Array, values: Array) -> tuple[Array, list[int]]:
+    """Solve for factors that are not negative: try every subset of so few columns."""
+    width = rows.shape[1]
+    best, kept, least = np.zeros(width), list[int](), float(values @ values)
+    for many in range(1, width + 1):
+        for some in combinations(range(width), many):
+            chosen = list(some)
+            found = np.linalg.lstsq(rows[:, chosen], values, rcond=None)[0]
+            wrong = float(((rows[:, chosen] @ found - values) ** 2).sum())
+            if (found >= 0).all() and wrong < least - 1e-15:
+                best, kept, least = np.zeros(width), chosen, wrong
+                best[chosen] = found
+    return best, kept

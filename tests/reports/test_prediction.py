@@ -1,0 +1,64 @@
+"""These tests hold `bakeoff predict` to saying that it predicts, and what it cannot know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import _run
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
+
+QUIET = Behaviour(trial_noise=0.002, window_noise=0.001, windows=10)
+CELL = RecordedCell(behaviour=QUIET)
+
+
+def recorded(folder: Path, factor: str, counts: tuple[int, ...]) -> Path:
+    cells = []
+    for count in counts:
+        slower = replace(QUIET, step_s=0.02 * (1 + 0.2 * (count - 1) / count))
+        strategy = "none" if count == 1 else "ddp"
+        cells.append(replace(CELL, factors={factor: count, "strategy": strategy}, behaviour=slower))
+    return write_run(folder, cells, Recording(block_noise=0.0))
+
+
+def told(run: Path, nodes: int, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    assert _run(["predict", str(run), "--nodes", str(nodes), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert isinstance(said, dict)
+    return said
+
+
+def test_four_counts_of_nodes_are_checked_and_predict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = recorded(tmp_path, "nodes", (1, 2, 4, 8))
+    said = told(run, 16, capsys)
+    rows = said["rows"]
+    assert isinstance(rows, list)
+    assert [(row["devices"], row["what"]) for row in rows] == [
+        *((count, "measured") for count in (1, 2, 4, 8)),
+        (8, "checked"),
+        (16, "predicted"),
+    ]
+    assert said["origin"] == "predicted"
+    true = 1 / (1 + 0.2 * 15 / 16)
+    assert rows[-1]["efficiency_interval_low"] < true < rows[-1]["efficiency_interval_high"]
+    assert _run(["predict", str(run), "--nodes", "16"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Predicted, not measured.")
+    assert "the smaller counts predict the largest one" in text
+
+
+def test_ranks_of_one_node_say_that_the_network_is_not_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(recorded(tmp_path, "ranks_per_node", (1, 2)), 1024, capsys)
+    assert "the network is not in this prediction" in str(said["warnings"])
+    assert "2048 devices are 1024 times the most measured" in str(said["warnings"])
+
+
+def test_a_run_of_one_count_is_refused(tmp_path: Path) -> None:
+    assert _run(["predict", str(recorded(tmp_path, "nodes", (1,))), "--nodes", "4"]) == 1
