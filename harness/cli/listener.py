@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.run.venv import Listener
+from harness.run.building import Listener
 
 if TYPE_CHECKING:
     from rich.status import Status

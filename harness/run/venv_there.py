@@ -7,18 +7,18 @@ filled and imported there. Its marker is the same as that of one built here.
 from __future__ import annotations
 
 import secrets
-import time
+from functools import partial
 from pathlib import Path
 
 from harness.errors import BakeoffError, Unavailable
-from harness.run import inspection, shelf, target
-from harness.run.installer import Item, NotOffered
-from harness.run.lock import Lock, Reference, load_lock
+from harness.run import shelf, target
+from harness.run.building import Listener, Order, build, lock_to_build
+from harness.run.installer import NotOffered
+from harness.run.lock import Reference
 from harness.run.reached import NodeThere
 from harness.run.shelf import Environment
 from harness.run.target import Target
-from harness.run.venv import Listener, held
-from harness.run.wheels import amount, size
+from harness.run.wheels import amount
 
 _LONG_S = 1800.0
 
@@ -32,9 +32,7 @@ def create(
     device: str | None = None,
 ) -> Environment:
     """Build an environment that a node's Python runs, or hand back the one that is there."""
-    lock = load_lock(reference.lock)
-    if not lock.is_built:
-        raise BakeoffError(f"{reference}: there is nothing to build; a Python is used as it is.")
+    lock = lock_to_build(reference)
     if lock.sources:
         raise BakeoffError(
             f"{reference} is built from its source, which needs a node's own compiler.\n"
@@ -43,84 +41,38 @@ def create(
     listener.doing(f"{reference}: looking for Python {lock.python} on {node}")
     there = target.find(node, lock.python, explicit=python, purpose=str(reference))
     _require_shared(node)
-    device = device or ("gpu" if _has_gpu(node) else "cpu")
-    content = shelf.content_hash(lock, reference, device)
-    root = shelf.place(lock, reference, content, there.python.tag)
-    root.parent.mkdir(parents=True, exist_ok=True)
-    with held(root, reference, listener):
-        built = shelf.read(root)
-        if built is not None and node.ask(str(built.executable), "-c", "").returncode == 0:
-            listener.say(f"{reference}: already built, {root}")
-            return built
-        started = time.monotonic()
-        node.run(str(there.python.path), "-I", "-m", "venv", "--clear", "--without-pip", str(root))
-        _fill(lock, reference, device, there, node, root, listener)
-        found = inspection.packages(root)
-        faults, notes = inspection.differences(lock, reference, device, found)
-        if faults:
-            raise Unavailable(f"{reference} was installed, but " + "; ".join(faults))
-        environment = Environment(
-            reference=str(lock.owner(reference)),
-            device=device if lock.choices else "any",
-            content=content,
-            python=there.python.tag,
-            packages=found,
-            notes=tuple(notes),
-            size_bytes=inspection.disk_bytes(root),
-            seconds=round(time.monotonic() - started, 1),
-            created_wall_ns=time.time_ns(),
-            root=root,
-            through=node.launcher,
-        )
-        shelf.write(environment)
-    listener.say(
-        f"{reference}: done in {environment.seconds:.0f} s, {size(environment.size_bytes)}, {root}"
+    order = Order(lock, reference, device or ("gpu" if _has_gpu(node) else "cpu"), listener)
+    return build(
+        order,
+        there.python.tag,
+        runs=lambda built: node.ask(str(built.executable), "-c", "").returncode == 0,
+        fill=partial(_fill, order, there, node),
+        through=node.launcher,
     )
-    return environment
 
 
-def _fill(
-    lock: Lock,
-    reference: Reference,
-    device: str,
-    there: Target,
-    node: NodeThere,
-    root: Path,
-    listener: Listener,
-) -> None:
-    listener.doing(f"{reference}: asking the package index for {there.python.tag}")
-    items = _choose(there, lock, reference, device)
-    wheels = shelf.home() / "wheels" / there.python.tag
+def _fill(order: Order, there: Target, node: NodeThere, root: Path) -> list[str]:
+    """Make the environment; what is wrong with it, the node's own commands tell."""
+    node.run(str(there.python.path), "-I", "-m", "venv", "--clear", "--without-pip", str(root))
+    tag = there.python.tag
+    items = order.choose(there.plan, f"has wheels for {tag} of what the lock pins")
+    wheels = shelf.home() / "wheels" / tag
     wheels.mkdir(parents=True, exist_ok=True)
-    listener.say(
-        f"{reference}: {lock.title} for {node} ({there.python.tag}), {amount(items, None)}"
-    )
+    order.say(f"{order.lock.title} for {node} ({tag}), {amount(items, None)}")
     pinned = [f"{item.name}=={item.version}" for item in items]
-    there.fetch(pinned, wheels, lambda line: listener.doing(f"{reference}: {line[:60]}"))
-    listener.doing(f"{reference}: installing {len(items)} packages on {node}")
+    there.fetch(pinned, wheels, lambda line: order.doing(line[:60]))
+    order.doing(f"installing {len(items)} packages on {node}")
     log = node.run(
         *(str(root / "bin" / "python"), "-I", _pip(there, node, wheels), "--isolated", "install"),
         *("--no-index", "--find-links", str(wheels), "--no-deps", "--no-input", *pinned),
         timeout_s=_LONG_S,
     )
     (root / "create.log").write_text(log, "utf-8")
-    if lock.imports:
-        listener.doing(f"{reference}: importing {', '.join(lock.imports)} on {node}")
-        imports = "; ".join(f"import {name}" for name in lock.imports)
+    if order.lock.imports:
+        order.doing(f"importing {', '.join(order.lock.imports)} on {node}")
+        imports = "; ".join(f"import {name}" for name in order.lock.imports)
         node.run(str(root / "bin" / "python"), "-I", "-c", imports, timeout_s=_LONG_S)
-
-
-def _choose(there: Target, lock: Lock, reference: Reference, device: str) -> list[Item]:
-    refusals = []
-    for requirements in lock.requirements(reference, device):
-        try:
-            return there.plan(requirements, lock.pinned(reference))
-        except NotOffered as refusal:
-            refusals.append(str(refusal))
-    raise Unavailable(
-        f"{reference}: no package index that pip knows has wheels for {there.python.tag} of what "
-        "the lock pins.\n    " + "\n    ".join(refusals)
-    )
+    return []
 
 
 def _pip(there: Target, node: NodeThere, wheels: Path) -> str:
