@@ -21,7 +21,6 @@ from harness.node.shapes import sites
 from harness.node.tensors import Folder, Tensor
 from harness.node.workload import Training
 
-UPDATES = 5
 THIN = 65_536
 
 _NOTHING = {"gradients": False, "updates": 0, "layers": False, "record": False, "thin": 0}
@@ -37,17 +36,19 @@ def write_reference(workload: Training, folder: Path) -> None:
     inputs, target = draws.batch(workload, reduced.samples(workload.network))
     tensors = {"input": inputs, "target": target}
     tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(workload.network)}
-    asked = {"precision": "float64", "gradients": True, "updates": UPDATES, "record": True}
+    count = reduced.updates(workload.network)
+    asked = {"precision": "float64", "gradients": True, "updates": count, "record": True}
     folders.write(folder, tensors, _about(workload, asked))
 
 
 def write_semantics(workload: Training, given: Folder, reference: Folder, folder: Path) -> None:
     """Ask another framework for the same, and to restart from the reference's states."""
     tensors: dict[str, Tensor] = dict(given.tensors)
-    for update in range(2, UPDATES + 1):
+    count = given.about["updates"]
+    for update in range(2, count + 1):
         for name, tensor in reference.under(f"free/{update - 1}/").items():
             tensors[f"restart/{update}/{name}"] = tensor
-    asked = {"precision": "float64", "gradients": True, "updates": UPDATES, "thin": THIN}
+    asked = {"precision": "float64", "gradients": True, "updates": count, "thin": THIN}
     folders.write(folder, tensors, _about(workload, asked))
 
 

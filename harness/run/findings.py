@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.data import folders
-from harness.data.requests import UPDATES
 from harness.node.examine import stride
 from harness.node.network import LRN, AveragePool, BatchNorm, Conv, Dense, Dropout, Residual
 from harness.node.shapes import Site, parameter_shapes, product, sites
@@ -140,6 +139,7 @@ class _Known:
         self._declared = tuple(declared)
         self._sites = sites(workload.network)
         self._samples = given.tensors["input"].shape[0]
+        self._updates = given.about["updates"]
         gradients = {
             name: folders.array(tensor) for name, tensor in reference.under("gradient/").items()
         }
@@ -165,13 +165,13 @@ class _Known:
                 key = f"statistic/{site.path}/{kind}"
                 adjust = self._biased(site, kind, None, 1)
                 yield Question(key, key, f"{site.path}: running {kind}", adjust)
-        for update in range(1, UPDATES + 1):
+        for update in range(1, self._updates + 1):
             # Left to itself, a network amplifies rounding; a restarted one cannot.
             allowed = arithmetic.TOLERANCE * arithmetic.GROWTH ** (update - 1)
             words = f"after update {update}"
             for question in self._states(f"free/{update}", update, words, update):
                 yield replace(question, allowed=allowed)
-        for update in range(2, UPDATES + 1):
+        for update in range(2, self._updates + 1):
             words = f"after update {update} from the reference's state"
             yield from self._states(f"restarted/{update}", update, words, 1)
 

@@ -95,3 +95,11 @@ def test_large_networks_are_examined_small_and_small_ones_whole() -> None:
         assert sites(cosmoflow_lee.WORKLOAD.network, shape)
     except ImpossibleNetwork as fault:
         pytest.fail(str(fault))
+
+
+def test_what_stays_heavy_at_its_smallest_gets_fewer_samples_and_updates() -> None:
+    effort = [
+        (reduced.samples(one.WORKLOAD.network), reduced.updates(one.WORKLOAD.network))
+        for one in (alexnet, resnet50, cosmoflow_lee)
+    ]
+    assert effort == [(2, 5), (4, 5), (3, 2)]
