@@ -1,4 +1,4 @@
-"""This file writes .npz files: compressed archives of one array, named x, as numpy saves them.
+"""This file writes .npz files: archives of one array, named x, stored as ``numpy.savez`` does.
 
 Archives carry no time of their own, so that equal samples make equal files.
 """
@@ -17,7 +17,6 @@ from harness.data.contents import Sample
 from harness.data.formats.written import Places
 
 HOLDS = "together"
-_LEVEL = 6
 
 
 def suffix(content: Content) -> str:
@@ -27,13 +26,13 @@ def suffix(content: Content) -> str:
 
 
 def write(path: Path, samples: Sequence[Sample], first: int, content: Content) -> Places:
-    """Write the samples as one compressed array."""
+    """Write the samples as one array."""
     del first
     shape = content.shape if content.together == 1 else (len(samples), *content.shape)
     data = np.frombuffer(b"".join(one.data for one in samples), content.dtype).reshape(shape)
     array = io.BytesIO()
     np.lib.format.write_array(array, data, allow_pickle=False)
     entry = zipfile.ZipInfo("x.npy", date_time=(1980, 1, 1, 0, 0, 0))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-        archive.writestr(entry, array.getbuffer(), zipfile.ZIP_DEFLATED, _LEVEL)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(entry, array.getbuffer())
     return None

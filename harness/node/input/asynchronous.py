@@ -1,9 +1,10 @@
 """This file is the asynchronous reader: one thread or process that reads many samples at once.
 
 After Lee et al. (2021): an I/O-dedicated thread of each rank fills one or two buffers in shared
-memory while the rank computes. Samples of one file that lie side by side are read in one request,
-and each lands at its place in the order, which was permuted by file and within the buffer. With one
-buffer reading waits until the last batch of the buffer was taken; with two it goes on.
+memory while the rank computes. Samples of one file that lie side by side are read together
+(``requests.py``), and each lands at its place in the order, which was permuted by file and within
+the buffer. Where samples are no plain stretches of a file, the format's reader parses them. With
+one buffer reading waits until the last batch of the buffer was taken; with two it goes on.
 
 The whole memory is taken beforehand: buffers × samples in one × bytes of the largest sample.
 """
@@ -12,37 +13,12 @@ from __future__ import annotations
 
 import mmap
 import multiprocessing
-import os
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence
 
 from harness.node.input.dataset import Dataset
 from harness.node.input.loader import Batch
-
-
-class Span(NamedTuple):
-    """Neighbouring samples of one file, and where in the buffer each goes."""
-
-    path: str
-    offset: int
-    lengths: Tuple[int, ...]
-    slots: Tuple[int, ...]
-
-
-def spans(dataset: Dataset, samples: Sequence[int]) -> List[Span]:
-    """Join samples that lie side by side, in the order in which they are stored."""
-    slots = {sample: slot for slot, sample in enumerate(samples)}
-    found: List[Tuple[str, int, List[int], List[int]]] = []
-    end = -1
-    for sample in sorted(slots):
-        path, offset, length = dataset.stretch(sample)
-        if found and found[-1][0] == path and offset == end:
-            found[-1][2].append(length)
-            found[-1][3].append(slots[sample])
-        else:
-            found.append((path, offset, [length], [slots[sample]]))
-        end = offset + length
-    return [Span(path, at, tuple(lengths), tuple(where)) for path, at, lengths, where in found]
+from harness.node.input.requests import fill, parse, requests
 
 
 class _Buffer:
@@ -51,47 +27,14 @@ class _Buffer:
     def __init__(self, samples: int, room: int) -> None:
         self._memory = mmap.mmap(-1, max(1, samples * room))  # anonymous: shared with a fork
         self.view = memoryview(self._memory)
+        self.lengths = memoryview(mmap.mmap(-1, 8 * samples)).cast("Q")
         self.room = room
 
     def slot(self, number: int, length: int) -> memoryview:
         return self.view[number * self.room : number * self.room + length]
 
 
-def fill(buffer: _Buffer, wanted: Sequence[Span]) -> None:
-    """Read every span, each with one request that scatters its samples to their slots."""
-    opened: Dict[str, int] = {}
-    most = os.sysconf("SC_IOV_MAX")
-    try:
-        for span in wanted:
-            if span.path not in opened:
-                opened[span.path] = os.open(span.path, os.O_RDONLY)
-            at = span.offset
-            for first in range(0, len(span.slots), most):
-                lengths = span.lengths[first : first + most]
-                places = [
-                    buffer.slot(slot, length)
-                    for slot, length in zip(span.slots[first : first + most], lengths)
-                ]
-                _scatter(opened[span.path], places, at, span.path)
-                at += sum(lengths)
-    finally:
-        for descriptor in opened.values():
-            os.close(descriptor)
-
-
-def _scatter(descriptor: int, places: List[memoryview], offset: int, path: str) -> None:
-    total = sum(map(len, places))
-    done = os.preadv(descriptor, places, offset)
-    while done < total:  # the kernel stops at 2 GiB, or in the middle of a signal
-        skipped, rest = 0, []
-        for place in places:
-            start = min(len(place), max(0, done - skipped))
-            rest.append(place[start:])
-            skipped += len(place)
-        more = os.preadv(descriptor, [one for one in rest if len(one)], offset + done)
-        if not more:
-            raise EOFError("{} ends before its sample does; `bakeoff data check`".format(path))
-        done += more
+_Read = Callable[[_Buffer, Sequence[int]], None]
 
 
 class AsyncLoader:
@@ -100,7 +43,14 @@ class AsyncLoader:
     keeps_order = True
 
     def __init__(
-        self, dataset: Dataset, *, batch: int, buffers: int, buffer_samples: int, process: bool
+        self,
+        dataset: Dataset,
+        container: Callable[[Dataset], Any],
+        *,
+        batch: int,
+        buffers: int,
+        buffer_samples: int,
+        process: bool,
     ) -> None:
         if buffer_samples % batch:
             raise ValueError(
@@ -109,6 +59,7 @@ class AsyncLoader:
                 )
             )
         self._dataset = dataset
+        self._container = container
         self._batch = batch
         self._size = buffer_samples
         room = int(dataset.manifest["largest"])
@@ -124,7 +75,6 @@ class AsyncLoader:
         self._go = kind.Semaphore(0)
         self._fault: Optional[BaseException] = None
         self._link: Any = multiprocessing.Pipe() if process else None
-        self._plan: List[List[Span]] = []
         self._start()
 
     def _start(self) -> None:
@@ -136,17 +86,19 @@ class AsyncLoader:
 
     def _serve(self) -> None:
         """Fill the buffers of one epoch after the other."""
-        self._dataset.index()
+        read: Optional[_Read] = None
         while True:
             self._go.acquire()
             order = self._link[1].recv() if self._is_process else self._order
             if order is None:
                 return
             try:
+                if read is None:
+                    read = self._reading()
                 for number, start in enumerate(range(0, len(order), self._size)):
                     self._free.acquire()
-                    wanted = spans(self._dataset, order[start : start + self._size])
-                    fill(self._buffers[number % len(self._buffers)], wanted)
+                    buffer = self._buffers[number % len(self._buffers)]
+                    read(buffer, order[start : start + self._size])
                     self._full.release()
             except BaseException as fault:  # noqa: BLE001 handed to whoever waits for the batch
                 self._fault = fault
@@ -154,6 +106,21 @@ class AsyncLoader:
                     self._link[1].send(fault)
                 self._full.release()
                 return
+
+    def _reading(self) -> _Read:
+        dataset = self._dataset
+        if not dataset.has_index:
+            parsed = self._container(dataset)
+            return lambda buffer, samples: parse(
+                dataset, parsed, buffer.slot, buffer.lengths, samples
+            )
+
+        def read(buffer: _Buffer, samples: Sequence[int]) -> None:
+            fill(buffer.slot, requests(dataset, samples))
+            for place, sample in enumerate(samples):
+                buffer.lengths[place] = dataset.stretch(sample).length
+
+        return read
 
     def begin(self, order: Sequence[int]) -> None:
         """Start an epoch; the first batch starts the reading."""
@@ -171,15 +138,14 @@ class AsyncLoader:
         elif within == 0:
             self._free.release()  # the last batch of the buffer before was taken and used
         if within == 0:
-            self._full.acquire()
-            self._raise_fault()
+            self._wait()
             self._filled += 1
         self._given += 1
         samples = self._order[start : start + self._batch]
         buffer = self._buffers[(self._filled - 1) % len(self._buffers)]
         data = [
-            buffer.slot(within + place, self._dataset.stretch(sample).length)
-            for place, sample in enumerate(samples)
+            buffer.slot(place, buffer.lengths[place])
+            for place in range(within, within + len(samples))
         ]
         return Batch(samples, data, sum(map(len, data)))
 
@@ -192,7 +158,11 @@ class AsyncLoader:
             self._order = None  # type: ignore[assignment]
         self._go.release()
 
-    def _raise_fault(self) -> None:
+    def _wait(self) -> None:
+        """Wait until a buffer is full; a reader that was killed fills none."""
+        while not self._full.acquire(True, 1.0):
+            if not self._reader.is_alive():
+                raise ChildProcessError("the process that reads was killed")
         if self._is_process and self._link[0].poll():
             raise self._link[0].recv()
         if self._fault is not None:

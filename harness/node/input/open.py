@@ -62,13 +62,9 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
     if files.reader == "threads":
         return PlainLoader(container(dataset).read, **shape)
     if files.reader in ("async-thread", "async-process"):
-        if not dataset.has_index:
-            raise Unsupported(
-                "the asynchronous reader needs samples that are plain stretches of a file; "
-                "those of {} are not".format(dataset.format)
-            )
         return AsyncLoader(
             dataset,
+            container,
             batch=batch,
             buffers=files.buffers,
             buffer_samples=files.buffer_samples,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +12,29 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import Spec
 from harness.node.feed import describe
-from harness.node.input.asynchronous import spans
 from harness.node.input.dataset import Dataset
 from harness.node.input.open import reading
+from harness.node.input.requests import MOST_BYTES, requests
 from harness.node.place import Place
 from harness.node.workload import Reading
+
+pytestmark = pytest.mark.io
 
 WORKLOAD = Reading("read-tiny", "Tiny pictures", "tiny-pictures", 512)
 SPEC = Spec("tiny-pictures", "npy", 512)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("sets") / SPEC.name
-    create(SPEC, made, doing=lambda _: None)
+@pytest.fixture(scope="module", params=["npy", "npz", "lmdb"])
+def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    spec = Spec("tiny-pictures", request.param, 512)
+    made = tmp_path_factory.mktemp("sets") / spec.name
+    create(spec, made, doing=lambda _: None)
     return made
 
 
 def run(folder: Path, reader: str, **factors: Any) -> tuple[list[tuple[int, bytes]], Any]:
     asked = {
-        "format": "npy",
+        "format": folder.name.split("-")[2],
         "reader": reader,
         "batch": 16,
         "shuffle": "file",
@@ -54,22 +59,47 @@ def run(folder: Path, reader: str, **factors: Any) -> tuple[list[tuple[int, byte
 def test_it_delivers_what_the_synchronous_reader_delivers(
     folder: Path, reader: str, buffers: int
 ) -> None:
-    expected, synchronous = run(folder, "pread")
+    expected, synchronous = run(folder, "threads")
     taken, told = run(folder, reader, buffers=buffers)
     assert taken == expected
     assert told["order"] == synchronous["order"]
 
 
-def test_neighbours_are_read_in_one_request(folder: Path) -> None:
-    dataset = Dataset(str(folder))
-    wanted = spans(dataset, [3, 1, 2, 70, 0])
-    assert [(len(span.slots), span.slots) for span in wanted] == [(4, (4, 1, 2, 0)), (1, (3,))]
-    _, synchronous = run(folder, "pread")
-    _, told = run(folder, "async-thread")
+def test_neighbours_are_read_in_one_request(tmp_path: Path) -> None:
+    create(SPEC, tmp_path / SPEC.name, doing=lambda _: None)
+    wanted = requests(Dataset(str(tmp_path / SPEC.name)), [3, 1, 2, 70, 0])
+    assert [[part.slot for part in one.parts] for one in wanted] == [[4, 1, 2, 0], [3]]
+    _, synchronous = run(tmp_path / SPEC.name, "pread")
+    _, told = run(tmp_path / SPEC.name, "async-thread")
     assert told["calls"] < synchronous["calls"] / 5
 
 
-def test_a_file_cut_short_ends_the_trial(folder: Path, tmp_path: Path) -> None:
+def test_a_large_sample_is_read_in_pieces(tmp_path: Path) -> None:
+    spec = Spec("volumes", "hdf5", 2)
+    create(spec, tmp_path / spec.name, doing=lambda _: None)
+    dataset = Dataset(str(tmp_path / spec.name))
+    wanted = requests(dataset, [0, 1])
+    assert [one.length for one in wanted] == [MOST_BYTES] * 8
+    files = {"shuffle": "none", "buffer_samples": 2, "batch": 2}
+    assert (
+        run(tmp_path / spec.name, "async-thread", **files)[0]
+        == (run(tmp_path / spec.name, "pread", **files)[0])
+    )
+
+
+def test_a_reading_process_that_is_killed_ends_the_trial(tmp_path: Path) -> None:
+    create(SPEC, tmp_path / SPEC.name, doing=lambda _: None)
+    asked = {"format": "npy", "reader": "async-process", "batch": 16, "buffer_samples": 128}
+    place, paths = Place(0, 1, 0, 1, "here", "none"), {"data": str(tmp_path / SPEC.name)}
+    work = reading(WORKLOAD, describe(WORKLOAD, asked, 1, place, paths))
+    work.epochs.turn()
+    (pid,) = work.epochs._loader.pids()
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(ChildProcessError, match="killed"):
+        work.epochs.next()
+
+
+def test_a_file_cut_short_ends_the_trial(tmp_path: Path) -> None:
     create(SPEC, tmp_path / SPEC.name, doing=lambda _: None)
     victim = sorted((tmp_path / SPEC.name / "files").iterdir())[1]
     victim.write_bytes(victim.read_bytes()[:-10])
