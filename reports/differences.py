@@ -6,49 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.store.results import Results
+from harness.store.variables import is_telling
 from reports import numbers
 from reports.ranking import factor_value, machine_name
 from reports.tables import Column, Table
 
 _LONGEST = 300
-# What changes how fast frameworks run; the rest of an environment is nobody's business on a page
-# that travels, and stays in the run's provenance.json.
-_OTHERS = ("TF_CLI_", "TF_VAR_", "TF_LOG", "TF_DATA_DIR", "TF_PLUGIN_")
-"""Terraform's, which shares its prefix with TensorFlow."""
-_TELLING = (
-    "BAKEOFF_",
-    "BLIS_",
-    "CUDA_",
-    "CUDNN_",
-    "DNNL_",
-    "GLIBC_TUNABLES",
-    "GOMP_",
-    "HIP_",
-    "HOROVOD_",
-    "I_MPI_",
-    "JAX_",
-    "KERAS_",
-    "KMP_",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "MALLOC_",
-    "MKL_",
-    "NCCL_",
-    "NUMEXPR_",
-    "NVIDIA_",
-    "OMP_",
-    "OMPI_",
-    "ONEDNN_",
-    "OPENBLAS_",
-    "PYTHONHASHSEED",
-    "PYTORCH_",
-    "ROCR_",
-    "SLURM_",
-    "TF_",
-    "TORCH",
-    "UCX_",
-    "XLA_",
-)
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -84,11 +47,8 @@ def host_facts(provenance: Mapping[str, Any]) -> dict[str, Any]:
     told = dict(provenance)
     environment = told.pop("environment", None)
     if isinstance(environment, Mapping):
-        telling = {
-            name: value
-            for name, value in environment.items()
-            if name.startswith(_TELLING) and not name.startswith(_OTHERS)
-        }
+        # The rest is nobody's business on a page that travels.
+        telling = {name: value for name, value in environment.items() if is_telling(name)}
         if telling:
             told["environment"] = telling
     return told

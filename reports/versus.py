@@ -13,6 +13,7 @@ from harness.stats.unpaired import Change, changes
 from harness.store.analyse import estimate_cells
 from harness.store.dataset import Dataset
 from harness.store.results import CellResult, RunInfo, TrialResult
+from harness.store.variables import is_telling
 from reports.differences import flatten
 
 
@@ -148,10 +149,8 @@ _PASSING = re.compile(
     r"(^|[._])(wall_ns|started\w*|command|pid|since|load|uptime\w*|available\w*|free\w*|used\w*"
     r"|directory|temperature\w*|mhz|throttled\w*|steal_share|cpu_pressure|processes)($|[._])"
 )
-_TELLING = re.compile(
-    r"^host\.environment\.(OMP|KMP|MKL|GOMP|OPENBLAS|CUDA|NVIDIA|NCCL|UCX|OMPI|I_MPI|XLA|JAX|TF|TORCH"
-    r"|PYTORCH|ONEDNN|DNNL|HOROVOD|LD_PRELOAD|MALLOC)"
-)
+_ENVIRONMENT = "host.environment."
+_OF_THE_JOB = ("SLURM_", "BAKEOFF_")
 
 
 def _differences(
@@ -159,8 +158,9 @@ def _differences(
 ) -> Iterator[tuple[str, str, str]]:
     old, new = _described(before), _described(after)
     for key in dict.fromkeys((*old, *new)):
+        name = key.removeprefix(_ENVIRONMENT)
         if _PASSING.search(key) or (
-            key.startswith("host.environment.") and not _TELLING.search(key)
+            name != key and (name.startswith(_OF_THE_JOB) or not is_telling(name))
         ):
             continue
         if old.get(key) != new.get(key):

@@ -1,8 +1,9 @@
 """This file takes secrets out of an environment before it is written down.
 
-By name (``*_TOKEN``, ``*PASSWORD*`` …) and by shape (well-known prefixes, credentials in addresses,
-long random words), because people put secrets under innocent names. When in doubt, out: a hidden
-harmless value costs nothing.
+Of most variables only the name is written down, because people put secrets under innocent names.
+Those that may explain a result keep their value, unless it is a secret by name (``*_TOKEN``,
+``*PASSWORD*`` …) or by shape (well-known prefixes, credentials in addresses, long random words).
+When in doubt, out: a hidden harmless value costs nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from harness.store.variables import is_telling
+
 HIDDEN = "(redacted)"
+NOT_RECORDED = "(not recorded)"
+
+# Where programs and libraries come from, what compiles, and what launchers say of the job.
+_OF_THE_PLACE = re.compile(
+    r"(?:(?:LD_|LIBRARY_|C_INCLUDE_|CPLUS_INCLUDE_)?PATH|CPATH|MODULEPATH|LOADEDMODULES|_LMFILES_|"
+    r"PWD|TMPDIR|TZ|LANG|LC_\w+|CC|CXX|(?:C|CXX|CPP|LD)FLAGS|VIRTUAL_ENV|CONDA_PREFIX|"
+    r"CONDA_DEFAULT_ENV|CAFFE_BIN|SINGA_PYTHON|(?:APPTAINER|SINGULARITY)_CONTAINER|container)|"
+    r"(?:PYTHON|PBS_|LSB_|LSF_|PMIX_|PRTE_|MPICH_|MV2_|HYDRA_|FI_|GLOG_|HDF5_)\w*"
+)
 
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:CREDS?|KEYS?|PWD?|PASS)(?:$|_)|"
@@ -36,10 +48,14 @@ _LONGEST = 2000
 def redacted(environ: Mapping[str, str]) -> dict[str, str]:
     """Give a copy that may be published, sorted by name."""
     return {
-        name: redact(name, value)
+        name: redact(name, value) if _is_recorded(name) else NOT_RECORDED
         for name, value in sorted(environ.items())
         if not name.startswith("BASH_FUNC_")
     }
+
+
+def _is_recorded(name: str) -> bool:
+    return is_telling(name) or _OF_THE_PLACE.fullmatch(name) is not None
 
 
 def redact(name: str, value: str) -> str:

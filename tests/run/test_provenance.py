@@ -12,7 +12,7 @@ import pytest
 from harness.run import gpus
 from harness.run.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
-from harness.run.redaction import HIDDEN, redact, redacted
+from harness.run.redaction import HIDDEN, NOT_RECORDED, redact, redacted
 from harness.spec import cgroup
 
 MEMINFO = "MemTotal: 1000 kB\nMemAvailable: 400 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n"
@@ -203,9 +203,30 @@ def test_a_secret_among_flags_is_hidden_and_the_flags_stay(value: str, left: str
     assert redact("XLA_FLAGS", value) == left
 
 
+def test_only_variables_that_explain_numbers_keep_their_value() -> None:
+    telling = {
+        "LD_LIBRARY_PATH": "/opt/lib",
+        "OMP_NUM_THREADS": "4",
+        "PATH": "/usr/bin",
+        "SLURM_JOB_NODELIST": "minna[03-10]",
+        "TF_ENABLE_ONEDNN_OPTS": "1",
+        "TORCHINDUCTOR_CACHE_DIR": "/tmp/cache",
+    }
+    others = {
+        "FAVOURITE": "hunter2",
+        "HOME": "/home/somebody",
+        "SLURM_EXPORT_ENV": "ALL,FAVOURITE=hunter2",
+        "TF_VAR_favourite": "hunter2",
+    }
+    taken = redacted(telling | others | {"BAKEOFF_TOKEN": "run/cell", "SLURM_JWT": "hunter2"})
+    assert {name: taken[name] for name in telling} == telling
+    assert {taken[name] for name in others} == {NOT_RECORDED}
+    assert taken["BAKEOFF_TOKEN"] == taken["SLURM_JWT"] == HIDDEN
+
+
 def test_an_environment_is_sorted_and_without_shell_functions() -> None:
-    taken = redacted({"B": "2", "A": "1", "BASH_FUNC_module%%": "() { :; }"})
-    assert list(taken.items()) == [("A", "1"), ("B", "2")]
+    taken = redacted({"OMP_B": "2", "OMP_A": "1", "BASH_FUNC_module%%": "() { :; }"})
+    assert list(taken.items()) == [("OMP_A", "1"), ("OMP_B", "2")]
 
 
 def test_a_long_value_is_cut_and_says_so() -> None:
