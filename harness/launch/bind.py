@@ -3,8 +3,9 @@
 It is pure: a topology and what is wanted make a Binding, or a refusal that says what to change.
 
 Ranks get equal shares: ranks of unequal size would wait for each other, so what does not divide
-stays idle. A share lies within one NUMA domain wherever a domain has a rank to itself or more, and
-is made of whole second-level caches (tiles of Knights Landing) where that costs an eighth at most.
+stays idle. A share lies within one NUMA domain and socket wherever that has a rank to itself or
+more, and is made of whole second-level caches (tiles of Knights Landing) where that costs an eighth
+at most.
 """
 
 from __future__ import annotations

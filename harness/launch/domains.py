@@ -14,7 +14,7 @@ _WASTE = 8
 
 @dataclass(frozen=True)
 class Domain:
-    """The cores that are near to the same memory, in an order that keeps caches together."""
+    """Cores of one socket, near to the same memory, in an order that keeps caches together."""
 
     cores: tuple[Core, ...]
     devices: frozenset[int]
@@ -22,14 +22,17 @@ class Domain:
 
 
 def by_memory(topology: Topology, cores: Sequence[Core]) -> list[Domain]:
-    """Group cores by the memories near to them; a domain's accelerators are those near its CPUs."""
+    """Group cores by socket and the memories near to them, with the accelerators near their CPUs.
+
+    One memory may serve two sockets, where the firmware interleaves or a recording tells no better.
+    """
     groups: dict[tuple[int, ...], list[Core]] = {}
     first: dict[int, int] = {}
     for core in cores:
         first[core.l2] = min(core.cpus[0], first.get(core.l2, core.cpus[0]))
     for core in sorted(cores, key=lambda core: (core.package, first[core.l2], core.cpus[0])):
         near = tuple(sorted(one.number for one in topology.near(core.cpus)))
-        groups.setdefault(near, []).append(core)
+        groups.setdefault((core.package, *near), []).append(core)
     found = []
     for members in groups.values():
         cpus = {cpu for core in members for cpu in core.cpus}

@@ -152,12 +152,13 @@ def _memories(platform: Platform, near: list[frozenset[int]]) -> tuple[MemoryNod
     slow = [tier for tier in tiers if tier.kind not in FAST]
     fast = [tier for tier in tiers if tier.kind in FAST]
     cache = sum(tier.size for tier in fast if tier.mode in ("cache", "hybrid")) or None
-    visible = [tier for tier in fast if tier.mode != "cache"]
+    # in which mode fast memory stands beside a slow one, a profile may not know
+    visible = [tier for tier in fast if tier.mode in ("flat", "hybrid") or not (slow or tier.mode)]
     found: list[MemoryNode] = []
     unnamed: list[Memory | None] = [None]
     for tier in (slow or unnamed) + visible:
         for cpus in near:
-            kind = tier.kind if tier is not None else "DDR"
+            kind = tier.kind if tier is not None else "DDR" if fast else "memory"
             size = None if tier is None else tier.size // len(near)
             front = None if cache is None or kind in FAST else cache // len(near)
             found.append(MemoryNode(len(found), cpus, kind, size, front))

@@ -18,6 +18,8 @@ State = Literal["agrees", "differs", "not seen"]
 _CLOSE = 0.02
 """Sizes and bandwidths may differ by so much: MemTotal depends on the kernel."""
 _NOT_OF_A_NODE = ("nodes", "price_per_node_hour")
+_GRANTED = ("node.cpu_quota", "node.memory_share")
+"""What the probe always sees: where it gives none, there is none."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,17 @@ def facts(seen: Surroundings) -> Platform:
 
 def compare(claimed: Platform, seen: Surroundings) -> list[Compared]:
     """Compare each claim about a node with the fact, where one is to be had here."""
-    there = dict(hardware_leaves(facts(seen).model_dump(exclude_none=True)))
+    fact_of = facts(seen)
+    there = dict(hardware_leaves(fact_of.model_dump(exclude_none=True)))
     found = []
     for place, claim in hardware_leaves(claimed.model_dump(exclude_none=True)):
         if place in _NOT_OF_A_NODE or claim in ((), ""):
             continue
         fact = there.get(place)
         if place.startswith("storage.") and place.endswith(".path"):
-            fact = claim if os.access(claim, os.W_OK) else None
+            fact = claim if os.access(claim, os.W_OK) else "no such folder, or not ours to write to"
+        elif place in _GRANTED or (place.startswith("accelerators[") and not fact_of.accelerators):
+            fact = "none" if fact is None else fact
         source = claimed.sources.get(place)
         tag = "declared" if source is None else source.tag
         found.append(Compared(place, claim, fact, _state(claim, fact), tag))

@@ -58,6 +58,22 @@ def test_a_control_group_is_reported_as_its_share_and_not_the_node(fake: FakeMac
     assert (offers["cpus"], offers["memory"]) == (12, 64 * 2**30)
 
 
+def test_a_quota_an_accelerator_and_a_folder_that_are_not_there_differ(
+    fake: FakeMachine, tmp_path: Path
+) -> None:
+    fake.cpus(4, 1)
+    fake.memory(("0-3", 8, "10"))
+    seen = look((), fake.root, fake.told(range(4)))
+    path = tmp_path / "claim.toml"
+    path.write_text(
+        'title = "x"\n[node]\ncores = 4\ncpu_quota = 1.5\nmemory_share = "4 GiB"\n'
+        '[[accelerators]]\nmodel = "P100"\ncount = 4\n[storage.s]\npath = "/no/such/folder"\n'
+    )
+    states = {row.place: row.state for row in compare(load_platform(str(path)), seen)}
+    assert states.pop("node.cores") == "agrees"
+    assert set(states.values()) == {"differs"}
+
+
 def test_mcdram_in_flat_mode_is_found_as_memory_without_cpus(fake: FakeMachine) -> None:
     fake.cpus(8, 4, per_l2=2, model="Intel(R) Xeon Phi(TM) CPU 7250 @ 1.40GHz")
     fake.memory(("0-31", 96, "10 31"), ("", 16, "31 10"))
