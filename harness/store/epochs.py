@@ -1,4 +1,4 @@
-"""This file reads the epochs of one rank's event file, and what they say of a trial's input.
+"""This file joins the epochs of one rank with its windows, and says what they tell of the input.
 
 The rate of a trial that only reads is that of whole epochs whose caches held the same: cold ones
 are never averaged with warm ones. Where a trial has several kinds, the most frequent one counts.
@@ -6,17 +6,17 @@ are never averaged with warm ones. Where a trial has several kinds, the most fre
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.node.input.audit import digest
+from harness.store.event_lines import UNKNOWN, Spoken
 from harness.store.results import InputResult
 
-_BEGINNING = 1 << 16
-_WAITS = b'"waited"'
+if TYPE_CHECKING:
+    from harness.store.event_lines import Integers
 
 
 @dataclass(frozen=True)
@@ -41,42 +41,31 @@ class Input:
     waited_s: float
 
 
-def read(data: bytes) -> Input | None:
-    """Read a rank's epochs and waits; None where it did not wait for any input."""
-    if data.find(_WAITS, 0, _BEGINNING) < 0:
+def read(spoken: Spoken) -> Input | None:
+    """Join a rank's epochs and waits; None where it did not wait for any input."""
+    if (spoken.warm_up[-1] == UNKNOWN).all() and (spoken.measured[-1] == UNKNOWN).all():
         return None
-    windows: list[Mapping[str, Any]] = []
-    ends: list[Mapping[str, Any]] = []
-    for line in data.splitlines():
-        if _WAITS in line or b'"epoch"' in line:
-            event = _parsed(line)
-            if event.get("phase") == "measure":
-                (ends if event["event"] == "epoch" else windows).append(event)
+    windows = spoken.measured[:, spoken.measured[-1] != UNKNOWN]
+    ends = [one for one in spoken.epochs if one.get("phase") == "measure"]
+    _, steps, start, end, waited = windows
     return Input(
         epochs=tuple(_epoch(one, windows) for one in ends),
-        is_whole=sum(one["steps"] for one in ends) == sum(one["steps"] for one in windows),
-        elapsed_s=sum(one["end"] - one["start"] for one in windows) / 1e9,
-        waited_s=sum(one["waited"] for one in windows) / 1e9,
+        is_whole=sum(one["steps"] for one in ends) == int(steps.sum()),
+        elapsed_s=int((end - start).sum()) / 1e9,
+        waited_s=int(waited.sum()) / 1e9,
     )
 
 
-def _epoch(told: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Epoch:
-    last = told["first"] + told["steps"]
-    own = [one for one in windows if told["first"] <= one["first"] < last]
+def _epoch(told: Mapping[str, Any], windows: Integers) -> Epoch:
+    first = windows[0]
+    own = windows[:, (told["first"] <= first) & (first < told["first"] + told["steps"])]
+    _, _, start, end, waited = own
     return Epoch(
         number=told["number"],
         told=told,
-        elapsed_s=sum(one["end"] - one["start"] for one in own) / 1e9,
-        waited_s=sum(one["waited"] for one in own) / 1e9,
+        elapsed_s=int((end - start).sum()) / 1e9,
+        waited_s=int(waited.sum()) / 1e9,
     )
-
-
-def _parsed(line: bytes) -> Mapping[str, Any]:
-    try:
-        event = json.loads(line)
-    except ValueError:  # the line that a crash cut short
-        return {}
-    return event if isinstance(event, dict) else {}
 
 
 def judged(ranks: Sequence[Input]) -> InputResult | None:

@@ -1,9 +1,9 @@
-"""This file reads the event file of one rank: its windows as arrays, and what it said of itself.
+"""This file reads event files of ranks: their windows as arrays, and what they said of themselves.
 
-Nearly all of a large file is windows, one line each and alike but for their digits. Lines of one
-length that follow each other are read as a table of bytes, fifty times as fast as JSON; where the
-first of them is not what JSON says, another differs from it in more than digits, or a line is torn,
-every line is read as JSON, and what is torn is left out.
+Nearly all of a large file is windows, and values that nobody needs here, one line each. Windows of
+one length are laid under each other as a table of bytes and read fifty times as fast as JSON; where
+one of them differs from the others in more than digits, all of that length are read as JSON. What
+is torn is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,124 +23,194 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Integers = NDArray[np.int64]
 
-_NUMBERS = ("first", "steps", "start", "end")
-_KEYS = ["event", "phase", *_NUMBERS]
-_FORMS = (b'"phase":"measure"', b'"phase": "measure"')
-_MEASURED = re.compile(rb'"phase": ?"measure"')
+_NUMBERS = ("first", "steps", "start", "end", "waited")
+_NEEDED = _NUMBERS[:-1]
+UNKNOWN = -1
+"""Stands for the wait that a window did not tell."""
+_UNREAD, _WARM_UP, _MEASURED = 0, 1, 2
+_PHASES = {"warm-up": _WARM_UP, "measure": _MEASURED}
+_STARTS = (b'{"event":', b'{"event": ')
+"""How lines begin: as workers write them, and as other programs may."""
+_WINDOW, *_MANY = (
+    int.from_bytes(text, "little") for text in (b'"window"', b'"values"', b'"device-steps"'[:8])
+)
+"""Windows, and what is as frequent and not needed here."""
 _SAYS = re.compile(
     rb'\s*{\s*"event"\s*:\s*'
-    rb'"(units|versions|facts|checkpoint|checkpoint-state|restored|window)"'
+    rb'"(units|versions|facts|epoch|checkpoint|checkpoint-state|restored|window)"'
 )
 _TOLD = ("units", "versions", "facts")
-_DIGITS = re.compile(rb"\d+")
-_NEWLINE, _ZERO, _NINE = 10, 48, 57
+_ZEROS = re.compile(rb"0+")
+_TO_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_NEWLINE, _ZERO = 10, 48
 _MOST_DIGITS = 18
 """More do not fit into 64 bits."""
-_FEW = 12
+_FEW = 5
 """So few lines of one length are read faster as JSON."""
-_MOST_LENGTHS = 64
-"""Lines that change their length more often are read as JSON."""
+_LONGEST = 400
+"""Longer lines are read as JSON."""
+_WIDE = 8
+"""So many lines side by side: extremes of long rows are found faster than those of short ones."""
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What one rank said; windows are rows of first step, steps, start and end."""
+    """What one rank said; windows are columns: first step, steps, start, end and time waited."""
 
     measured: Integers
     warm_up: Integers
     told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """units, versions and facts."""
+    epochs: tuple[Mapping[str, Any], ...] = ()
+    """What was said at the end of each."""
     saves: tuple[Mapping[str, Any], ...] = ()
     """What was said of checkpoints, in that order."""
 
 
-def read(data: bytes) -> Spoken:
-    """Read what a file holds; damage costs the damaged lines only."""
-    begin, end = _measured(data)
-    rest = data[:begin].splitlines() + data[end:].splitlines()
-    block = data[begin:end]
-    measured = _alike(block)
-    if measured is None:
-        lines = block.splitlines()
-        measured = _rows(_events([line for line in lines if b'"window"' in line]))
-        rest += [line for line in lines if b'"window"' not in line]
-    told: dict[str, Mapping[str, Any]] = {}
-    saves: list[Mapping[str, Any]] = []
-    warm_up: list[Mapping[str, Any]] = []
-    for event in _events([line for line in rest if _SAYS.match(line)]):
-        kind = str(event.get("event"))
-        if kind in _TOLD:
-            told[kind] = event.get(kind) or {}
-        else:
-            (warm_up if kind == "window" else saves).append(event)
-    return Spoken(_in_order(measured), _in_order(_rows(warm_up)), told, tuple(saves))
-
-
-def _measured(data: bytes) -> tuple[int, int]:
-    """Find the lines from the first measured window to the last."""
-    first = _MEASURED.search(data)
-    if first is None:
-        return len(data), len(data)
-    last = max(data.rfind(form) for form in _FORMS)
-    end = data.find(b"\n", last)
-    return data.rfind(b"\n", 0, first.start()) + 1, len(data) if end < 0 else end
-
-
-def _alike(block: bytes) -> Integers | None:
-    """Read lines that are all windows, and all of one form; None if any is not."""
+def read(texts: Sequence[bytes]) -> list[Spoken]:
+    """Read what some files hold, all at once; damage costs the damaged lines only."""
     import numpy as np
 
-    if not block:
-        return None
-    data = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", dtype=np.uint8)
-    ends = np.flatnonzero(data == _NEWLINE)
-    lengths = np.diff(ends, prepend=-1)
-    firsts = np.flatnonzero(np.diff(lengths, prepend=-1))
-    if len(firsts) > _MOST_LENGTHS:
-        return None
-    rows = np.empty((len(lengths), len(_NUMBERS)), dtype=np.int64)
-    for first, last in zip(firsts, (*firsts[1:], len(lengths)), strict=True):
-        length = int(lengths[first])
-        begin = int(ends[first]) + 1 - length
-        lines = data[begin : int(ends[last - 1]) + 1].reshape(-1, length)
-        if len(lines) < _FEW:
-            parsed = _rows(
-                _events([line for line in lines.tobytes().splitlines() if b'"window"' in line])
-            )
-            if len(parsed) < len(lines):
-                return None
-            rows[first:last] = parsed
-        elif not _read_alike(lines, rows[first:last]):
-            return None
-    return rows
+    if not texts:
+        return []
+    whole = [text if text.endswith(b"\n") else text + b"\n" for text in texts]
+    data = b"".join((*whole, bytes(_LONGEST)))
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE) + 1
+    begins = np.concatenate(([0], ends[:-1]))
+    files = np.searchsorted(begins, np.cumsum([0, *map(len, whole)]))
+    windows, others = _kinds(data, begins)
+    columns, phases = _windows(data, begins[windows], ends[windows])
+    parts: list[list[Any]] = []
+    for phase in (_MEASURED, _WARM_UP):
+        places = np.flatnonzero(phases == phase)
+        bounds = np.searchsorted(windows[places], files).tolist()
+        chosen = columns.take(places, axis=1)
+        parts.append([chosen[:, first:last] for first, last in pairwise(bounds)])
+    bounds = np.searchsorted(others, files).tolist()
+    spans = zip(begins[others].tolist(), ends[others].tolist(), strict=True)
+    lines = [data[begin:end] for begin, end in spans]
+    parts.append([lines[first:last] for first, last in pairwise(bounds)])
+    return [_spoken(*one) for one in zip(*parts, strict=True)]
 
 
-def _read_alike(lines: Bytes, rows: Integers) -> bool:
-    """Read lines of one length into rows; tell whether they differ from the first in digits only.
+def _spoken(measured: Integers, warm_up: Integers, lines: Sequence[bytes]) -> Spoken:
+    """Join the windows of one file with what its other lines say."""
+    told: dict[str, Mapping[str, Any]] = {}
+    epochs: list[Mapping[str, Any]] = []
+    saves: list[Mapping[str, Any]] = []
+    for event in _events([line for line in lines if _SAYS.match(line)]):
+        kind = event.get("event")
+        if kind in _TOLD:
+            told[str(kind)] = event.get(str(kind)) or {}
+        elif kind == "window":
+            column, phase = _column(event)
+            if phase == _MEASURED:
+                measured = _with(measured, column)
+            elif phase == _WARM_UP:
+                warm_up = _with(warm_up, column)
+        else:
+            (epochs if kind == "epoch" else saves).append(event)
+    return Spoken(_in_order(measured), _in_order(warm_up), told, tuple(epochs), tuple(saves))
 
-    Such lines have nothing between the digits that the first has not, nor digits anywhere else.
+
+def _kinds(data: bytes, begins: Integers) -> tuple[Integers, Integers]:
+    """Number the lines that are windows, and those that must be looked at one by one."""
+    import numpy as np
+
+    words = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+    windows: list[Integers] = []
+    others = np.arange(len(begins))
+    for start in _STARTS:
+        codes = words[begins[others] + len(start)]
+        is_window = codes == _WINDOW
+        windows.append(others[is_window])
+        is_known = is_window
+        for code in _MANY:
+            is_known = is_known | (codes == code)
+        others = others[~is_known]
+    return windows[0] if not len(windows[1]) else np.sort(np.concatenate(windows)), others
+
+
+def _windows(data: bytes, begins: Integers, ends: Integers) -> tuple[Integers, NDArray[np.int8]]:
+    """Read the lines of windows as columns, and their phases."""
+    import numpy as np
+
+    lengths = ends - begins
+    columns = np.full((len(_NUMBERS), len(begins)), UNKNOWN, dtype=np.int64)
+    phases = np.full(len(begins), _UNREAD, dtype=np.int8)
+    alone: list[int] = []
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():
+        places = np.flatnonzero(lengths == length)
+        phase = _UNREAD
+        if len(places) >= _FEW and length <= _LONGEST:
+            lines = np.ndarray(
+                (len(data) - length + 1,), dtype=f"V{length}", buffer=data, strides=(1,)
+            )[begins[places]]
+            table = lines.view(np.uint8).reshape(-1, length)
+            phases[places] = phase = _read_alike(table, columns, places)
+        if phase == _UNREAD:
+            alone += places.tolist()
+    for place in alone:
+        columns[:, place], phases[place] = _column(_parsed(data[begins[place] : ends[place]]))
+    return columns, phases
+
+
+def _read_alike(lines: Bytes, columns: Integers, places: Integers) -> int:
+    """Read lines of one length into columns, and tell their phase, if they differ in digits only.
+
+    Whatever lies between the least and the greatest digit of a place is a digit.
     """
-    first = lines[0].tobytes()
-    spans = [found.span() for found in _DIGITS.finditer(first)]
-    if len(spans) != len(_NUMBERS):
-        return False
-    least, most = lines.min(axis=0), lines.max(axis=0)
-    is_fixed = least == most
-    is_digit = (least >= _ZERO) & (most <= _NINE)
-    is_fit = is_fixed.copy()
-    for place, (begin, end) in enumerate(spans):
-        if end - begin > _MOST_DIGITS:
-            return False
-        if is_fixed[begin:end].all():
-            rows[:, place] = int(first[begin:end])
-            continue
-        powers, zeros = _powers(end - begin)
-        rows[:, place] = lines[:, begin:end] @ powers - zeros
-        is_fit[begin:end] = is_digit[begin:end]
-    return bool(is_fit.all()) and b'"window"' in first and _is_said(first, rows[0].tolist())
+    least, most = _extremes(lines)
+    low, high = least.tobytes(), most.tobytes()
+    form = low.translate(_TO_ZEROS)
+    if form != high.translate(_TO_ZEROS):
+        return _UNREAD
+    phase, spans = _spans(form)
+    if any(low[begin] == _ZERO and end - begin > 1 for begin, end in spans.values()):
+        return _UNREAD  # JSON knows no leading zeros
+    for row, (begin, end) in spans.items():
+        if low[begin:end] == high[begin:end]:
+            columns[row, places] = int(low[begin:end])
+        else:
+            powers, zeros = _powers(end - begin)
+            columns[row, places] = lines[:, begin:end] @ powers - zeros
+    return phase
 
 
-@cache
+def _extremes(lines: Bytes) -> tuple[Bytes, Bytes]:
+    """Give the least and the greatest byte of each column."""
+    import numpy as np
+
+    whole = len(lines) // _WIDE
+    if whole < _WIDE:
+        return np.minimum.reduce(lines), np.maximum.reduce(lines)
+    length, rest = lines.shape[1], lines[whole * _WIDE :]
+    wide = lines[: whole * _WIDE].reshape(whole, _WIDE * length)
+    least = np.concatenate((np.minimum.reduce(wide).reshape(_WIDE, length), rest))
+    most = np.concatenate((np.maximum.reduce(wide).reshape(_WIDE, length), rest))
+    return np.minimum.reduce(least), np.maximum.reduce(most)
+
+
+@lru_cache(maxsize=1024)
+def _spans(form: bytes) -> tuple[int, Mapping[int, tuple[int, int]]]:
+    """Give the phase of a window, and where its numbers stand, given its line with all digits 0.
+
+    Each row of digits is replaced by its number, and the line is read: what comes out as a whole
+    positive number is one of them, without a sign, a point or an exponent.
+    """
+    spans = [found.span() for found in _ZEROS.finditer(form)]
+    numbers = count(1)
+    event = _parsed(_ZEROS.sub(lambda _: b"%d" % next(numbers), form))
+    column, phase = _column(event)
+    found = {
+        row: spans[number - 1] for row, number in enumerate(column) if 1 <= number <= len(spans)
+    }
+    told = [name for name in _NUMBERS if name in event]
+    is_long = any(end - begin > _MOST_DIGITS for begin, end in found.values())
+    return (_UNREAD, {}) if is_long or len(found) < len(told) else (phase, found)
+
+
+@lru_cache(maxsize=_MOST_DIGITS)
 def _powers(digits: int) -> tuple[Integers, int]:
     """Give the worth of each place, and what characters are worth that are all zeros."""
     import numpy as np
@@ -148,19 +219,13 @@ def _powers(digits: int) -> tuple[Integers, int]:
     return powers, _ZERO * int(powers.sum())
 
 
-def _rows(windows: Sequence[Mapping[str, Any]]) -> Integers:
-    """Lay windows out as rows, and leave out those that lack a number."""
-    import numpy as np
-
-    told = ([event.get(name) for name in _NUMBERS] for event in windows)
-    whole = [row for row in told if all(isinstance(value, int) for value in row)]
-    return np.array(whole, dtype=np.int64).reshape(-1, 4)
-
-
-def _is_said(line: bytes, row: Sequence[int]) -> bool:
-    """Tell whether a line holds these numbers and nothing else."""
-    event = _parsed(line)
-    return list(event) == _KEYS and [event[name] for name in _NUMBERS] == row
+def _column(event: Mapping[str, Any]) -> tuple[list[int], int]:
+    """Give the numbers of a window and its phase; it is unread if it lacks one of them."""
+    told = [event.get(name) for name in _NUMBERS]
+    column = [value if type(value) is int else UNKNOWN for value in told]
+    if event.get("event") != "window" or any(type(event.get(name)) is not int for name in _NEEDED):
+        return column, _UNREAD
+    return column, _PHASES.get(str(event.get("phase")), _UNREAD)
 
 
 def _events(lines: Sequence[bytes]) -> list[dict[str, Any]]:
@@ -182,12 +247,18 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _in_order(rows: Integers) -> Integers:
+def _with(columns: Integers, column: Sequence[int]) -> Integers:
+    import numpy as np
+
+    return np.column_stack((columns, np.array(column, dtype=np.int64)))
+
+
+def _in_order(columns: Integers) -> Integers:
     """Sort windows by their start; they nearly always are."""
     import numpy as np
 
-    start = rows[:, 2]
-    if np.all(start[1:] >= start[:-1]):
-        return rows
-    ordered: Integers = rows[np.argsort(start, kind="stable")]
+    start = columns[2]
+    if bool((start[1:] >= start[:-1]).all()):
+        return columns
+    ordered: Integers = columns[:, np.argsort(start, kind="stable")]
     return ordered

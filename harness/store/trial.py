@@ -25,6 +25,8 @@ def judge_trial(
     tolerated: Sequence[str] = (),
 ) -> TrialResult:
     """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
+    import numpy as np
+
     told: dict[str, Any] = {
         "run": record.run,
         "cell_key": record.cell_key,
@@ -54,8 +56,9 @@ def judge_trial(
     if fed is not None:
         told["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
     times = step_times(streams)
-    begin = _begin(times, steady_from, fed)
-    shape = steady.describe(times[begin.start :])
+    ordered = np.sort(times)
+    begin = _begin(times, steady_from, fed, ordered)
+    shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = usage.nodes_of(record, streams, begin.start)
     findings = verdict.gravest_first(
         (
@@ -101,11 +104,14 @@ _UNKNOWN: Mapping[str, Any] = {
 
 
 def _begin(
-    times: NDArray[np.float64], steady_from: int | None, fed: InputResult | None
+    times: NDArray[np.float64],
+    steady_from: int | None,
+    fed: InputResult | None,
+    ordered: NDArray[np.float64],
 ) -> steady.Steady:
     """Find the first steady window; an epoch that is read whole has no beginning to leave out."""
     if fed is None or fed.rate is None or steady_from is not None:
-        return steady.begin(times, steady_from)
+        return steady.begin(times, steady_from, ordered)
     return steady.Steady(0, settled=True, why="whole epochs are measured, their starts included")
 
 

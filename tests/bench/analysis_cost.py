@@ -60,6 +60,8 @@ def large_run(folder: Path, trials: int = TRIALS, windows: int = WINDOWS) -> Pat
     paths = RunPaths(run)
     plan = json.loads(paths.plan.read_text(encoding="utf-8"))
     (first,) = plan["cells"]
+    for file in (paths.cells / first["key"]).glob("*/events.0.jsonl"):
+        as_workers_write(file)
     for number in range(1, trials // BLOCKS):
         key = f"cell{number:08d}"
         factors = {**first["factors"], "batch": number}
@@ -73,6 +75,20 @@ def large_run(folder: Path, trials: int = TRIALS, windows: int = WINDOWS) -> Pat
             (target / "outcome.json").write_text(outcome.replace(first["key"], key))
     paths.plan.write_text(json.dumps(plan), encoding="utf-8")
     return run
+
+
+def as_workers_write(file: Path) -> None:
+    """Write a recorded stream as a training worker does: without spaces, a loss after each step."""
+    lines = []
+    for event in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        lines.append(event)
+        if event["event"] == "window":
+            step = event["first"] + event["steps"] - 1
+            lines.append(
+                {"event": "values", "step": step, "values": {"loss": 2.302585 / (1 + step)}}
+            )
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    file.write_text(text, encoding="utf-8")
 
 
 def main() -> bool:

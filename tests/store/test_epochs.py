@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.node.input.audit import digest
-from harness.store import epochs
+from harness.store import epochs, event_lines
 
 
 def written(path: Path, said: list[dict[str, Any]]) -> Path:
@@ -51,7 +51,8 @@ def passes(samples: list[int], caches: list[str], *, step_s: float = 1.0) -> lis
 
 
 def judged(*files: Path) -> Any:
-    found = [epochs.read(file.read_bytes()) for file in files]
+    spoken = event_lines.read([file.read_bytes() for file in files])
+    found = [epochs.read(one) for one in spoken]
     return epochs.judged([one for one in found if one is not None])
 
 
@@ -78,4 +79,5 @@ def test_ranks_that_read_the_same_samples_twice_are_no_result(tmp_path: Path) ->
 
 def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:
     file = written(tmp_path / "0", [{"event": "window", "phase": "measure", "first": 0}])
-    assert epochs.read(file.read_bytes()) is None
+    (spoken,) = event_lines.read([file.read_bytes()])
+    assert epochs.read(spoken) is None

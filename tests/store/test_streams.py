@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.store import event_lines
 from harness.store.dataset import Dataset
 from harness.store.layout import TrialPaths
 from tests.runs import RecordedCell, write_run
+
+NUMBERS = ("first", "steps", "start", "end")
+SAID = (
+    {"event": "values", "step": 1, "values": {"loss": 2.5}},
+    {"event": "phase", "name": "measure", "t": 7},
+    {"event": "facts", "facts": {"threads": 2}},
+    {"event": "device-steps", "last": 1, "seconds": [0.1]},
+)
+"""What stands between windows."""
 
 
 @pytest.fixture
@@ -20,30 +30,78 @@ def events(tmp_path: Path) -> Path:
     return TrialPaths(dataset.trials[0].directory).events(0)
 
 
-def by_json(file: Path, phase: str) -> list[list[int]]:
-    told = []
-    for line in file.read_text().splitlines():
+def by_json(text: bytes, phase: str) -> list[list[int]]:
+    told: list[list[int]] = []
+    for line in text.split(b"\n"):
         try:
             event = json.loads(line)
         except ValueError:
             continue
-        if event["event"] == "window" and event["phase"] == phase:
-            told.append([event[name] for name in ("first", "steps", "start", "end")])
-    return told
+        if isinstance(event, dict) and event.get("event") == "window":
+            row = [event[name] for name in NUMBERS if type(event.get(name)) is int]
+            if event.get("phase") == phase and len(row) == len(NUMBERS):
+                told.append(row)
+    return sorted(told, key=lambda row: row[2])
 
 
-def agrees(file: Path) -> bool:
-    spoken = event_lines.read(file.read_bytes())
+def is_as_json_reads(spoken: event_lines.Spoken, text: bytes) -> bool:
     return bool(
-        np.array_equal(spoken.measured, by_json(file, "measure"))
-        and np.array_equal(spoken.warm_up, by_json(file, "warm-up"))
+        spoken.measured[:4].T.tolist() == by_json(text, "measure")
+        and spoken.warm_up[:4].T.tolist() == by_json(text, "warm-up")
     )
 
 
+def agrees(file: Path) -> bool:
+    (spoken,) = event_lines.read([file.read_bytes()])
+    return is_as_json_reads(spoken, file.read_bytes())
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> bytes:
+    """Draw an event file: few or many windows, other lines between, damaged in a few places."""
+    clock = draw(st.sampled_from([0, 985, 10**13, 1790000000 * 10**9]))
+    lines = []
+    for number in range(draw(st.integers(0, 40))):
+        window = {
+            "event": "window",
+            "phase": "warm-up" if number < 3 else "measure",
+            "first": number,
+            "steps": 1,
+            "start": clock + 3 * number,
+            "end": clock + 3 * number + 2,
+        }
+        lines.append({**window, **draw(st.sampled_from([{}] * 9 + [{"waited": number}]))})
+        lines += draw(st.sampled_from([[]] * 9 + [[line] for line in SAID]))
+    separators = draw(st.sampled_from([(",", ":"), (", ", ": ")]))
+    text = "\n".join(json.dumps(line, separators=separators) for line in lines).encode()
+    for _ in range(draw(st.integers(0, 2)) if text else 0):
+        at = draw(st.integers(0, len(text) - 1))
+        text = text[:at] + draw(st.sampled_from([b"", b"0", b"-", b"\n", b"x"])) + text[at + 1 :]
+    return text
+
+
+@given(st.lists(texts(), max_size=3))
+@settings(max_examples=60)
+def test_files_read_together_are_read_as_json_reads_each(files: list[bytes]) -> None:
+    for spoken, text in zip(event_lines.read(files), files, strict=True):
+        assert is_as_json_reads(spoken, text)
+
+
+def test_what_a_rank_waited_stands_beside_its_windows() -> None:
+    begin = {"event": "window", "phase": "measure"}
+    lines = [{**begin, "first": n, "steps": 1, "start": n, "end": n + 1} for n in range(20)]
+    waits = [{**line, "waited": 3 * n} for n, line in enumerate(lines)]
+    plain, waiting = event_lines.read(
+        ["\n".join(map(json.dumps, one)).encode() for one in (lines, waits)]
+    )
+    assert set(plain.measured[4]) == {event_lines.UNKNOWN}
+    assert waiting.measured[4].tolist() == [3 * n for n in range(20)]
+
+
 def test_windows_are_read_as_json_reads_them(events: Path) -> None:
-    spoken = event_lines.read(events.read_bytes())
+    (spoken,) = event_lines.read([events.read_bytes()])
     assert agrees(events)
-    assert len(spoken.measured) > 10
+    assert spoken.measured.shape[1] > 10
     assert spoken.told["units"] == {"images": 16}
 
 
@@ -68,14 +126,14 @@ def test_other_lines_between_windows_and_more_keys_do_no_harm(events: Path) -> N
 
 
 def test_windows_out_of_order_are_sorted(events: Path) -> None:
-    expected = by_json(events, "measure")
+    expected = by_json(events.read_bytes(), "measure")
     lines = events.read_text().splitlines()
     events.write_text("\n".join(reversed(lines)))
-    assert event_lines.read(events.read_bytes()).measured.tolist() == expected
+    (spoken,) = event_lines.read([events.read_bytes()])
+    assert spoken.measured[:4].T.tolist() == expected
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"event": "window"}\n', "[1, 2]\n"])
-def test_a_rank_that_said_nothing_is_no_fault(events: Path, text: str) -> None:
-    events.write_text(text)
-    spoken = event_lines.read(events.read_bytes())
-    assert (len(spoken.measured), len(spoken.warm_up), spoken.told) == (0, 0, {})
+@pytest.mark.parametrize("text", [b"", b"{", b'{"event": "window"}\n', b"[1, 2]\n"])
+def test_a_rank_that_said_nothing_is_no_fault(text: bytes) -> None:
+    (spoken,) = event_lines.read([text])
+    assert (spoken.measured.size, spoken.warm_up.size, spoken.told) == (0, 0, {})
