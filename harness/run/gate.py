@@ -25,12 +25,13 @@ from harness.node.job import Job
 from harness.node.workload import Training
 from harness.run import environment, findings, shelf
 from harness.run import payload as payloads
+from harness.run.cache import Cache
 from harness.run.environment import Interpreter
 from harness.run.examined import NOT_CHECKED, Part, Result, joined, read, record
 from harness.run.examiner import Examiner, door
 from harness.run.outcome import OK, TIMED_OUT, UNSUPPORTED, Outcome
 from harness.run.payload import Closures, Payload
-from harness.run.reference import NoReference, References, code_digest, forget_unused
+from harness.run.reference import NoReference, References, code_digest
 from harness.spec.cell import Cell
 from harness.spec.framework import framework_info
 from harness.spec.plan import Plan
@@ -43,6 +44,9 @@ VERSION = 1  # 1: first
 Watcher = Callable[[str], None]
 
 _TIMEOUT_S = 900.0
+
+_MOST_BYTES = 4 << 30
+"""How much of references is kept: they are cheap to make again, and one is up to 2.5 GB."""
 
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic")
@@ -91,8 +95,10 @@ class _Gate:
         self._stack = stack
         self._closures = Closures(payload)
         self._place: _Workplace | None = None
+        self._large = Cache(kept / "references", _MOST_BYTES)
+        stack.callback(self._large.let_go)
         self._references = References(
-            platform, payloads.gather(), kept / "references", self._make_reference
+            platform, payloads.gather(), self._large, self._make_reference
         )
         self._title = ""
 
@@ -183,9 +189,7 @@ class _Gate:
     def _workplace(self) -> _Workplace:
         """Start an agent and make a scratch folder, once and only if needed."""
         if self._place is None:
-            forget_unused(self._kept.glob("gate-*"))
-            temporary = tempfile.TemporaryDirectory(prefix="gate-", dir=self._kept)
-            scratch = Path(self._stack.enter_context(temporary))
+            scratch = self._stack.enter_context(self._large.scratch("gate"))
             self._payload.copy(scratch / "payload")
             payloads.gather().copy(scratch / "installed")
             examiner = self._stack.enter_context(Examiner(self._platform, scratch))

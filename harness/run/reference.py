@@ -1,27 +1,23 @@
 """This file makes the gate's reference once per workload and keeps it: torch, float64, on the CPU.
 
 A reference is two tensor folders, ``given`` and ``made``, named by a hash of everything that
-decides what is in them. A new one removes those of its workload that nobody used for a day.
+decides what is in them. One takes gigabytes, so what is kept has a bound (``cache.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.data import draws, folders, reduced, requests, rounded
 from harness.errors import BakeoffError, Unavailable
-from harness.node import tensors
 from harness.node.tensors import Folder
 from harness.node.workload import Training
 from harness.run import environment, shelf
+from harness.run.cache import Cache
 from harness.run.environment import Interpreter
 from harness.run.examiner import door
 from harness.run.outcome import OK, Outcome
@@ -31,8 +27,6 @@ from harness.spec.framework import framework_info
 from harness.spec.platform import Platform
 
 FRAMEWORK = "torch"
-
-_UNUSED_S = 86_400.0
 
 _FACTORS: Mapping[str, Any] = {
     "device": "cpu",
@@ -61,14 +55,14 @@ class References:
     """The references of one payload, made when first asked for."""
 
     def __init__(
-        self, platform: Platform, payload: Payload, folder: Path, go: Callable[..., Outcome]
+        self, platform: Platform, payload: Payload, kept: Cache, go: Callable[..., Outcome]
     ) -> None:
         self._platform = platform
         self._closures = Closures(payload)
-        self._folder = folder
+        self._kept = kept
         self._go = go
         self._interpreter: Interpreter | None = None
-        self._found: dict[str, Reference] = {}
+        self._current = ""
 
     def key(self, cell: Cell) -> str:
         """Digest what decides a workload's reference, without making it."""
@@ -94,37 +88,23 @@ class References:
         )
 
     def _keep(self, cell: Cell, kind: str, write: Callable[[Path], None]) -> Reference:
-        place = self._folder / f"{cell.workload}-{kind}-{self.key(cell)}"
-        if place.name not in self._found:
-            if not (place / "made" / tensors.INDEX).is_file():
-                self._make(cell, kind, place, write)
-            os.utime(place)
-            given, made = (folders.open_folder(place / name) for name in ("given", "made"))
-            self._found[place.name] = Reference(given, made)
-        return self._found[place.name]
+        key = self.key(cell)
+        if (
+            key != self._current
+        ):  # another workload: what it needs may be all that there is room for
+            self._kept.let_go()
+            self._current = key
+        place = self._kept.take(
+            f"{cell.workload}-{kind}-{key}", lambda beside: self._make(cell, write, beside)
+        )
+        return Reference(*(folders.open_folder(place / name) for name in ("given", "made")))
 
-    def _make(
-        self,
-        cell: Cell,
-        kind: str,
-        place: Path,
-        write: Callable[[Path], None],
-    ) -> None:
-        beside = place.with_name(f".{place.name}.{os.getpid()}")
-        beside.mkdir(parents=True)
-        try:
-            write(beside / "given")
-            job = door(
-                _in_torch(cell), "examine", _FACTORS, {n: beside / n for n in ("given", "made")}
-            )
-            outcome = self._go(job, self._torch())
-            if outcome.outcome != OK:
-                raise NoReference(f"the reference failed: {outcome.reason}")
-            forget_unused(place.parent.glob(f"{cell.workload}-{kind}-*"))
-            with suppress(OSError):  # another process made the same meanwhile
-                beside.rename(place)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    def _make(self, cell: Cell, write: Callable[[Path], None], place: Path) -> None:
+        write(place / "given")
+        paths = {name: place / name for name in ("given", "made")}
+        outcome = self._go(door(_in_torch(cell), "examine", _FACTORS, paths), self._torch())
+        if outcome.outcome != OK:
+            raise NoReference(f"the reference failed: {outcome.reason}")
 
     def _torch(self) -> Interpreter:
         if self._interpreter is None:
@@ -133,14 +113,6 @@ class References:
             except Unavailable as problem:
                 raise NoReference(f"the reference is torch, and {_inline(problem)}") from problem
         return self._interpreter
-
-
-def forget_unused(folders: Iterable[Path]) -> None:
-    """Remove what nobody used for a day: outdated, or left behind by a process that was killed."""
-    for folder in folders:
-        with suppress(FileNotFoundError):  # another process was faster
-            if time.time() - folder.stat().st_mtime > _UNUSED_S:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def code_digest() -> str:

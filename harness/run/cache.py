@@ -1,0 +1,129 @@
+"""This file keeps a folder of what can be made again below a size.
+
+FOLDER/
+  lock            held for moments, by whoever looks for a thing, takes it or lets it go
+  NAME/           one thing; its time of change is when somebody last took it
+    held          locked by every process that uses the thing
+  .NAME.xxxxxxxx/ one in the making, or scratch; rubbish as soon as nobody holds it
+
+What was used least recently goes first, and never what a process holds. The kernel lets go of what
+a killed process held. On a file system without locks nothing is removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+_HELD = "held"
+
+
+class Cache:
+    """One process's view of a folder; what it took stays until it lets go."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self._held: dict[str, IO[bytes]] = {}
+
+    def take(self, name: str, make: Callable[[Path], None]) -> Path:
+        """Give a thing's folder, made first if it is not there."""
+        place = self._folder / name
+        with self._alone():
+            is_there = name in self._held or self._hold(place)
+        if not is_there:
+            with self.scratch(name) as beside:
+                make(beside)
+                with self._alone():
+                    if not place.is_dir():  # else another process made the same meanwhile
+                        beside.rename(place)
+                    self._hold(place)
+            self.trim()
+        return place
+
+    def let_go(self) -> None:
+        """Hold nothing any more, and make the folder as small as it has to be."""
+        if self._held:
+            for file in self._held.values():
+                file.close()
+            self._held = {}
+            self.trim()
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """Give a folder for the time being, which goes even if this process is killed."""
+        with ExitStack() as stack:
+            with self._alone():
+                place = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=self._folder))
+                stack.enter_context(_locked(place / _HELD, fcntl.LOCK_SH))
+            try:
+                yield place
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def trim(self) -> None:
+        """Remove rubbish, and what is over the size and not held."""
+        doomed: list[Path] = []
+        with self._alone():
+            doomed += filter(_is_free, self._folder.glob(".*.*"))
+            things = sorted(self._folder.glob("[!.]*/"), key=lambda one: one.stat().st_mtime)
+            sizes = {place: _size(place) for place in things}
+            total = sum(sizes.values())
+            for place in things:
+                if total > self._most_bytes and _is_free(place):
+                    rubbish = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+                    place.rename(rubbish)
+                    doomed.append(rubbish)
+                    total -= sizes[place]
+        for place in doomed:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _hold(self, place: Path) -> bool:
+        """Keep a thing from being removed; false where it is not there."""
+        if not place.is_dir():
+            return False
+        self._held[place.name] = _lock(place / _HELD, fcntl.LOCK_SH)
+        os.utime(place)
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with _locked(self._folder / "lock", fcntl.LOCK_EX):
+            yield
+
+
+def _lock(path: Path, how: int) -> IO[bytes]:
+    file = path.open("ab")
+    with suppress(OSError):  # this file system has no locks, so nobody removes anything either
+        fcntl.flock(file, how)
+    return file
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[None]:
+    with _lock(path, how):
+        yield
+
+
+def _is_free(place: Path) -> bool:
+    """Tell whether no process holds a folder."""
+    try:
+        with (place / _HELD).open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _size(folder: Path) -> int:
+    return sum(file.lstat().st_size for file in folder.rglob("*"))
