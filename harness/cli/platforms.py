@@ -150,7 +150,7 @@ def new(
     user: bool,
     force: bool,
 ) -> None:
-    """Write a profile that refines a close relative; asks for what no flag says."""
+    """Write a profile that refines a close relative; asks which and its title, unless told."""
     from harness.run.probe_text import profile_text
     from harness.spec.platform import load_platform, platform_names
 
