@@ -140,7 +140,16 @@ def test_hostile_channel_names_cannot_end_the_script_that_carries_them():
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_64_gpus_for_an_hour_at_10_hz_stay_below_5_megabytes_with_every_reading(whole):
-    timeline = samples.timeline(64, 3600.0, 10.0, whole=whole)
+    draw = np.random.default_rng(64)
+    times = np.arange(36_000) / 10.0
+    channels = []
+    for index in range(64):
+        values = 90 + 8 * np.sin(times + index) + draw.normal(0, 3, times.size)
+        values = np.where(times < 360, 0.0, np.clip(values, 0, 100))
+        values = np.round(values) if whole else values
+        gap = ((1440.0, 1800.0),) if index == 2 else ()
+        channels.append(Channel(f"node{index // 4} gpu{index % 4}", times, values, gap))
+    timeline = dataclasses.replace(samples.timeline(1, 3600.0, 10.0), channels=tuple(channels))
     page = render(samples.demo(), Evidence(timelines=(timeline,)))
     assert len(page.encode()) < 5_000_000
     assert '"shown":"every reading, one each 0.1 s' in page
