@@ -47,9 +47,15 @@ def answers(environment: str, file: Path) -> dict[str, str | None]:
 
 
 def work(environment: str, directory: Path, **fields: Any) -> list[dict[str, Any]]:
-    """Run one worker on a job and give its events."""
+    """Run one worker of a built environment on a job and give its events."""
+    return work_with(python(environment), environment.partition("@")[0], directory, **fields)
+
+
+def work_with(
+    program: Path, framework: str, directory: Path, **fields: Any
+) -> list[dict[str, Any]]:
+    """Run one worker by an interpreter on a job and give its events."""
     directory.mkdir(parents=True, exist_ok=True)
-    framework = environment.partition("@")[0]
     given: dict[str, Any] = {
         "purpose": "trial",
         "cell_key": "k",
@@ -70,7 +76,7 @@ def work(environment: str, directory: Path, **fields: Any) -> list[dict[str, Any
     path = directory / "job.json"
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
     subprocess.run(
-        [python(environment), "-m", "harness.node", path],
+        [program, "-m", "harness.node", path],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

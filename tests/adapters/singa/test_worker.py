@@ -19,6 +19,7 @@ from harness.run.session import start
 from harness.spec.plan import make_plan
 from harness.spec.platform import load_platform
 from harness.spec.study import load_study
+from tests.adapters.interpreter import losses, told, work_with
 from workloads.tinycnn import WORKLOAD
 
 HERE = Path(__file__).parent
@@ -35,42 +36,8 @@ def python(folder: Path) -> Path:
 
 
 def work(folder: Path, **fields: Any) -> list[dict[str, Any]]:
-    folder.mkdir(exist_ok=True)
-    given: dict[str, Any] = {
-        "purpose": "trial",
-        "cell_key": "k",
-        "trial": "t",
-        "workload": "tinycnn",
-        "workload_module": "workloads.tinycnn",
-        "framework": "singa",
-        "adapter_module": "harness.node.adapters.singa.adapter",
-        "strategy": "none",
-        "factors": {"batch": 8, "threads": 1},
-        "options": {},
-        "warmup": jobs.Span(steps=1),
-        "until": jobs.Span(steps=20),
-        "seed": 7,
-        "directory": str(folder),
-        **fields,
-    }
-    path = folder / "job.json"
-    path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(
-        [python(folder), "-m", "harness.node", path], env=env, capture_output=True, check=False
-    )
-    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def told(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    found = [event for event in events if event["event"] == kind]
-    assert found, events
-    return found[-1]
-
-
-def losses(events: list[dict[str, Any]]) -> list[float]:
-    return [event["values"]["loss"] for event in events if event["event"] == "values"]
+    given = {"factors": {"batch": 8, "threads": 1}, "until": jobs.Span(steps=20), **fields}
+    return work_with(python(folder), "singa", folder, **given)
 
 
 def test_tinycnn_trains_with_the_published_parameters_and_its_loss_falls(tmp_path: Path) -> None:
