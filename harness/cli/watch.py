@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.errors import UsageError
+from harness.errors import RunError, UsageError
+from harness.units import per_cent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,7 +52,11 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
     from harness.store.layout import RunPaths
     from reports.source import run_directories
 
-    directories = run_directories([run])
+    try:
+        directories = run_directories([run])
+    except RunError as error:
+        begins = "One that was just started is there once its cells have been examined."
+        raise RunError(f"{error}\n    {begins}") from None
     if len(directories) > 1:
         names = ", ".join(directory.name for directory in directories)
         raise UsageError(f"{run} holds several runs; name one of them: {names}.")
@@ -163,14 +168,14 @@ def _bars(told: Readings) -> list[tuple[str, float, str]]:
         if name in BUSY:
             # the kernel counts in hundredths of a second: between two looks it may seem too much
             cores[scope] = min(1.0, cores.get(scope, 0.0) + now.value)
-    bars = [(scope.replace(":", " "), busy, f"{busy:.0%}") for scope, busy in cores.items()]
+    bars = [(scope.replace(":", " "), busy, per_cent(busy)) for scope, busy in cores.items()]
     if len(bars) > _MOST_BARS:
         mean = sum(cores.values()) / len(cores)
-        bars = [(f"{len(cores)} cores", mean, f"{mean:.0%}")]
+        bars = [(f"{len(cores)} cores", mean, per_cent(mean))]
     for (scope, name), now in told.items():
         if name == "gpu.utilisation":
             used = told.get((scope, "gpu.memory-used"))
-            text = f"{now.value:.0%}" + (f"  {used.value / _GIB:.1f} GiB" if used else "")
+            text = per_cent(now.value) + (f"  {used.value / _GIB:.1f} GiB" if used else "")
             bars.append((scope[:16], now.value, text))
     total, left = (told.get(("node", f"memory.{name}")) for name in ("total", "available"))
     if total is not None and left is not None and total.value:
@@ -204,5 +209,5 @@ def _figures(told: Readings) -> list[tuple[str, str]]:
         figures.append(("power", f"{sum(power):.0f} W"))
     cost = told.get(("observer", "observer.cpu"))
     if cost is not None:
-        figures.append(("observer", f"{cost.value:.1%} of a core"))
+        figures.append(("observer", f"{per_cent(cost.value, 1)} of a core"))
     return figures

@@ -105,7 +105,7 @@ def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> N
 def test_a_library_without_newer_functions_still_gives_the_rest(watch: Watch) -> None:
     recording, _ = watch(1.0, "-DWITHOUT_FIELDS", slowed=32)
     assert set(raw(recording, 1, "gpu.energy")) == {samples.UNSUPPORTED}
-    assert set(raw(recording, 1, "gpu.temperature")) == {41, samples.NOT_READ}
+    assert {41} <= set(raw(recording, 1, "gpu.temperature")) <= {41, samples.NOT_READ}
     assert set(raw(recording, 0, "gpu.slowed")) == {32}
 
 
