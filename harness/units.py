@@ -89,6 +89,16 @@ def scaled(value: float, unit: str) -> str:
     return f"{value:.4g} {unit}"
 
 
+def per_cent(share: float, places: int = 0) -> str:
+    """Write a share for people."""
+    return f"{share * 100:.{places}f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """Write "1 trial", "2 trials"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def fraction(text: str) -> float:
     """Read a share such as "2 %"."""
     number, unit = _split(text)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.units import per_cent
+
 if TYPE_CHECKING:
     from harness.run.finding import Finding
 
@@ -68,14 +70,19 @@ def _observer(pairs: int | None, *, more: bool, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({**asdict(study), "more_pairs": study.more_pairs}, indent=1))
         return 0
-    own = "" if study.cpu_share is None else f" It used {study.cpu_share:.2%} of one core itself."
+    share = study.cpu_share
+    own = "" if share is None else f" It used {per_cent(share, 2)} of one core itself."
     click.echo(
-        f"Observing slows a load on every core down by {study.slow_down:.2%} "
-        f"(95 % interval {study.low:.2%} to {study.high:.2%}, {study.pairs} pairs of "
+        f"Observing slows a load on every core down by {per_cent(study.slow_down, 2)} "
+        f"(95 % interval {per_cent(study.low, 2)} to {per_cent(study.high, 2)}, "
+        f"{study.pairs} pairs of "
         f"{study.slice_s:g} s).{own}"
     )
     lost, low, high = study.per_cpu
-    click.echo(f"Of a second of CPU time {lost:.2%} was lost to it ({low:.2%} to {high:.2%}).")
+    click.echo(
+        f"Of a second of CPU time {per_cent(lost, 2)} was lost to it "
+        f"({per_cent(low, 2)} to {per_cent(high, 2)})."
+    )
     if study.more_pairs is not None:
         click.echo(
             f"The interval is {100 * (study.high - study.low):.1f} points wide, too wide to answer "

@@ -55,9 +55,11 @@ def carry_out(name: str, *, framework: str = "torch", trials: int = 2, until: st
     for setting in sorted(found, key=lambda one: -one.rate):
         note = "  (disturbed)" if setting.disturbed else ""
         rate = units.scaled(setting.rate, "FLOP/s")
-        click.echo(f"{setting.words:<{width}}  {rate:>14}  {setting.rate / fastest:>5.0%}{note}")
+        share = units.per_cent(setting.rate / fastest)
+        click.echo(f"{setting.words:<{width}}  {rate:>14}  {share:>5}{note}")
     same = f"; no worse: {', '.join(one.words for one in equals)}" if equals else ""
-    click.echo(f"Recommended: {chosen.words} ({chosen.rate / fastest:.0%} of the fastest{same}).")
+    share = units.per_cent(chosen.rate / fastest)
+    click.echo(f"Recommended: {chosen.words} ({share} of the fastest{same}).")
     click.echo(
         f"  in a study: threads = {chosen.threads}; in the platform: "
         f'[binding] threads = "{chosen.affinity}", memory = "{chosen.memory}"'

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from harness.run.finding import Finding
 from harness.run.machine import Machine
 from harness.run.wheels import size
+from harness.units import per_cent
 
 _BUSY = 0.25
 """Load per CPU from which a machine is not idle; its own shell and the doctor stay below."""
@@ -190,7 +191,7 @@ def hypervisor(machine: Machine) -> Finding:
     name = "a virtual machine" if machine.hypervisor == "unnamed" else machine.hypervisor
     if steal is None:
         return Finding("hypervisor", "unknown", f"{name}; time stolen from it is not shown")
-    seen = f"{name}; {steal:.1%} of its CPU time went to others since it started"
+    seen = f"{name}; {per_cent(steal, 1)} of its CPU time went to others since it started"
     if steal < _STEAL:
         return Finding("hypervisor", "fine", seen)
     remedy = "Its neighbours are felt: use a dedicated host, more trials, or another hour."

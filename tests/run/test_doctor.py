@@ -79,7 +79,7 @@ def test_nothing_is_wrong_with_a_quiet_machine(quiet: Machine) -> None:
             {"clock_source": "hpet", "clock_sources": ("hpet", "tsc")},
             *("clock source", "hpet", "also offers: hpet, tsc"),
         ),
-        ({"hypervisor": "KVM", "steal_share": 0.03}, "hypervisor", "KVM; 3.0%", "dedicated host"),
+        ({"hypervisor": "KVM", "steal_share": 0.03}, "hypervisor", "KVM; 3.0 %", "dedicated host"),
         ({"gpus": None}, "gpus", "no answer from the driver", "nvidia-smi"),
         (
             {"gpus": (dataclasses.replace(GPU, processes=2),)},
