@@ -9,6 +9,7 @@ from harness import errors
 from harness.store.results import CellResult, Results, TrialResult
 from reports import numbers
 from reports.cell_table import RATE_COLUMNS, cells, parts, place
+from reports.collectives import collectives
 from reports.ranking import Ranking, machine_name, rankings
 from reports.scaling import scaling
 from reports.tables import Column, Table
@@ -164,6 +165,7 @@ TABLES: dict[str, Callable[[Results], Table]] = {
     "cells": cells,
     "trials": trials,
     "scaling": scaling,
+    "collectives": collectives,
     "gate": gate,
     "what-ran": what_ran,
     "holes": holes,

@@ -16,6 +16,7 @@ from reports import cell_table, differences, layouts, numbers, sections, usage, 
 from reports.answer import WARNINGS_SHOWN, Answer, answer
 from reports.cards import trial_list
 from reports.checkpoints import checkpoint_table
+from reports.collectives import collectives
 from reports.drawn import chart, colours_of, strips
 from reports.energy import energy_drawings
 from reports.evidence import Evidence
@@ -192,6 +193,7 @@ def render(
             splits=_figures(step_time(results, shown)),
             is_split=bool(shown.splits),
             scaling=_figures(sections.scaling_drawings(results)),
+            collectives=grid(collectives(results)),
             roofline=_figures(sections.roof_drawings(shown)),
             ladders=_figures(ladder_drawings(shown)),
             read=grid(input_table(results)),

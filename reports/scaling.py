@@ -92,6 +92,8 @@ def _point(cell: CellResult, base: CellResult) -> ScalingPoint | None:
 def _lines(ranking: Ranking) -> list[ScalingLine]:
     groups: dict[tuple[object, ...], list[CellResult]] = {}
     for cell in ranking.cells:
+        if cell.factors.get("message_bytes") is not None:
+            continue  # bandwidth is not what more devices are for; `collectives.py` tells it
         groups.setdefault(_alike(cell), []).append(cell)
     found = []
     for cells in groups.values():

@@ -82,7 +82,12 @@ class Worker:
             )
         if series is not None:
             series.close()
-        self._say_facts(adapter.facts())
+        facts = dict(adapter.facts())
+        if self.where.size > 1:
+            from harness.node import network_use  # a lone rank has nobody to talk to
+
+            facts["network"] = network_use.carried()
+        self._say_facts(facts)
 
     def _checkpoints(self, activity: Activity, workload: Workload) -> Optional[Series]:
         wanted = asked(workload, self.job.factors, self.job.paths)

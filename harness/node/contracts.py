@@ -40,6 +40,11 @@ framework's own switches and counters say:
     compiled_graphs, graph_breaks, graph_break_reasons      one graph and no break is a whole step
     compile_cache_hits, compile_cache_misses
 
+Of every trial of several ranks, whatever the framework (``network_use.py``):
+
+    network                 interface -> sent, received (bytes), connections and retransmits of
+                            this rank's TCP; empty where something else carried the messages
+
 From the probe alone, watched from inside and from below, per step:
 
     computed                type -> share of the convolutions and products done in it

@@ -129,7 +129,25 @@ class Checkpointing:
     kind: str = "checkpoint"
 
 
-Workload = Union[Training, Nothing, Ceiling, Reading, Checkpointing]
+@dataclass(frozen=True)
+class Collective:
+    """Exchange a message between all ranks and compute nothing.
+
+    ``operation`` is one of ``all-reduce`` (a sum of float32), ``all-gather`` (the message is what
+    every rank holds at the end), ``broadcast`` (from rank 0) and ``point-to-point`` (each rank
+    sends to the next and receives from the one before). A step is one of them.
+    """
+
+    name: str
+    title: str
+    operation: str
+    message_bytes: int = 2**22
+    """Where a study does not say."""
+    unit: str = "bytes"
+    kind: str = "collective"
+
+
+Workload = Union[Training, Nothing, Ceiling, Reading, Checkpointing, Collective]
 Shape = Tuple[int, ...]
 
 

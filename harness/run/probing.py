@@ -12,8 +12,8 @@ from harness.store.layout import RunPaths
 
 def is_due(paths: RunPaths, cell: Cell) -> bool:
     """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
-    if not framework_info(cell.adapter).has_probe:
-        return False
+    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
+        return False  # an exchange of messages computes nothing
     cold, probe = paths.cold(cell.key).outcome, paths.probe(cell.key)
     if cold.is_file() and read_json(cold)["outcome"] != OK:
         return False

@@ -11,7 +11,7 @@ from harness import providers
 from harness.errors import nearest
 from harness.node import shapes
 from harness.node.workload import Checkpointing, Reading, Training
-from harness.spec import checkpoint
+from harness.spec import checkpoint, collective
 from harness.spec.cell import Cell, cell_key
 from harness.spec.factors import FACTORS, IN_CELL, Value
 from harness.spec.framework import FrameworkInfo, framework_info
@@ -90,6 +90,7 @@ class Resolver:
         self._share(factors)
         complete(subject(workload).value, info, factors)
         checkpoint.complete(subject(workload).value, factors)
+        collective.complete(subject(workload).value, factors)
         prefix = f"{info.name}."
         options = {
             name: asked.get(prefix + name, option.default) for name, option in info.options.items()
@@ -159,6 +160,7 @@ class Resolver:
         work = subject(workload).value
         reason = why_no_input(work, info, factors, self._platform)
         reason = reason or checkpoint.why_not(work, factors, self._platform)
+        reason = reason or collective.why_not(work, factors)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))

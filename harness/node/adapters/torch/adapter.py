@@ -10,7 +10,7 @@ from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Ceiling, Checkpointing, Reading, Training
+from harness.node.workload import Ceiling, Checkpointing, Collective, Reading, Training
 
 # cuBLAS repeats exactly only with a fixed workspace, which it reads before its first call.
 DETERMINISTIC_CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -31,6 +31,7 @@ class TorchAdapter:
         from harness.node.adapters.torch.strategies import strategy
 
         self._job = job
+        self._place = place
         self._settings = settings.apply(job.factors, job.options, place)
         self._strategy = strategy.join(job, place, self._settings)
         self._trainer: Any = None
@@ -62,6 +63,14 @@ class TorchAdapter:
 
             tier = self._job.paths.get("tier")
             return ceiling.activity(workload, self._settings, self._job.seed, tier)
+        if isinstance(workload, Collective):
+            from harness.node import collective
+
+            message = collective.message(workload, self._job.factors)
+            exchange = self._strategy.exchange(workload.operation, message)
+            return collective.activity(
+                exchange, self._strategy.agree, workload, message, self._place
+            )
         if isinstance(workload, Checkpointing):
             from harness.node.checkpoints.held import HeldActivity
 
@@ -99,7 +108,7 @@ class TorchAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, (Ceiling, Checkpointing, Reading)):
+        if isinstance(workload, (Ceiling, Checkpointing, Collective, Reading)):
             return self.facts()  # there is nothing more to look into
         from harness.node.adapters.torch import probing
 

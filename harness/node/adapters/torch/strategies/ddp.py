@@ -44,6 +44,12 @@ class DataParallel(Strategy):
         distributed.all_reduce(self._said, distributed.ReduceOp.MAX)
         return float(self._said)
 
+    def exchange(self, operation: str, message: int) -> Any:
+        """Exchange messages through the process group."""
+        from harness.node.adapters.torch import exchange
+
+        return exchange.Exchange(operation, message, self._settings.device)
+
     def facts(self) -> Mapping[str, Any]:
         """Name the library that carried the gradients."""
         return {"collectives": str(distributed.get_backend()), "sync_batch_norm": False}

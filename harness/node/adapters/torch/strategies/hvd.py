@@ -37,6 +37,12 @@ class Horovod(Strategy):
         found = self._horovod.allreduce(said, op=self._horovod.Max, name="bakeoff.agree")
         return float(found)
 
+    def exchange(self, operation: str, message: int) -> Any:
+        """Exchange messages through Horovod."""
+        from harness.node.adapters.torch import exchange
+
+        return exchange.HorovodExchange(operation, message, self._horovod)
+
     def facts(self) -> Mapping[str, Any]:
         """Name the library that carried the gradients."""
         return {**meeting.facts(self._horovod), "sync_batch_norm": False}

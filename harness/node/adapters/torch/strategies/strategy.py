@@ -35,6 +35,10 @@ class Strategy:
         """Give the largest value any rank offers."""
         return value
 
+    def exchange(self, operation: str, message: int) -> Any:
+        """Give an exchange of so many bytes, as ``harness/node/collective.py`` steps it."""
+        raise Unsupported("one rank has nobody to exchange messages with")
+
     def facts(self) -> Mapping[str, Any]:
         """Say what carried the gradients."""
         return {}

@@ -1,0 +1,33 @@
+"""This file resolves what a cell exchanges: how large its messages are, and why it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.node.workload import Collective
+from harness.spec.factors import Value
+
+_FLOAT_BYTES = 4
+
+
+def complete(workload: Any, factors: dict[str, Value]) -> None:
+    """Give the size of a message where nobody stated it."""
+    if isinstance(workload, Collective) and factors["message_bytes"] is None:
+        factors["message_bytes"] = workload.message_bytes
+
+
+def why_not(workload: Any, factors: dict[str, Value]) -> str | None:
+    """Say why a cell cannot exchange what it is to exchange."""
+    size = factors["message_bytes"]
+    if not isinstance(workload, Collective):
+        if size is None:
+            return None
+        return f"message_bytes is about collectives, and {workload.name} is none"
+    ranks = int(factors["nodes"] or 1) * int(factors["ranks_per_node"] or 1)
+    if ranks < 2:
+        return f"{workload.name} needs two ranks or more"
+    if workload.operation == "all-reduce" and int(size or 0) % _FLOAT_BYTES:
+        return f"{size} bytes are no whole number of float32, which all-reduce adds up"
+    if workload.operation == "all-gather" and int(size or 0) % ranks:
+        return f"{size} bytes do not divide among {ranks} ranks"
+    return None

@@ -1,0 +1,66 @@
+"""These tests hold bandwidths to the field's definitions, and predictions to the sweep they use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.store.analyse import analyse
+from harness.store.dataset import Dataset
+from harness.store.results import Results
+from reports.collectives import bus_factor, collectives
+from reports.prediction import forecasts
+from reports.scaling import scaling_lines
+from reports.summary import records
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
+
+QUIET = Behaviour(trial_noise=0.0, window_noise=0.001, windows=10)
+ALPHA_S, BETA_S = 1e-4, 1e-9
+
+
+def swept(ranks: int, size: int) -> RecordedCell:
+    step_s = 2 * (ranks - 1) * ALPHA_S + 2 * (ranks - 1) / ranks * size * BETA_S
+    # recorded ranks do 16 units a step each; a message is made up of all of theirs
+    factors = {"nodes": ranks, "strategy": "ddp", "message_bytes": size, "batch": size // ranks}
+    behaviour = replace(QUIET, step_s=step_s)
+    return RecordedCell("all-reduce", factors=factors, behaviour=behaviour, unit="bytes")
+
+
+def recorded(folder: Path, *cells: RecordedCell) -> Results:
+    return analyse(Dataset([write_run(folder, cells, Recording(block_noise=0.0, reference=None))]))
+
+
+def test_the_bus_carries_what_a_ring_sends() -> None:
+    assert bus_factor("all-reduce", 4) == 1.5
+    assert bus_factor("all-gather", 4) == 0.75
+    assert bus_factor("broadcast", 4) == bus_factor("point-to-point", 4) == 1.0
+
+
+def test_algorithm_bandwidth_is_the_message_over_the_time(tmp_path: Path) -> None:
+    told = recorded(tmp_path, swept(4, 2**20), swept(4, 2**24))
+    rows = records(collectives(told))
+    assert [row["message_bytes"] for row in rows] == [2**20, 2**24]
+    for row in rows:
+        took = 6 * ALPHA_S + 1.5 * row["message_bytes"] * BETA_S
+        assert row["seconds"] == pytest.approx(took, rel=0.01)
+        assert row["algorithm"] == pytest.approx(row["message_bytes"] / took / 1e9, rel=0.01)
+        assert row["bus"] == pytest.approx(1.5 * row["algorithm"])
+
+
+def test_bandwidth_is_no_line_of_scaling_and_the_sweep_speaks_of_the_network(
+    tmp_path: Path,
+) -> None:
+    sweep = [swept(ranks, size) for ranks in (2, 4) for size in (2**12, 2**24)]
+    trained = [
+        RecordedCell(
+            factors={"nodes": ranks, "strategy": "ddp" if ranks > 1 else "none"},
+            behaviour=replace(QUIET, step_s=0.02 * (1 + 0.01 * (ranks - 1))),
+        )
+        for ranks in (1, 2, 4)
+    ]
+    told = recorded(tmp_path, *sweep, *trained)
+    assert [line.workload for line in scaling_lines(told)] == ["tinycnn"]
+    (forecast,) = forecasts(told, [8])
+    assert "as in the sweep" in forecast.growth.form

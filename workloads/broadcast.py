@@ -1,0 +1,11 @@
+"""This file describes a collective: rank 0's message in every rank."""
+
+from __future__ import annotations
+
+from harness.node.workload import Collective
+
+WORKLOAD = Collective(
+    name="broadcast",
+    title="Broadcast: rank 0's message in every rank",
+    operation="broadcast",
+)

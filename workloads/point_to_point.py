@@ -1,0 +1,11 @@
+"""This file describes a collective: each rank sends to the next."""
+
+from __future__ import annotations
+
+from harness.node.workload import Collective
+
+WORKLOAD = Collective(
+    name="point-to-point",
+    title="Point to point: each rank sends to the next",
+    operation="point-to-point",
+)
