@@ -11,10 +11,10 @@ at most.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import UsageError
-from harness.launch.domains import Domain, by_memory, take
+from harness.launch.domains import Domain, by_memory, crowded, take
 from harness.launch.memory import MemoryPolicy, memory_policy
 from harness.launch.topology import Core, Topology
 
@@ -105,6 +105,8 @@ def bind(topology: Topology, wish: Wish) -> Binding:
     marks = [] if kept or wish.observer == 0 else [SHARED_WITH_OBSERVER]
     domains = by_memory(topology, left)
     devices = _devices(topology, wish)
+    if crowded(domains, devices):  # accelerators elsewhere have cores near them
+        devices = _devices(topology, replace(wish, policy="spread"))
     if wish.policy == "none":
         shares = [tuple(core for domain in domains for core in domain.cores)] * wish.ranks
         if wish.ranks > 1:

@@ -38,7 +38,28 @@ def by_memory(topology: Topology, cores: Sequence[Core]) -> list[Domain]:
         cpus = {cpu for core in members for cpu in core.cpus}
         devices = frozenset(one.index for one in topology.devices if one.cpus & cpus)
         found.append(Domain(tuple(members), devices))
-    return sorted(found, key=lambda domain: domain.cores[0].cpus[0])
+    return sorted(found, key=lambda domain: (domain.cores[0].package, domain.cores[0].cpus[0]))
+
+
+def crowded(domains: Sequence[Domain], devices: Sequence[tuple[int, ...]]) -> bool:
+    """Tell whether more ranks want to be near some memory than it has cores, for their devices."""
+    return any(
+        sum(bool(domain.devices & set(own)) for own in devices) > len(domain.cores)
+        for domain in domains
+    )
+
+
+def _by_socket(domains: Sequence[Domain]) -> list[Domain]:
+    sockets: dict[int, list[Domain]] = {}
+    for one in domains:
+        sockets.setdefault(one.cores[0].package, []).append(one)
+    return [
+        Domain(
+            tuple(core for one in own for core in one.cores),
+            frozenset().union(*(one.devices for one in own)),
+        )
+        for own in sockets.values()
+    ]
 
 
 def take(
@@ -51,6 +72,9 @@ def take(
 ) -> list[tuple[Core, ...]]:
     """Give each rank its cores: ``want`` of them, or an equal share of all."""
     homes = _homes(domains, ranks, want, spread=spread, devices=devices)
+    if homes is None and len(sockets := _by_socket(domains)) > 1:
+        domains = sockets
+        homes = _homes(domains, ranks, want, spread=spread, devices=devices)
     if homes is None:
         return _cut([core for domain in domains for core in domain.cores], ranks, want)
     crowd = Counter(home for home in homes)

@@ -208,3 +208,19 @@ def test_shares_are_disjoint_equal_complete_and_local(
     if ranks >= len(machine.memories) and len(machine.cores) >= 2 * (ranks + observer):
         homes = [{m.number for m in machine.near(share)} for share in made.ranks]
         assert all(len(home) == 1 for home in homes), "local"
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_fewer_than_memories_keep_to_one_socket_each(ranks: int) -> None:
+    topology = read_synthetic("pack:2 numa:2 core:4 pu:2")
+    package = {cpu: core.package for core in topology.cores for cpu in core.cpus}
+    for share in bind(topology, Wish(ranks)).shares:
+        assert len({package[cpu] for cpu in share.cpus}) == 1
+
+
+def test_accelerators_are_taken_from_both_sockets_where_one_has_too_few_cores() -> None:
+    node = read_synthetic("pack:2 numa:1 core:2 pu:1")
+    gpus = tuple(Device(i, node.memories[i // 4].cpus) for i in range(8))
+    made = bind(replace(node, devices=gpus), Wish(4, devices=1, observer=0))
+    for share in made.shares:
+        assert set(share.cpus) <= gpus[share.devices[0]].cpus
