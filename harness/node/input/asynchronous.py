@@ -4,7 +4,8 @@ After Lee et al. (2021): an I/O-dedicated thread of each rank fills one or two b
 memory while the rank computes. Samples of one file that lie side by side are read together
 (``requests.py``), and each lands at its place in the order, which was permuted by file and within
 the buffer. Where samples are no plain stretches of a file, the format's reader parses them. With
-one buffer reading waits until the last batch of the buffer was taken; with two it goes on.
+one buffer reading waits until the last batch of the buffer was taken; with two it goes on. More
+threads than the paper's one share the filling of a buffer.
 
 The whole memory is taken beforehand: buffers × samples in one × bytes of the largest sample.
 """
@@ -14,11 +15,12 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, List, Optional, Sequence
 
 from harness.node.input.dataset import Dataset
 from harness.node.input.loader import Batch
-from harness.node.input.requests import fill, parse, requests
+from harness.node.input.requests import fill, fill_together, parse, parse_together, requests
 
 
 class _Buffer:
@@ -34,9 +36,6 @@ class _Buffer:
         return self.view[number * self.room : number * self.room + length]
 
 
-_Read = Callable[[_Buffer, Sequence[int]], None]
-
-
 class AsyncLoader:
     """One reader, one or two buffers."""
 
@@ -48,6 +47,7 @@ class AsyncLoader:
         container: Callable[[Dataset], Any],
         *,
         batch: int,
+        threads: int,
         buffers: int,
         buffer_samples: int,
         process: bool,
@@ -61,11 +61,14 @@ class AsyncLoader:
         self._dataset = dataset
         self._container = container
         self._batch = batch
+        self._threads = threads
+        self._pool: Any = None
         self._size = buffer_samples
         room = int(dataset.manifest["largest"])
         self._buffers = [_Buffer(buffer_samples, room) for _ in range(buffers)]
         self._order: Sequence[int] = ()
         self._given = self._filled = 0
+        self._parser: Any = None
         self._reader: Any = None
         kind: Any = multiprocessing.get_context("fork") if process else threading
         self._kind = kind
@@ -86,20 +89,19 @@ class AsyncLoader:
 
     def _serve(self) -> None:
         """Fill the buffers of one epoch after the other."""
-        read: Optional[_Read] = None
+        if self._threads > 1:
+            self._pool = ThreadPoolExecutor(self._threads)
         while True:
             self._go.acquire()
             order = self._link[1].recv() if self._is_process else self._order
             if order is None:
                 return
+            parts = [order[at : at + self._size] for at in range(0, len(order), self._size)]
             try:
-                if read is None:
-                    read = self._reading()
-                for number, start in enumerate(range(0, len(order), self._size)):
-                    self._free.acquire()
-                    buffer = self._buffers[number % len(self._buffers)]
-                    read(buffer, order[start : start + self._size])
-                    self._full.release()
+                if self._dataset.has_index:
+                    self._fill(parts)
+                else:
+                    self._parse(parts)
             except BaseException as fault:  # noqa: BLE001 handed to whoever waits for the batch
                 self._fault = fault
                 if self._is_process:
@@ -107,20 +109,41 @@ class AsyncLoader:
                 self._full.release()
                 return
 
-    def _reading(self) -> _Read:
-        dataset = self._dataset
-        if not dataset.has_index:
-            parsed = self._container(dataset)
-            return lambda buffer, samples: parse(
-                dataset, parsed, buffer.slot, buffer.lengths, samples
-            )
-
-        def read(buffer: _Buffer, samples: Sequence[int]) -> None:
-            fill(buffer.slot, requests(dataset, samples))
+    def _fill(self, parts: Sequence[Sequence[int]]) -> None:
+        """Read stretches; where there are two buffers, the second one's beginning is asked for."""
+        dataset, is_double = self._dataset, len(self._buffers) > 1
+        following = requests(dataset, parts[0])
+        for number, samples in enumerate(parts):
+            wanted = following
+            following = requests(dataset, parts[number + 1]) if samples is not parts[-1] else []
+            buffer = self._emptied(number)
+            if self._pool is None:
+                fill(buffer.slot, wanted, following if is_double else ())
+            else:
+                fill_together(self._pool, self._threads, buffer.slot, wanted)
             for place, sample in enumerate(samples):
                 buffer.lengths[place] = dataset.stretch(sample).length
+            self._full.release()
 
-        return read
+    def _parse(self, parts: Sequence[Sequence[int]]) -> None:
+        """Let the format's reader parse sample by sample."""
+        if self._parser is None:  # opened here: a map or a lock does not survive a fork
+            self._parser = self._container(self._dataset)
+        for number, samples in enumerate(parts):
+            buffer = self._emptied(number)
+            what = (self._dataset, self._parser, buffer.slot, buffer.lengths, samples)
+            if self._pool is None:
+                parse(*what)
+            else:
+                parse_together(self._pool, self._threads, *what)
+            if samples is parts[-1] and hasattr(self._parser, "rest"):
+                self._parser.rest()  # before the last batch is given, and the epoch may end
+            self._full.release()
+
+    def _emptied(self, number: int) -> _Buffer:
+        """Wait until the samples before were taken."""
+        self._free.acquire()
+        return self._buffers[number % len(self._buffers)]
 
     def begin(self, order: Sequence[int]) -> None:
         """Start an epoch; the first batch starts the reading."""

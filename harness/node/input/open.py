@@ -60,17 +60,23 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
         read = stretches.pread if files.reader == "pread" else stretches.mapped
         return PlainLoader(read, rest=stretches.rest, **shape)
     if files.reader == "threads":
-        return PlainLoader(container(dataset).read, **shape)
+        parsed = container(dataset)
+        return PlainLoader(parsed.read, rest=getattr(parsed, "rest", _nothing), **shape)
     if files.reader in ("async-thread", "async-process"):
         return AsyncLoader(
             dataset,
             container,
             batch=batch,
+            threads=files.threads,
             buffers=files.buffers,
             buffer_samples=files.buffer_samples,
             process=files.reader == "async-process",
         )
     raise Unsupported("there is no reader '{}' here".format(files.reader))
+
+
+def _nothing() -> None:
+    """Rest as what holds no pages does."""
 
 
 def container(dataset: Dataset) -> Any:

@@ -61,24 +61,52 @@ def requests(dataset: Dataset, samples: Sequence[int]) -> List[Request]:
     return made
 
 
-def fill(slot: Slot, wanted: Sequence[Request]) -> None:
-    """Read every request, the next ones already asked for."""
+def fill(slot: Slot, wanted: Sequence[Request], following: Sequence[Request] = ()) -> None:
+    """Read every request; the next ones, and the first of those that follow, are under way."""
     opened: Dict[str, int] = {}
     asked, ahead = 0, 0
+    every = [*wanted, *following]
     try:
         for number, request in enumerate(wanted):
-            while asked < len(wanted) and (
+            while asked < len(every) and (
                 asked <= number or (ahead < _AHEAD_BYTES and asked - number < _AHEAD_REQUESTS)
             ):
-                _ask(wanted[asked], opened)
-                ahead += wanted[asked].length
+                _ask(every[asked], opened)
+                ahead += every[asked].length
                 asked += 1
             _read(opened[request.path], request, slot)
             ahead -= request.length
-            if number + 1 == len(wanted) or wanted[number + 1].path != request.path:
+            if number + 1 == len(every) or every[number + 1].path != request.path:
                 os.close(opened.pop(request.path))
     finally:
         for descriptor in opened.values():
+            os.close(descriptor)
+
+
+def fill_together(pool: Any, threads: int, slot: Slot, wanted: Sequence[Request]) -> None:
+    """Read with several threads, each its own stretch of the requests.
+
+    Nothing is asked for beforehand: several readers keep a device busy, and what the kernel reads
+    ahead by itself comes in larger pages, which cost less to copy.
+    """
+    share = -(-len(wanted) // threads)
+    parts = [wanted[at : at + share] for at in range(0, len(wanted), share)]
+    for _ in pool.map(lambda part: _read_all(slot, part), parts):
+        pass
+
+
+def _read_all(slot: Slot, wanted: Sequence[Request]) -> None:
+    path, descriptor = "", -1
+    try:
+        for request in wanted:
+            if request.path != path:
+                if descriptor >= 0:
+                    os.close(descriptor)
+                path, descriptor = request.path, -1
+                descriptor = os.open(path, os.O_RDONLY)
+            _read(descriptor, request, slot)
+    finally:
+        if descriptor >= 0:
             os.close(descriptor)
 
 
@@ -102,6 +130,28 @@ def _read(descriptor: int, request: Request, slot: Slot) -> None:
                 "{} ends before its sample does; `bakeoff data check`".format(request.path)
             )
         done += more
+
+
+def parse_together(
+    pool: Any,
+    threads: int,
+    dataset: Dataset,
+    container: Any,
+    slot: Slot,
+    lengths: memoryview,
+    samples: Sequence[int],
+) -> None:
+    """Parse with several threads, each its own stretch of the samples as they are stored."""
+
+    def read(part: Sequence[Tuple[int, int]]) -> None:
+        room = int(dataset.manifest["largest"])
+        for sample, place in part:
+            lengths[place] = container.read(sample, slot(place, room))
+
+    stored = sorted((sample, place) for place, sample in enumerate(samples))
+    share = -(-len(stored) // threads)
+    for _ in pool.map(read, [stored[at : at + share] for at in range(0, len(stored), share)]):
+        pass
 
 
 def parse(

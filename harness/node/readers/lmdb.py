@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 from harness.node.contracts import Unsupported
@@ -17,19 +18,37 @@ class Lmdb:
             import lmdb
         except ImportError as error:
             raise Unsupported("LMDB needs lmdb in this environment: {}".format(error)) from None
-        (path,) = dataset.paths
-        self._map: Any = lmdb.open(
-            path, subdir=os.path.isdir(path), readonly=True, lock=False, readahead=False
-        )
+        self._library = lmdb
+        (self._path,) = dataset.paths
+        self._map: Any = None
+        self._lock = threading.Lock()
 
     def read(self, sample: int, into: memoryview) -> int:
         """Copy one value out of the map."""
-        with self._map.begin(buffers=True) as transaction:
+        with self._opened().begin(buffers=True) as transaction:
             value = transaction.get(b"%09d" % sample)
             if value is None:
                 raise ValueError("the LMDB holds no sample {}".format(sample))
             into[: len(value)] = value
             return len(value)
+
+    def _opened(self) -> Any:
+        with self._lock:
+            if self._map is None:
+                self._map = self._library.open(
+                    self._path,
+                    subdir=os.path.isdir(self._path),
+                    readonly=True,
+                    lock=False,
+                    readahead=False,
+                )
+            return self._map
+
+    def rest(self) -> None:
+        """Close the map: mapped pages cannot be dropped."""
+        if self._map is not None:
+            self._map.close()
+            self._map = None
 
 
 def open(dataset: Dataset) -> Lmdb:  # noqa: A001 - the contract's name

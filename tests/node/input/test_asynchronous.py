@@ -55,12 +55,12 @@ def run(folder: Path, reader: str, **factors: Any) -> tuple[list[tuple[int, byte
 
 
 @pytest.mark.parametrize("reader", ["async-thread", "async-process"])
-@pytest.mark.parametrize("buffers", [1, 2])
+@pytest.mark.parametrize(("buffers", "threads"), [(1, 1), (2, 1), (2, 3)])
 def test_it_delivers_what_the_synchronous_reader_delivers(
-    folder: Path, reader: str, buffers: int
+    folder: Path, reader: str, buffers: int, threads: int
 ) -> None:
     expected, synchronous = run(folder, "threads")
-    taken, told = run(folder, reader, buffers=buffers)
+    taken, told = run(folder, reader, buffers=buffers, reader_threads=threads)
     assert taken == expected
     assert told["order"] == synchronous["order"]
 
