@@ -18,6 +18,7 @@ from reports.by_phase import by_phase
 from reports.evidence import Evidence, Mark, PhaseUse, Timeline, Unread
 from reports.input import ladders
 from reports.meters import energy
+from reports.paper import findings
 from reports.roof import roof
 from reports.timelines import Place, timelines
 
@@ -52,6 +53,7 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
         ceilings=ceilings,
         roof_points=points,
         ladders=(*ladders(results), *checkpoints.ladders(results)),
+        findings=findings(results),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -43,6 +43,21 @@ class Varied(Table):
     """How cells are measured."""
 
 
+class FindingTable(Table):
+    """What a paper found, and what in this study answers the same question."""
+
+    question: str = Field(min_length=1)
+    """The question, in one sentence."""
+    paper: str = Field(min_length=1)
+    """What the paper found, or that its figure is not available."""
+    measure: Literal["rate", "waited", "calls", "blocked"] = "rate"
+    """What is compared: rate, share of time waited for input, reads per epoch, time blocked."""
+    of: dict[str, Any] = Field(min_length=1)
+    """The cell in question, by factors; of several the fastest."""
+    over: dict[str, Any] | None = None
+    """The cell that it is divided by; absent: its own figure is given."""
+
+
 class StudyFile(Varied):
     """A study."""
 
@@ -52,6 +67,8 @@ class StudyFile(Varied):
     """What the study is to answer, in one sentence."""
     platform: str | None = None
     """The machine, where the study is about one; otherwise it is named on the command line."""
+    finding: Listed[FindingTable] = ()
+    """What the paper behind the study found; the page lays what was measured beside it."""
     size: dict[str, Varied] = Field(default_factory=dict)
     """Sizes by name: what they say replaces that part of the study."""
 

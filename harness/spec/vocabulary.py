@@ -39,6 +39,9 @@ class Checker:
                     self.document.fault((*at, "include", index), f"needs a {name}")
         for index, table in _tables(data.get("exclude")):
             self._exclude(table, (*at, "exclude", index))
+        for index, table in _tables(data.get("finding")):
+            for side in ("of", "over"):
+                self.factors(table.get(side), (*at, "finding", index, side), lists=False)
         defaults = data.get("defaults")
         if isinstance(defaults, dict):
             self._defaults(defaults, (*at, "defaults"))

@@ -1,0 +1,69 @@
+"""This file lays made-up papers beside made-up results, and refuses findings that say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import BakeoffError
+from harness.spec.study import load_study
+from harness.store.results import InputResult, Results
+from reports.paper import findings
+from tests.reports import samples
+
+STUDY = """
+[[finding]]
+question = "How much faster is torch?"
+paper = "not available"
+of = { framework = "torch", workload = "alexnet", precision = "fp32" }
+over = { framework = "jax", workload = "alexnet", precision = "fp32" }
+[[finding]]
+question = "Is input waited for?"
+paper = "no"
+measure = "waited"
+of = { framework = "torch", workload = "alexnet", precision = "fp32" }
+[[finding]]
+question = "And Caffe?"
+paper = "slower"
+of = { framework = "caffe" }
+over = { framework = "jax" }
+"""
+
+
+def results(folder: Path) -> Results:
+    made = samples.demo()
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    told = InputResult(cache="cold", wait_share=0.125)
+    cells = tuple(
+        replace(cell, trials=tuple(replace(one, input=told) for one in cell.trials))
+        for cell in made.cells
+    )
+    return replace(made, cells=cells, runs=(replace(made.runs[0], directory=str(folder)),))
+
+
+def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
+    ratio, waited, missing = (one.measured for one in findings(results(tmp_path)))
+    assert ratio.startswith("1.2")
+    assert "times, 1.2" in ratio
+    assert "alexnet · torch · fp32 against alexnet · jax · fp32, n = 6" in ratio
+    assert waited.startswith("12.5 % of the time")
+    assert missing == "not measured: this run has no counted trial of it"
+
+
+def test_a_run_without_findings_has_none(tmp_path: Path) -> None:
+    told = results(tmp_path)
+    (tmp_path / "study.toml").write_text("", "utf-8")
+    assert findings(told) == ()
+
+
+def test_a_finding_names_factors_that_there_are(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'title = "One"\n[matrix]\nworkload = "nothing"\nframework = "null"\n'
+        '[[finding]]\nquestion = "?"\npaper = "!"\nof = { raeder = "pread" }\n',
+        "utf-8",
+    )
+    with pytest.raises(BakeoffError, match="raeder"):
+        load_study(study)
