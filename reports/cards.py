@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness import units
 from harness.store.layout import PILOT
 from harness.store.results import CellResult, Results, TrialResult
 from reports import numbers
@@ -138,7 +139,10 @@ def _trust(results: Results) -> Card:
         says.append(f"observer cost {numbers.share(max(costs))} of a core")
     piloted = len(trial_list(results)) - len(trials)
     if piloted:
-        says.append(f"{piloted} pilot trials chose the reference and are discarded")
+        says.append(
+            f"{units.counted(piloted, 'pilot trial')} chose the reference and "
+            f"{'is' if piloted == 1 else 'are'} discarded"
+        )
     says += [
         str(run.repetition)[:-1]
         for run in results.runs
@@ -146,5 +150,7 @@ def _trust(results: Results) -> Card:
     ]
     word = "count" if verdicts else "valid"
     return Card(
-        "How far to trust this", f"{counted} of {len(trials)} trials {word}", "; ".join(says)
+        "How far to trust this",
+        f"{counted} of {units.counted(len(trials), 'trial')} {word}",
+        "; ".join(says),
     )

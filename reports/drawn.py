@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import expm1
 
-from harness.store.results import CellResult, Results
+from harness.store.results import CellResult, Results, TrialResult
 from reports import layouts, numbers
 from reports.cell_table import place
 from reports.charts import bars, dots
@@ -14,6 +14,8 @@ from reports.links import Links
 from reports.ranking import Ranking
 
 _COLOURS = 8
+_REASONS = 3
+"""So many rejected trials of a cell are explained beside its dots."""
 _GATE_MARKS = {"equivalent": "≡", "named difference": "≈", "differs": "≠", "not checked": "?"}
 
 
@@ -157,6 +159,16 @@ def _colour(cell: CellResult, colours: dict[str, int]) -> int:
     return colours.get(cell.run) or colours.get(cell.framework, 1)
 
 
+def _reasons(rejected: Sequence[tuple[TrialResult, str]]) -> Iterator[str]:
+    """Say why the first few trials do not count; the table below says it of all."""
+    for trial, why in rejected[:_REASONS]:
+        again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+        said = f", {why}" if why else ""
+        yield f"block {trial.block}{again}: {trial.verdict or trial.outcome}{said}"
+    if len(rejected) > _REASONS:
+        yield f"and {len(rejected) - _REASONS} more, in the table of all trials"
+
+
 def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[tuple[str, str], tuple[Strip, ...]]:
     """Prepare the dots of one workload's trials, and say what the ends of their axis are."""
     cells = [c for c in (*ranking.cells, *ranking.set_aside, *ranking.without) if c.trials]
@@ -171,12 +183,7 @@ def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[tuple[str, str], 
                 drawing=dots.dots(said, cell.rate, reach=reach, colour=_colour(cell, colours)),
                 counted=sum(t.counted for t in cell.trials),
                 total=len(cell.trials),
-                rejected=tuple(
-                    f"block {t.block}{f', attempt {t.attempt}' if t.attempt > 1 else ''}: "
-                    f"{t.verdict or t.outcome}{f', {why}' if why else ''}"
-                    for t, why in said
-                    if not t.counted
-                ),
+                rejected=tuple(_reasons([one for one in said if not one[0].counted])),
             )
         )
     ends = (

@@ -54,7 +54,8 @@ def _compared_workload(
     told = []
     for cell in cells:
         if cell.key == reference:
-            itself = Comparison(reference, 1.0, None, "reference", len(blocks), None, chosen)
+            ratio = 1.0 if rates[reference] else None
+            itself = Comparison(reference, ratio, None, "reference", len(blocks), None, chosen)
             told.append(replace(cell, comparison=itself))
         elif cell.key in answers:
             comparison = _comparison(reference, answers[cell.key], len(answers), len(looks))

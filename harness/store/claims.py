@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.units import counted
+
 TYPES: Mapping[Any, str] = {
     "fp32": "float32",
     "tf32": "float32",
@@ -74,15 +76,13 @@ def _threads(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[C
     asked = factors.get("threads")
     pool, busy = facts.get("threads"), facts.get("busy_threads")
     if asked and pool is not None and pool != asked:
-        yield Contradiction(_counted(asked, "thread"), f"ran {pool}", "the size of its pool")
+        yield Contradiction(counted(asked, "thread"), f"ran {pool}", "the size of its pool")
     elif asked and busy is not None and busy < asked:
         evidence = "threads that computed in the probe's steps"
-        yield Contradiction(_counted(asked, "thread"), f"ran {busy}", evidence)
+        yield Contradiction(counted(asked, "thread"), f"ran {busy}", evidence)
     asked, pool = factors.get("interop_threads"), facts.get("interop_threads")
     if asked and pool is not None and pool != asked:
-        yield Contradiction(
-            _counted(asked, "interop thread"), f"ran {pool}", "the size of its pool"
-        )
+        yield Contradiction(counted(asked, "interop thread"), f"ran {pool}", "the size of its pool")
 
 
 def _layout(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
@@ -104,7 +104,7 @@ def _compiler(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[
         yield Contradiction("compile", "nothing was compiled", "the framework's own count")
     elif breaks:
         reasons = facts.get("graph_break_reasons") or ["no reason was given"]
-        yield Contradiction("compile", f"{_counted(breaks, 'graph break')}", str(reasons[0]))
+        yield Contradiction("compile", f"{counted(breaks, 'graph break')}", str(reasons[0]))
 
 
 def _onednn(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
@@ -136,7 +136,3 @@ def _cache(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Con
             "nobody can tell" if share is None else f"{share * 100:.0f} % of the bytes from storage"
         )
         yield Contradiction(f"{asked} epochs", f"they were {found}", evidence)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -11,6 +11,7 @@ from harness.stats.verdict import REJECTING
 from harness.store.dataset import Dataset
 from harness.store.results import CellResult, Results, TrialResult
 from harness.store.what_ran import NOT_PROBED, WATCHED
+from harness.units import counted
 
 WIDE = 0.10
 """An interval wider than 10 % of its number is called wide."""
@@ -49,20 +50,21 @@ def _completeness(
     started = len({(trial.run, trial.cell_key, trial.block) for trial in trials})
     if dataset.left_out:
         yield (
-            f"{_count(dataset.left_out, 'trial')} of another origin than "
+            f"{counted(dataset.left_out, 'trial')} of another origin than "
             f"{' or '.join(dataset.origins)} left out."
         )
     elif started < planned:
-        yield f"The run is not complete: {started} of {planned} planned trials are there."
+        planned_trials = counted(planned, "planned trial")
+        yield f"The run is not complete: {started} of {planned_trials} are there."
     others = [origin for origin in dataset.origins if origin != "measured"]
     if others:
         yield f"These results include {' and '.join(others)} trials; they measure no machine."
     ended = Counter(trial.outcome for trial in trials if trial.outcome != "ok")
     for outcome, count in ended.most_common():
-        yield f"{_count(count, 'trial')} ended {outcome}; not counted."
+        yield f"{counted(count, 'trial')} ended {outcome}; not counted."
     wordless = sum(trial.outcome == "ok" and trial.rate is None for trial in trials)
     if wordless:
-        yield f"{_count(wordless, 'trial')} ended well but recorded no windows; not counted."
+        yield f"{counted(wordless, 'trial')} ended well but recorded no windows; not counted."
 
 
 def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
@@ -72,17 +74,17 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
     changed = sum(len(seen) > 1 for seen in fingerprints.values())
     if changed or any(trial.mixed for trial in dataset.trials):
         yield (
-            f"Code or environment changed within {_count(max(changed, 1), 'cell')}: their trials "
+            f"Code or environment changed within {counted(max(changed, 1), 'cell')}: their trials "
             "were resumed with --mix and do not measure one thing."
         )
     for state in ("differs", "not checked"):
         cells = [cell for cell in results.cells if cell.gate.state == state and cell.trials]
         if cells and state == "differs":
-            yield f"{_count(len(cells), 'cell')} failed the equivalence gate and cannot be ranked."
+            yield f"{counted(len(cells), 'cell')} failed the equivalence gate and cannot be ranked."
         elif cells:
             were = "was" if len(cells) == 1 else "were"
             yield (
-                f"{_count(len(cells), 'cell')} {were} not checked for computing the same thing "
+                f"{counted(len(cells), 'cell')} {were} not checked for computing the same thing "
                 "as the others."
             )
     if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):
@@ -113,7 +115,7 @@ def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
         least = min(few)
         sure = f"only {coverage(least, 1) * 100:.0f} %" if least > 1 else "nothing"
         yield (
-            f"{_count(len(few), 'cell')} with fewer than {enough} counted trials: with {least} "
+            f"{counted(len(few), 'cell')} with fewer than {enough} counted trials: with {least} "
             f"an interval promises {sure}, not 95 %."
         )
     widths = [
@@ -124,7 +126,7 @@ def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
     wide = [width for width in widths if width > WIDE]
     if wide:
         yield (
-            f"{_count(len(wide), 'cell')} with an interval wider than {WIDE * 100:.0f} % of the "
+            f"{counted(len(wide), 'cell')} with an interval wider than {WIDE * 100:.0f} % of the "
             f"number (the widest {max(wide) * 100:.0f} %): more trials or a quieter machine would "
             "narrow it."
         )
@@ -150,7 +152,7 @@ def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
         if verdict == "valid":
             continue
         example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
-        text = f"{count} of {len(judged)} trials {verdict} (for example: {example})."
+        text = f"{count} of {counted(len(judged), 'trial')} {verdict} (for example: {example})."
         if verdict in REJECTING and any(
             trial.verdict == verdict and not trial.counted for trial in judged
         ):
@@ -165,7 +167,7 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
     if few:
         least = min(answer.blocks for answer in few)
         yield (
-            f"{_count(len(few), 'comparison')} on fewer than {FEWEST_BLOCKS} common blocks "
+            f"{counted(len(few), 'comparison')} on fewer than {FEWEST_BLOCKS} common blocks "
             f"({least}): they cannot tell, whatever the difference."
         )
     pilots = [
@@ -181,8 +183,4 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
 def _marks(dataset: Dataset) -> Iterator[str]:
     marks = Counter(mark for trial in dataset.trials for mark in set(trial.marks))
     for mark, count in marks.most_common():
-        yield f"{count} of {len(dataset.trials)} trials: {mark}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        yield f"{count} of {counted(len(dataset.trials), 'trial')}: {mark}."
