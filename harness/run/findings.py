@@ -14,7 +14,7 @@ from harness.data import folders
 from harness.node.examine import stride
 from harness.node.network import LRN, AveragePool, BatchNorm, Conv, Dense, Dropout, Residual
 from harness.node.shapes import Site, parameter_shapes, product, sites
-from harness.node.tensors import Folder, Tensor
+from harness.node.tensors import Folder
 from harness.node.workload import Adam, Training
 from harness.stats import gate as arithmetic
 
@@ -92,6 +92,7 @@ def timed(
             if fault is not None:
                 return Finding(worst, f"{site.path}: {fault}")
             continue
+        sizes = _sizes(site, given, precision)
         parts = ["output", "input-gradient"]
         parts += [f"gradient/{name.rpartition('/')[2]}" for name, _ in parameter_shapes(site)]
         for part in parts:
@@ -100,9 +101,7 @@ def timed(
                 return Finding(worst, f"{where}: nothing was given")
             found = folders.array(made.tensors[prefix + part])
             expected = folders.array(reference.tensors[prefix + part])
-            off = arithmetic.error(
-                found, expected, scale=_scale(part, given.tensors[prefix + "gradient"])
-            )
+            off = arithmetic.error(found, expected, scale=sizes.get(part, 0.0))
             if off > allowed:
                 return Finding(worst, _words(where, found, expected, off, allowed))
             worst = max(worst, off)
@@ -247,13 +246,19 @@ def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str |
     return None
 
 
-def _scale(part: str, gradient: Tensor) -> float:
-    """Give the size of what a bias or a shift sums over batch and positions, often to nothing."""
-    if part not in ("gradient/bias", "gradient/beta"):
-        return 0.0
-    values = folders.array(gradient)
-    channels = values.shape[1]
-    return math.sqrt(float(np.vdot(values, values)) / channels)
+def _sizes(site: Site, given: Folder, precision: str) -> dict[str, float]:
+    """Give the size of the terms that a layer's parts add up, where they may cancel."""
+    if not parameter_shapes(site):
+        return {}
+    prefix = f"layer/{site.path}/"
+    gradient = folders.array(given.tensors[prefix + "gradient"])
+    sums = arithmetic.size_of_sums(gradient, precision)
+    found = {"gradient/bias": sums, "gradient/beta": sums}
+    if isinstance(site.layer, BatchNorm):
+        inputs = folders.array(given.tensors[prefix + "input"])
+        gamma = folders.array(given.tensors[f"initial/{site.path}/gamma"])
+        found |= arithmetic.sizes_of_norm(inputs, gradient, gamma, site.layer.epsilon)
+    return found
 
 
 def _terms(site: Site, samples: int) -> int:

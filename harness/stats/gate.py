@@ -91,6 +91,38 @@ def network_tolerance(precision: str, depth: int, terms: int) -> float:
     return _DEPTH * math.sqrt(depth) * layer_tolerance(precision, terms)
 
 
+def size_of_sums(terms: Array, precision: str) -> float:
+    """Say against what to hold sums over all but axis 1, which often cancel to nothing.
+
+    Random signs lose little: the norm. But the terms of a sum that is zero in exact arithmetic (a
+    bias before a batch norm: a few large ones, and many equal ones that make up for them) are
+    rounded in one direction; then only the sum of their sizes bounds what is left (Higham, 4.2).
+    """
+    others = tuple(axis for axis in range(terms.ndim) if axis != 1)
+    sizes = np.abs(terms).sum(axis=others)
+    if np.max(np.abs(terms.sum(axis=others))) <= ROUNDINGS[precision].stored * np.max(sizes):
+        return float(np.max(sizes))
+    return math.sqrt(float(np.vdot(terms, terms)) / len(sizes))
+
+
+def sizes_of_norm(inputs: Array, gradient: Array, gamma: Array, epsilon: float) -> dict[str, float]:
+    """Say against what to hold what a batch norm gives, by its parts.
+
+    It takes a mean away: where that is large beside the deviation, as with few samples of single
+    positions, what is left has lost as many digits.
+    """
+    others = tuple(axis for axis in range(inputs.ndim) if axis != 1)
+    deviation = np.sqrt(inputs.var(axis=others) + epsilon)
+    lost = np.abs(inputs.mean(axis=others)) / deviation
+    slopes = np.abs(gradient).max(axis=others)
+    norms = np.sqrt(np.square(gradient).sum(axis=others))
+    return {
+        "output": float(np.max(np.abs(gamma) * lost)),
+        "input-gradient": float(np.max(np.abs(gamma) / deviation * slopes * np.maximum(1, lost))),
+        "gradient/gamma": float(np.max(norms * lost)),
+    }
+
+
 def biased_variance(
     variance: Array, before: Array, *, momentum: float, updates: int, count: int
 ) -> Array:

@@ -32,6 +32,33 @@ def test_wrong_shapes_and_missing_numbers_are_infinitely_off() -> None:
     assert gate.error(np.array([1.0]), np.array([0.0])) == math.inf
 
 
+def test_a_sum_that_is_zero_in_exact_arithmetic_is_held_to_the_sizes_of_its_terms() -> None:
+    stream = np.random.default_rng(2)
+    spikes = stream.random((3, 2, 1_000)) ** 50
+    zero = rounded.to("fp32", spikes - spikes.mean(axis=(0, 2), keepdims=True))
+    assert gate.size_of_sums(zero, "fp32") == pytest.approx(np.abs(zero).sum(axis=(0, 2)).max())
+    assert gate.size_of_sums(zero + 1e-5, "fp32") < np.abs(zero).sum(axis=(0, 2)).max() / 10
+    noise = stream.standard_normal((3, 2, 1_000))
+    assert gate.size_of_sums(noise, "fp32") == pytest.approx(math.sqrt(3_000), rel=0.05)
+
+
+def test_a_norm_of_values_far_from_zero_may_lose_the_digits_that_their_mean_takes() -> None:
+    stream = np.random.default_rng(3)
+    wide = rounded.to("fp32", stream.standard_normal((3, 8, 1, 1)) + 100)
+    gamma, slope = np.ones(8), stream.standard_normal((3, 8, 1, 1))
+
+    def normalised(values):
+        centred = values - values.mean(axis=0, keepdims=True)
+        return centred / np.sqrt(np.square(centred).mean(axis=0, keepdims=True) + 1e-5)
+
+    expected, made = normalised(wide), normalised(wide.astype(np.float32)).astype(float)
+    allowed = gate.layer_tolerance("fp32", 3)
+    size = gate.sizes_of_norm(wide, slope, gamma, 1e-5)["output"]
+    assert gate.error(made, expected) > allowed > gate.error(made, expected, scale=size)
+    usual = gate.sizes_of_norm(wide - 100, slope, gamma, 1e-5)["output"]
+    assert gate.error(1.0001 * expected, expected, scale=usual) > allowed
+
+
 def test_narrower_precisions_are_allowed_more() -> None:
     allowed = [gate.layer_tolerance(name, 100) for name in ("fp32", "fp16", "bf16")]
     assert allowed == sorted(allowed)
