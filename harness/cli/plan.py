@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,9 +28,16 @@ def command(*, as_json: bool, **typed: Any) -> None:
     STUDY is a .toml file, or the name of one under studies/.
     """
     from harness.spec.estimate import doubts, estimate
+    from harness.spec.hole import NothingLeft
     from harness.spec.plan import to_json
 
-    _, plan = Selection(**typed).plan()
+    try:
+        _, plan = Selection(**typed).plan()
+    except NothingLeft as refusal:
+        if as_json:
+            fallen = [asdict(hole) for hole in refusal.holes]
+            click.echo(json.dumps({"cells": [], "holes": fallen}, indent=1))
+        raise
     guess = estimate(plan)
     if as_json:
         timing = {
@@ -129,7 +137,7 @@ def _schedule(plan: Plan) -> list[str]:
 def _left_out(plan: Plan) -> list[str]:
     if not plan.holes:
         return []
-    from harness.spec.plan import grouped
+    from harness.spec.hole import grouped
 
     lines = ["", f"Left out: {_many(len(plan.holes), 'cell')}"]
     for why, labels in grouped(plan.holes).items():

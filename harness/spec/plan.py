@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.errors import UsageError, nearest
+from harness.errors import UsageError
 from harness.node.job import Span
 from harness.spec import cell as cells
 from harness.spec.cell import Cell
 from harness.spec.factors import FACTORS, Value, shown
+from harness.spec.hole import Hole, NothingLeft
 from harness.spec.matrix import points
 from harness.spec.measure import Measure
 from harness.spec.models import STORED
@@ -23,16 +24,6 @@ from harness.spec.study import Study
 from harness.stats.answers import FEWEST_BLOCKS
 
 VERSION = 1  # 1: first
-
-
-@dataclass(frozen=True)
-class Hole:
-    """A cell that was asked for and left out."""
-
-    label: str
-    factors: Mapping[str, Value]
-    """With workload and framework."""
-    why: str
 
 
 @dataclass(frozen=True)
@@ -107,7 +98,7 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         Hole(_label(one, varied), one.everything(), why) for one, why in left_out.values()
     )
     if not made:
-        raise UsageError(_nothing_left(study, holes, there))
+        raise NothingLeft(study, holes, there)
     notes = [
         f"exclude[{number}] leaves out nothing: no cell of this plan matches it."
         for number, count in enumerate(matched)
@@ -153,15 +144,6 @@ def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:
     count = sum(one > cpus for one in asked.values())
     who = "1 cell oversubscribes" if count == 1 else f"{count} cells oversubscribe"
     return [f"{who} the {cpus} CPUs of a node, by up to {most} threads; trials are marked."]
-
-
-def grouped(holes: Iterable[Hole]) -> dict[str, tuple[str, ...]]:
-    """Give the labels of the holes by their reason, the commonest reason first."""
-    found: dict[str, list[str]] = {}
-    for hole in holes:
-        found.setdefault(hole.why, []).append(hole.label)
-    common = sorted(found.items(), key=lambda one: -len(one[1]))
-    return {why: tuple(labels) for why, labels in common}
 
 
 def _varied(named: set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
@@ -235,25 +217,6 @@ def _too_many(workload: str, matches: Sequence[Resolved]) -> str:
         f"{name} ({', '.join(sorted({shown(one.get(name)) for one in values}))})" for name in names
     )
     return f"selects {len(matches)} cells of {workload}, and must select one: say also {choices}"
-
-
-def _nothing_left(study: Study, holes: Sequence[Hole], there: Mapping[str, Set[str]]) -> str:
-    if not holes:
-        narrowed = " and ".join(f"--only {text}" for text, _ in study.only)
-        lines = [f"{study.path}: no cell of this study matches {narrowed}."]
-        for name, values in there.items():
-            asked = {str(value) for _, one in study.only for value in one.wanted.get(name, ())}
-            hint = next((nearest(one, values) for one in asked - values), "")
-            lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
-    else:
-        lines = [f"{study.path}: nothing is left to run. Every cell fell:"]
-    for why, labels in grouped(holes).items():
-        lines.append(f"    {why}: {', '.join(labels[:5])}{_more(len(labels) - 5)}")
-    return "\n".join(lines)
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
 
 
 def to_json(plan: Plan) -> dict[str, Any]:

@@ -88,8 +88,9 @@ def test_a_plan_as_json_holds_cells_order_and_cost(floor: Path) -> None:
 
 
 def test_nothing_selected_is_not_fine(floor: Path) -> None:
-    asked = bakeoff("plan", "floor.toml", "--only", "framework=torch", cwd=floor.parent)
+    asked = bakeoff("plan", "floor.toml", "--only", "framework=torch", "--json", cwd=floor.parent)
     assert asked.returncode == 2
+    assert json.loads(asked.stdout) == {"cells": [], "holes": []}
     assert "no cell of this study matches --only framework=torch" in asked.stderr
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.spec.hole import Hole, grouped
 from harness.spec.matrix import Exclusion, Matrix, Selection, points
-from harness.spec.plan import Hole, Plan, from_json, grouped, to_json
+from harness.spec.plan import Plan, from_json, to_json
 from harness.spec.platform import Platform
 
 Planned = Callable[..., Plan]
