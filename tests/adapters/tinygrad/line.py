@@ -1,13 +1,7 @@
-"""This file is a small network over one dimension, for the gate."""
+"""This file is a small network over one dimension, for the gate and for Adam."""
 
 from dataclasses import replace
 
-from harness.node.workload import SGD
 from tests.adapters.tinygrad import every_layer
 
-WORKLOAD = replace(
-    every_layer.WORKLOAD,
-    network=every_layer.LINE,
-    loss="cross-entropy",
-    optimiser=SGD(rate=0.1, weight_decay=0.5, rate_batch=8),
-)
+WORKLOAD = replace(every_layer.WORKLOAD, network=every_layer.LINE, loss="cross-entropy")

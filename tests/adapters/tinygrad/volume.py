@@ -1,4 +1,4 @@
-"""This file is a small network over three dimensions, for the gate."""
+"""This file is a small network over three dimensions, for the gate and for SGD."""
 
 from dataclasses import replace
 
