@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 20
 """So many bytes are read together: more leave the processor's caches, less cost more calls."""
+_KEPT = 1 << 24
+"""Once so large a piece was given back, glibc keeps smaller ones (mallopt(3), M_MMAP_THRESHOLD)."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def read_streams(
     trials: Sequence[TrialRecord],
 ) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
     """Read the ranks of each trial that left an event file, in the order of the trials."""
+    bytes(_KEPT)  # never touched; else the kernel clears the same pages again for every batch
     waiting: list[tuple[TrialRecord, list[int]]] = []
     texts: list[bytes] = []
     size = 0
