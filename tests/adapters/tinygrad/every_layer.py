@@ -51,10 +51,7 @@ WORKLOAD = Training(
     macs=0,
 )
 
-LINE = Network(
-    (2, 14),
-    (Conv("c", 3, 4), BatchNorm("n"), MaxPool("p", 4, 4), ReLU("r"), GlobalAverage("g")),
-)
+LINE = Network((2, 14), (Conv("c", 3, 4), MaxPool("p", 4, 4), ReLU("r"), GlobalAverage("g")))
 VOLUME = Network(
     (2, 5, 5, 5), (Conv("c", 2, 3, pad=(1, 1)), AveragePool("p", 2, 2), GlobalAverage("g"))
 )

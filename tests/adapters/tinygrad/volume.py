@@ -1,4 +1,4 @@
-"""This file is a small network over three dimensions, for the gate and for SGD."""
+"""This file is a small network over three dimensions, for the gate."""
 
 from dataclasses import replace
 
