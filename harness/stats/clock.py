@@ -124,9 +124,8 @@ def too_early_ns(
     later than all that ended before it. ``begins`` and ``ends`` are by rank, on one axis, in order
     of barriers; more than the clocks' bound convicts them.
     """
-    worst = 0.0
-    for starts in begins.values():
-        for finishes in ends.values():
-            pairs = zip(starts[1:], finishes, strict=False)
-            worst = max([worst, *(finish - start for start, finish in pairs)])
+    earliest = [min(each) for each in zip(*begins.values(), strict=False)]
+    latest = [max(each) for each in zip(*ends.values(), strict=False)]
+    pairs = zip(earliest[1:], latest, strict=False)
+    worst: float = max([0.0, *(finish - start for start, finish in pairs)])
     return worst

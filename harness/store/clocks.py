@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.stats.clock import ClockLine, Exchange, fit
+from harness.stats.clock import ClockLine, Exchange, fit, too_early_ns
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,28 @@ class Clocks:
         if not wanted <= set(self.lines):
             return None
         return sum(sorted(self.bounds_ns[node] for node in wanted)[-2:]) / 1e9
+
+    def contradicted_s(
+        self, windows: Mapping[int, tuple[str, Iterable[int], Iterable[int]]]
+    ) -> float | None:
+        """Hold the axis against the ranks' windows: each begins when all have ended the last.
+
+        ``windows`` gives a rank's node, when its windows began there, and when they ended. None:
+        the clocks were never compared, or say nothing that could not be.
+        """
+        nodes = {node for node, _, _ in windows.values()}
+        bound_s = self.bound_s(nodes)
+        if len(nodes) < 2 or bound_s is None:
+            return None
+        begins, ends = (
+            {
+                rank: [self.host_ns(node, float(moment)) for moment in moments[which]]
+                for rank, (node, *moments) in windows.items()
+            }
+            for which in (0, 1)
+        )
+        early_s = too_early_ns(begins, ends) / 1e9
+        return early_s if early_s > bound_s else None
 
 
 def read_clocks(told: Mapping[str, Any]) -> Clocks:

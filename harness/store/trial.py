@@ -74,7 +74,11 @@ def judge_trial(
     return TrialResult(
         **told,
         verdict=verdict.worst(findings, tolerated),
-        evidence=(*(finding.evidence for finding in findings), *record.marks),
+        evidence=(
+            *(finding.evidence for finding in findings),
+            *_of_clocks(record, streams),
+            *record.marks,
+        ),
         rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
         p50_s=shape.p50_s,
         p95_s=shape.p95_s,
@@ -101,6 +105,21 @@ _UNKNOWN: Mapping[str, Any] = {
     "steady_why": "",
     "windows": 0,
 }
+
+
+def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...]:
+    """Say so if the ranks' windows cannot have been when the nodes' clocks say."""
+    hosts = {rank.rank: rank.host for rank in record.ranks}
+    early_s = record.clocks.contradicted_s(
+        {
+            one.rank: (hosts[one.rank], one.start_ns, one.start_ns + one.elapsed_ns)
+            for one in streams
+        }
+    )
+    if early_s is None:
+        return ()
+    seems = f"a window seems to begin {early_s * 1e3:.3g} ms before all ranks had ended the last"
+    return (f"the nodes' clocks are wrong by more than their bound: {seems}",)
 
 
 def _begin(

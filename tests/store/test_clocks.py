@@ -45,6 +45,15 @@ def test_a_node_whose_clock_was_never_compared_is_unknown_and_not_zero() -> None
     assert clocks.bound_s("ab") is None
 
 
+def test_windows_that_begin_before_others_ended_convict_the_clocks() -> None:
+    clocks = read_clocks({"a": OWN, "b": node(500, 100)})
+    windows = {0: ("a", [0, 1000], [990, 1990]), 1: ("b", [510, 1500], [1495, 2495])}
+    assert clocks.contradicted_s(windows) is None, "5 ns are within the bound"
+    early = {**windows, 1: ("b", [10, 1000], [995, 1995])}
+    assert clocks.contradicted_s(early) == pytest.approx(490e-9)
+    assert clocks.contradicted_s({0: windows[0], 1: ("a", *early[1][1:])}) is None
+
+
 def test_the_bound_of_each_trial_can_be_asked_for(tmp_path: Path) -> None:
     write_run(tmp_path, [RecordedCell()], Recording(name="r", trials=2))
     outcome, _ = sorted(tmp_path.glob("r/cells/*/*/outcome.json"))
