@@ -24,6 +24,8 @@ VERBS = {
     "plan": "Print what a study would run, and touch nothing.",
     "verify": "Prove that a study's cells compute the same thing.",
     "resume": "Go on with a run that was interrupted.",
+    "status": "Say how far a run is, and what its queue says of it.",
+    "cancel": "Take a run's jobs back from the queue.",
     "list": "List workloads, frameworks, platforms, studies or runs.",
     "show": "Show a run's answer and ranking in the terminal.",
     "report": "Write the HTML page of one or more runs.",

@@ -5,13 +5,25 @@ from __future__ import annotations
 import click
 
 from harness.cli import completion
+from harness.cli.detached import hand_over, queue_options, refuse_without_detach, waiting_trials
 
 
 @click.command("resume")
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def command(run: str, *, mix: bool, as_json: bool) -> int:
+@click.option("--allocation", type=int, hidden=True)
+@queue_options
+def command(
+    run: str,
+    *,
+    mix: bool,
+    as_json: bool,
+    allocation: int | None,
+    detach: bool,
+    max_jobs: int | None,
+    max_node_hours: float | None,
+) -> int:
     """Go on with a run that was interrupted.
 
     RUN is a run directory, or a name under runs/. Nothing that finished is repeated.
@@ -19,7 +31,7 @@ def command(run: str, *, mix: bool, as_json: bool) -> int:
     from harness.cli.live import watching
     from harness.cli.run import conclude
     from harness.errors import UsageError
-    from harness.run import session
+    from harness.run import queue, session
     from harness.run.preparation import read_plan
     from harness.store.believe import doubt
     from harness.store.layout import RunPaths
@@ -29,6 +41,28 @@ def command(run: str, *, mix: bool, as_json: bool) -> int:
     if len(directories) > 1:
         names = ", ".join(directory.name for directory in directories)
         raise UsageError(f"{run} holds several runs; name one of them: {names}.")
+    paths = RunPaths(directories[0].resolve())
+    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours)
+    if detach:
+        plan, submitted = read_plan(paths), queue.jobs(paths)
+        live = queue.states(plan.platform, submitted)
+        if live:
+            raise UsageError(
+                f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "
+                "takes it back."
+            )
+        waiting = waiting_trials(paths, plan)
+        if not waiting:
+            raise UsageError(f"{run}: nothing is left to run.")
+        hand_over(
+            plan,
+            waiting,
+            lambda: paths.root,
+            max_jobs=max_jobs,
+            max_node_hours=max_node_hours,
+        )
+        return 0
+    only = None if allocation is None else queue.job(paths, allocation).keys
     with watching() as observer:
-        result = session.resume(directories[0], mix=mix, observer=observer, rejects=doubt)
+        result = session.resume(paths.root, mix=mix, only=only, observer=observer, rejects=doubt)
     return conclude(result, read_plan(RunPaths(result.run)), as_json=as_json)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.detached import hand_over, queue_options, refuse_without_detach
 from harness.cli.selection import Selection, study_options
 from harness.errors import UsageError
 
@@ -30,7 +32,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
     help="Build the framework environments that the study needs first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def command(*, name: str | None, create_environments: bool, as_json: bool, **typed: Any) -> int:
+@queue_options
+def command(
+    *,
+    name: str | None,
+    create_environments: bool,
+    as_json: bool,
+    detach: bool,
+    max_jobs: int | None,
+    max_node_hours: float | None,
+    **typed: Any,
+) -> int:
     """Run a study and write its report.
 
     STUDY is a .toml file, or the name of one under studies/. Results go to runs/. Ctrl-C is safe:
@@ -42,12 +54,22 @@ def command(*, name: str | None, create_environments: bool, as_json: bool, **typ
     from harness.spec.estimate import estimate
     from harness.store.believe import doubt
 
+    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours)
     study, plan = Selection(**typed).plan()
     if create_environments:
         create_missing(plan)
     guess = estimate(plan)
     click.echo("\n".join([headline(plan, guess), *notes(plan, guess)]), err=True)
     root = _place(name, plan)
+    if detach:
+        hand_over(
+            plan,
+            Counter(key for key, _ in plan.order),
+            lambda: session.lay_out_only(plan, root=root, study_text=study.text),
+            max_jobs=max_jobs,
+            max_node_hours=max_node_hours,
+        )
+        return 0
     check(plan)
     with watching() as observer:
         result = session.start(

@@ -8,7 +8,8 @@ A launcher is a module with three pure functions and the names of its settings:
                                                and output: agents start so, and probes
     launch(job_path, job, platform, worker) -> Launch
 
-Those of engines with a queue have ``script`` and ``state`` as well, slurm ``submit`` too.
+Those of engines with a queue have ``script`` and ``state`` as well; slurm has ``submit`` and
+``cancel`` too, so that a run can be handed to it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ run directory is whole, and ``resume`` goes on where it stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,31 @@ def start(
         return _Session(paths, plan, cells, observer, ledger).carry_out()
 
 
+def lay_out_only(plan: Plan, *, root: Path, study_text: str) -> Path:
+    """Make the run directory ``root`` and leave carrying the plan out to others."""
+    nodes.launcher(plan.platform)
+    paths = lay_out(plan, root.resolve(), study_text, survey(plan))
+    store.log(paths, "laid out", trials=len(plan.order), looks=list(plan.measure.looks))
+    return paths.root
+
+
 def resume(
     run: Path,
     *,
     mix: bool = False,
+    only: Container[str] | None = None,
     observer: Observer,
     rejects: Rejects = lambda _: None,
 ) -> SessionResult:
-    """Go on with a run; refuse if what it measures has changed, unless mixing is wanted."""
+    """Go on with a run; refuse if what it measures has changed, unless mixing is wanted.
+
+    ``only`` names the cells whose trials to run; None: all.
+    """
     paths = store.open_run(run.resolve())
     with store.locked(paths):
         plan = read_plan(paths)
+        if only is not None:
+            plan = replace(plan, order=tuple(one for one in plan.order if one[0] in only))
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         ledger.take_up()
@@ -66,6 +81,7 @@ def resume(
             ground = survey(plan)
             known = accept(paths, plan, ground, sorted(waiting), mix=mix)
             cells = prepared(plan, ground, known)
+            cells = {key: one for key, one in cells.items() if only is None or key in only}
         return _Session(paths, plan, cells, observer, ledger).carry_out()
 
 

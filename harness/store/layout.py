@@ -21,6 +21,8 @@ RUN/
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   cells/KEY/probe/             the one untimed job that says what really ran
   caches/KEY/                  the private compile caches that this cell's trials share
+  jobs.json                    the queue's jobs that this run was handed over as, with their cells
+  jobs/N.sh, jobs/N.log        what such a job runs, and what it printed
   agent.err                    what the agent itself complained of; there only if it did
   interrupted/                 trials that were cut off: kept as evidence, read by nobody
 """
@@ -159,6 +161,19 @@ class RunPaths:
     def agent_errors(self) -> Path:
         """What the agent itself complained of."""
         return self.root / "agent.err"
+
+    @property
+    def jobs(self) -> Path:
+        """The queue's jobs that this run was handed over as."""
+        return self.root / "jobs.json"
+
+    def job_script(self, number: int) -> Path:
+        """What one of them runs."""
+        return self.root / "jobs" / f"{number}.sh"
+
+    def job_log(self, number: int) -> Path:
+        """What it printed."""
+        return self.root / "jobs" / f"{number}.log"
 
     @property
     def interrupted(self) -> Path:

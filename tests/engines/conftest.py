@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,13 @@ print(result.done, result.ok, result.total)
 STUDY = """
 title = "On several hosts"
 [matrix]
-workload = "tinycnn"
+workload = {workload}
 framework = "{framework}"
 strategy = "{strategy}"
 nodes = {nodes}
 batch = 4
 threads = 1
+{more}
 [measure]
 trials = {trials}
 warmup = "3 steps"
@@ -83,11 +84,25 @@ class Site:
         (self.folder / "there.toml").write_text(f"{text}[environment]\n{variables}")
 
     def study(
-        self, framework: str, strategy: str, *, nodes: int, trials: int = 1, until: str = "10 steps"
+        self,
+        framework: str,
+        strategy: str,
+        *,
+        nodes: int | Sequence[int],
+        trials: int = 1,
+        until: str = "10 steps",
+        workload: Sequence[str] = ("tinycnn",),
+        more: str = "",
     ) -> None:
         """Write the study."""
         filled = STUDY.format(
-            framework=framework, strategy=strategy, nodes=nodes, trials=trials, until=until
+            framework=framework,
+            strategy=strategy,
+            nodes=nodes,
+            trials=trials,
+            until=until,
+            workload=json.dumps(list(workload)),
+            more=more,
         )
         (self.folder / "study.toml").write_text(filled)
 
@@ -96,9 +111,9 @@ class Site:
         """What runs the study."""
         return (sys.executable, "-P", "-c", RUN, str(self.folder / "run"))
 
-    def outcomes(self) -> list[dict[str, Any]]:
+    def outcomes(self, run: str = "run") -> list[dict[str, Any]]:
         """Read how every trial ended, in the order of running."""
-        files = (self.folder / "run" / "cells").glob("*/trial-*/outcome.json")
+        files = (self.folder / run / "cells").glob("*/trial-*/outcome.json")
         found = [json.loads(file.read_text()) for file in files]
         return sorted(found, key=lambda outcome: outcome["position"])
 
@@ -115,7 +130,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 @pytest.fixture
 def site(hosts: Hosts) -> Iterator[Site]:
     yield Site(hosts)
-    shutil.rmtree(hosts.folder / "run", ignore_errors=True)
+    for folder in ("run", "runs"):
+        shutil.rmtree(hosts.folder / folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

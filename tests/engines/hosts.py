@@ -155,6 +155,11 @@ class Hosts:
             command = ["tc", "-n", net, "qdisc", "replace", "dev", device, "root", *limit]
             subprocess.run(command, check=True)
 
+    def unshape(self, name: str) -> None:
+        """Let a host's cable carry what it can."""
+        for net, device in ((self._net(name), "eth0"), (self._net("sw"), f"p{name}")):
+            subprocess.run(["tc", "-n", net, "qdisc", "delete", "dev", device, "root"], check=True)
+
     def command(self, name: str, argv: Sequence[str]) -> list[str]:
         """Give what runs a command on a host."""
         spaces = ("--net", "--uts", "--ipc", "--mount", "--pid")

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 import time
 
 import pytest
 
 from harness.launch.batch import Batch
 from harness.launch.launchers import slurm as queue
+from reports.collectives import interfaces
+from reports.source import read_results
 from tests.needs import compiled, framework, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -61,6 +65,73 @@ def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
         asked.append(site.hosts.run("h0", *queue.state(job), env=slurm.env, check=False).stdout)
     assert "1 1 1" in log.read_text()
     ended_well(site, {"h1", "h2"})
+
+
+def test_an_all_reduce_follows_the_cable_and_says_which_one_carried_it(site):
+    framework("torch")
+    site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
+    size = 16_000_000
+    more = f"message_bytes = {size}"
+    site.study("torch", "ddp", nodes=2, workload=("all-reduce",), more=more)
+    for name in ("h1", "h2"):
+        site.hosts.shape(name, "200mbit")
+    try:
+        site.hosts.run("h0", *site.command)
+    finally:
+        for name in ("h1", "h2"):
+            site.hosts.unshape(name)
+    ended_well(site, {"h1", "h2"})
+    (cell,) = read_results([site.folder / "run"]).cells
+    (trial,) = [one for one in cell.trials if one.rate]
+    assert interfaces(cell) == "eth0"
+    # of two ranks, each way of a cable carries as much as the message, in frames with headers
+    wire_s = size * 8 / 200e6 * 1514 / 1448
+    assert size / trial.rate == pytest.approx(wire_s, rel=0.15)
+
+
+def bakeoff(site, slurm, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    argv = (sys.executable, "-P", "-m", "harness.cli", *words)
+    return site.hosts.run("h0", *argv, env=slurm.env, check=check)
+
+
+def test_a_study_handed_to_the_queue_runs_packed_in_one_job_for_each_shape(site, slurm):
+    site.platform("slurm")
+    site.study("null", "ddp", nodes=[1, 2], trials=12, until="0.1 s")  # and one pilot each
+    study = ("run", "study.toml", "--platform", "there.toml", "--name", "packed", "--detach")
+    dear = bakeoff(site, slurm, *study, "--max-node-hours", "0.0001", check=False)
+    assert dear.returncode == 2
+    assert "nothing was submitted" in dear.stderr
+    assert not (site.folder / "runs" / "packed").exists()
+    told = bakeoff(site, slurm, *study).stderr
+    assert "Job 1: 1 node, 1 cell, 13 trials" in told
+    assert "Job 2: 2 nodes, 1 cell, 13 trials" in told
+    twice = bakeoff(site, slurm, "resume", "runs/packed", "--detach", check=False)
+    assert "is in the queue already" in twice.stderr or "nothing is left to run" in twice.stderr
+    bakeoff(site, slurm, "status", "runs/packed", "--wait")
+    status = json.loads(bakeoff(site, slurm, "status", "runs/packed", "--json").stdout)
+    assert (status["left"], status["queued"], len(status["jobs"])) == (0, 0, 2)
+    outcomes = site.outcomes("runs/packed")
+    assert [outcome["outcome"] for outcome in outcomes] == ["ok"] * 26
+    assert [len(outcome["ranks"]) for outcome in outcomes] == [1] * 13 + [2] * 13
+
+
+def test_a_cancelled_job_keeps_what_it_finished_and_another_goes_on(site, slurm):
+    site.platform("slurm")
+    site.study("null", "ddp", nodes=[2], trials=4, until="5 s")
+    study = ("run", "study.toml", "--platform", "there.toml", "--name", "cut", "--detach")
+    bakeoff(site, slurm, *study)
+    end = time.monotonic() + 120
+    while not site.outcomes("runs/cut"):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    bakeoff(site, slurm, "cancel", "runs/cut")
+    bakeoff(site, slurm, "status", "runs/cut", "--wait", check=False)
+    kept = [o["trial"] for o in site.outcomes("runs/cut") if o["outcome"] == "ok"]
+    assert 1 <= len(kept) < 4
+    bakeoff(site, slurm, "resume", "runs/cut", "--detach", "--max-jobs", "1")
+    bakeoff(site, slurm, "status", "runs/cut", "--wait")
+    well = [o["block"] for o in site.outcomes("runs/cut") if o["outcome"] == "ok"]
+    assert sorted(well) == [1, 2, 3, 4], "nothing was lost or done twice"
 
 
 class Running:

@@ -80,10 +80,15 @@ def script(batch: Batch, settings: Mapping[str, Any]) -> str:
 
 
 def submit(script_path: str) -> tuple[str, ...]:
-    """Give the command that submits a script; it prints the job's number."""
-    return ("sbatch", "--parsable", script_path)
+    """Give the command that submits a script behind others of its name; it prints its number."""
+    return ("sbatch", "--parsable", "--dependency=singleton", script_path)
 
 
-def state(job: str) -> tuple[str, ...]:
-    """Give the command that prints a job's state, and nothing once it is gone."""
-    return ("squeue", "--noheader", "--format=%T %r", f"--jobs={job}")
+def state(*jobs: str) -> tuple[str, ...]:
+    """Give the command that prints a line for each job still there: number, state, time, why."""
+    return ("squeue", "--noheader", "--format=%i %T %M %r", f"--jobs={','.join(jobs)}")
+
+
+def cancel(*jobs: str) -> tuple[str, ...]:
+    """Give the command that takes jobs back."""
+    return ("scancel", *jobs)

@@ -1,0 +1,107 @@
+"""This file hands a run over to a queue for the verbs that can, and says first what it costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.spec.plan import Plan
+    from harness.store.layout import RunPaths
+
+
+def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options of a run that a queue carries out."""
+    for option in (
+        click.option(
+            "--max-node-hours",
+            type=float,
+            metavar="HOURS",
+            help="With --detach: submit nothing that is guessed to cost more.",
+        ),
+        click.option(
+            "--max-jobs",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="With --detach: submit at most so many jobs.",
+        ),
+        click.option(
+            "--detach", is_flag=True, help="Let the platform's queue run it, and come back at once."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def refuse_without_detach(detach: bool, **others: object) -> None:
+    """Refuse options that only a queue would heed."""
+    for name, value in others.items():
+        if value is not None and not detach:
+            raise UsageError(f"--{name.replace('_', '-')} is about jobs of a queue: add --detach.")
+
+
+def hand_over(
+    plan: Plan,
+    waiting: Mapping[str, int],
+    lay_out: Callable[[], Path],
+    *,
+    max_jobs: int | None,
+    max_node_hours: float | None,
+) -> None:
+    """Say what it costs, refuse what costs too much, and submit it.
+
+    ``lay_out`` gives the run's directory, and makes it where there is none yet.
+    """
+    from harness.run import queue
+    from harness.spec.allocation import allocations
+    from harness.spec.estimate import estimate
+    from harness.store.layout import RunPaths
+
+    queue.queue_of(plan.platform)
+    wanted = allocations(plan, estimate(plan), waiting, most=max_jobs)
+    if len(wanted) > 1 and plan.measure.until_interval is not None:
+        raise UsageError(
+            "measure.until_interval decides over all cells together, and these would run in "
+            f"{len(wanted)} jobs: add --max-jobs 1."
+        )
+    hours = sum(one.node_hours for one in wanted)
+    most = sum(one.most_node_hours for one in wanted)
+    for number, one in enumerate(wanted, 1):
+        click.echo(
+            f"Job {number}: {_many(one.nodes, 'node')}, {_many(len(one.keys), 'cell')}, "
+            f"{_many(one.trials, 'trial')}, at most {one.minutes} min, "
+            f"guessed {one.node_hours:.2f} node-hours",
+            err=True,
+        )
+    click.echo(f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most.", err=True)
+    if max_node_hours is not None and hours > max_node_hours:
+        raise UsageError(
+            f"That is more than --max-node-hours {max_node_hours:g}; nothing was submitted. "
+            "Measure less (--size, --only, --set measure.trials=…)."
+        )
+    paths = RunPaths(lay_out())
+    submitted = queue.submit(paths, plan.platform, wanted)
+    click.echo(f"Submitted: {', '.join(one.job for one in submitted)}.", err=True)
+    click.echo(
+        f"Next: bakeoff status {paths.root}, bakeoff cancel {paths.root}, "
+        f"and where trials are left: bakeoff resume {paths.root} --detach",
+        err=True,
+    )
+
+
+def waiting_trials(paths: RunPaths, plan: Plan) -> Counter[str]:
+    """Count the trials that a run still owes, by cell; those of hopeless cells are not owed."""
+    from harness.run.ledger import Ledger
+
+    ledger = Ledger(paths, plan, lambda _: None, lambda _: None)
+    return Counter({k: n for k, n in ledger.left().items() if ledger.given_up(k) is None})
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

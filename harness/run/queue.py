@@ -1,0 +1,146 @@
+"""This file hands a run to a queue, asks after its jobs, and takes them back.
+
+The jobs of a run work on one directory, so the queue runs them one after another: they share a name
+and depend on no other of that name running. Each is `bakeoff resume` for its own cells: killed,
+requeued or run into its time limit, it loses the trial that was running and no other.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness import providers
+from harness.errors import Unavailable, UsageError
+from harness.launch.batch import Batch
+from harness.run.preparation import identity
+from harness.spec.allocation import Allocation
+from harness.spec.platform import Platform
+from harness.store.files import read_json, write_json, write_whole
+from harness.store.layout import RunPaths
+
+VERSION = 1  # 1: first
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A job in the queue's hands."""
+
+    number: int
+    """Within the run."""
+    job: str
+    """What the queue calls it."""
+    nodes: int
+    minutes: int
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """What the queue says of a job."""
+
+    word: str
+    """PENDING, RUNNING …"""
+    elapsed: str
+    why: str
+
+
+def queue_of(platform: Platform) -> Any:
+    """Load the launcher whose queue a platform has; refuse one that Bakeoff cannot submit to."""
+    launcher = providers.load("launchers", platform.launcher.name)
+    if not hasattr(launcher, "submit"):
+        raise UsageError(
+            f"{platform.name}: Bakeoff submits to no queue of the launcher "
+            f"'{platform.launcher.name}'. A platform with launcher.name = 'slurm' has one."
+        )
+    return launcher
+
+
+def submit(
+    paths: RunPaths, platform: Platform, wanted: Sequence[Allocation]
+) -> tuple[Submitted, ...]:
+    """Submit a job for each allocation, after those that the run has had."""
+    launcher, name = queue_of(platform), f"bakeoff-{identity(paths).id}"
+    known = list(jobs(paths))
+    for allocation in wanted:
+        number = len(known) + 1
+        resume = ("resume", str(paths.root), "--allocation", str(number))
+        batch = Batch(
+            argv=(sys.executable, "-P", "-m", "harness.cli", *resume),
+            name=name,
+            nodes=allocation.nodes,
+            minutes=allocation.minutes,
+            log=str(paths.job_log(number)),
+        )
+        script = paths.job_script(number)
+        script.parent.mkdir(exist_ok=True)
+        write_whole(script, launcher.script(batch, platform.launcher.settings))
+        # The job may start before its number is known: what it runs must be there already.
+        known.append(Submitted(number, "", batch.nodes, batch.minutes, allocation.keys))
+        _record(paths, known)
+        job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
+        known[-1] = Submitted(number, job, batch.nodes, batch.minutes, allocation.keys)
+        _record(paths, known)
+    return tuple(known[-len(wanted) :])
+
+
+def jobs(paths: RunPaths) -> tuple[Submitted, ...]:
+    """Give the jobs that a run was ever handed over as."""
+    if not paths.jobs.is_file():
+        return ()
+    raw = read_json(paths.jobs)
+    return tuple(Submitted(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
+
+
+def job(paths: RunPaths, number: int) -> Submitted:
+    """Give one of them."""
+    for one in jobs(paths):
+        if one.number == number:
+            return one
+    raise UsageError(f"{paths.root}: this run has no allocation {number}.")
+
+
+def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
+    """Ask the queue once about several jobs; one that it no longer knows is left out."""
+    names = [one.job for one in some if one.job]
+    if not names:
+        return {}
+    # Slurm calls it an error when it knows none of them any more.
+    said = _asked(queue_of(platform).state(*names), may_fail=True)
+    found = {}
+    for line in said.splitlines():
+        name, word, elapsed, *why = line.split(maxsplit=3)
+        found[name] = State(word, elapsed, " ".join(why))
+    return found
+
+
+def cancel(platform: Platform, some: Sequence[Submitted]) -> None:
+    """Take jobs back; what they finished stays."""
+    _asked(queue_of(platform).cancel(*(one.job for one in some if one.job)))
+
+
+def _record(paths: RunPaths, known: Sequence[Submitted]) -> None:
+    write_json(paths.jobs, {"version": VERSION, "jobs": [asdict(one) for one in known]})
+
+
+def _asked(argv: Sequence[str], *, may_fail: bool = False) -> str:
+    """Run one of the queue's commands and give what it printed."""
+    try:
+        answer = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise Unavailable(f"{argv[0]}: {problem}") from problem
+    if answer.returncode != 0 and not may_fail:
+        raise Unavailable(f"{argv[0]} failed: {answer.stderr.strip() or answer.returncode}")
+    return answer.stdout

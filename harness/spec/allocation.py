@@ -1,0 +1,76 @@
+"""This file packs a plan's trials into allocations: cells of one shape run in one, by turns.
+
+Trials of one node do not wait in an allocation of sixteen: a shape is a number of nodes. Where more
+shapes are left than jobs are wanted, those whose joining wastes least share the larger one's nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from harness.spec.estimate import Estimate
+from harness.spec.plan import Plan
+
+_SLACK, _MARGIN_S = 1.5, 300.0
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Nodes that are asked for once, and the cells whose trials run on them one after another."""
+
+    nodes: int
+    keys: tuple[str, ...]
+    trials: int
+    seconds: float
+    """What they are guessed to take."""
+
+    @property
+    def minutes(self) -> int:
+        """Give the time limit: half as long again as the guess, and five minutes."""
+        return ceil((self.seconds * _SLACK + _MARGIN_S) / 60)
+
+    @property
+    def node_hours(self) -> float:
+        """Give what it is guessed to cost."""
+        return self.nodes * self.seconds / 3600
+
+    @property
+    def most_node_hours(self) -> float:
+        """Give what it costs if it runs into its time limit."""
+        return self.nodes * self.minutes / 60
+
+
+def allocations(
+    plan: Plan, guess: Estimate, waiting: Mapping[str, int], *, most: int | None = None
+) -> tuple[Allocation, ...]:
+    """Pack the waiting trials, counted by cell, into at most so many jobs; the smallest first."""
+    shapes: dict[int, Allocation] = {}
+    for cell in plan.cells:
+        count = waiting.get(cell.key, 0)
+        if not count:
+            continue
+        nodes = int(cell.factors["nodes"] or 1)
+        before = shapes.get(nodes, Allocation(nodes, (), 0, 0.0))
+        seconds = before.seconds + count * guess.trial_s[cell.key]
+        shapes[nodes] = Allocation(nodes, (*before.keys, cell.key), before.trials + count, seconds)
+    found = [shapes[nodes] for nodes in sorted(shapes)]
+    while most is not None and len(found) > max(1, most):
+        place = min(range(len(found) - 1), key=lambda at: _waste(found, at))
+        found[place : place + 2] = [_joined(found[place], found[place + 1])]
+    return tuple(found)
+
+
+def _waste(found: Sequence[Allocation], place: int) -> float:
+    small, large = found[place], found[place + 1]
+    return small.seconds * (large.nodes - small.nodes)
+
+
+def _joined(small: Allocation, large: Allocation) -> Allocation:
+    return Allocation(
+        nodes=large.nodes,
+        keys=(*small.keys, *large.keys),
+        trials=small.trials + large.trials,
+        seconds=small.seconds + large.seconds,
+    )

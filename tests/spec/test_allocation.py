@@ -1,0 +1,62 @@
+"""These tests hold the packing of trials into a queue's jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.spec.allocation import allocations
+from harness.spec.estimate import Estimate
+from harness.spec.plan import Plan
+from harness.spec.platform import Platform
+
+STUDY = """title = "Shapes"
+[matrix]
+workload = "tinycnn"
+framework = "torch"
+strategy = "ddp"
+nodes = [1, 2, 16]
+batch = [8, 16]
+threads = 1
+[measure]
+trials = 3
+"""
+
+
+@pytest.fixture
+def plan(planned: Callable[..., Plan], machine: Callable[..., Platform]) -> Plan:
+    return planned(STUDY, platform=machine(nodes=16))
+
+
+def guessed(plan: Plan) -> Estimate:
+    trial_s = {cell.key: 100.0 for cell in plan.cells}
+    return Estimate(trial_s, 1800.0, 0.0, refined=False, late={})
+
+
+def owed(plan: Plan) -> dict[str, int]:
+    return {cell.key: 3 for cell in plan.cells}
+
+
+def test_cells_of_one_shape_share_one_allocation(plan: Plan) -> None:
+    told = allocations(plan, guessed(plan), owed(plan))
+    assert [(one.nodes, len(one.keys), one.trials) for one in told] == [
+        (1, 2, 6),
+        (2, 2, 6),
+        (16, 2, 6),
+    ]
+    assert [one.minutes for one in told] == [20, 20, 20]
+    assert sum(one.node_hours for one in told) == pytest.approx(19 * 600 / 3600)
+
+
+def test_fewer_jobs_join_the_shapes_that_waste_least(plan: Plan) -> None:
+    told = allocations(plan, guessed(plan), owed(plan), most=2)
+    assert [(one.nodes, len(one.keys)) for one in told] == [(2, 4), (16, 2)]
+    (one,) = allocations(plan, guessed(plan), owed(plan), most=1)
+    assert (one.nodes, one.trials) == (16, 18)
+
+
+def test_what_is_done_needs_no_nodes(plan: Plan) -> None:
+    waiting = {cell.key: 1 for cell in plan.cells if cell.factors["nodes"] == 16}
+    told = allocations(plan, guessed(plan), waiting)
+    assert [(one.nodes, one.trials) for one in told] == [(16, 2)]
