@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shutil
 import zipfile
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+
+from harness.run import shelf, venv
+from harness.run.lock import Reference
+from harness.run.shelf import Environment
 
 LOCK = """title = "Tiny"
 python = ">=3.7"
@@ -28,7 +34,10 @@ tiny-extra = "2.0"
 class TinyFramework:
     """A place of its own for environments, locks and wheels; pip sees no index but that."""
 
+    _first: ClassVar[Path | None] = None
+
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
         self.wheels = folder / "wheels"
         self.wheels.mkdir()
         self.home = folder / "home"
@@ -68,6 +77,21 @@ class TinyFramework:
                 archive.writestr(path, text)
             archive.writestr(f"{stem}.dist-info/RECORD", f"{record}{stem}.dist-info/RECORD,,\n")
         return wheel
+
+    def built(self) -> Environment:
+        """Build version 1.0, or take a copy of what was built so first: pip takes its time."""
+        self.offer("1.0")
+        first = TinyFramework._first
+        if first is None:
+            made = venv.create(Reference.parse("tiny"), Told())
+            first = self.folder / "first" / made.root.name
+            TinyFramework._first = shutil.copytree(made.root, first, symlinks=True)
+            return made
+        root = self.home / "environments" / first.name
+        shutil.copytree(first, root, symlinks=True)
+        copied = shelf.read(root)
+        assert copied is not None
+        return copied
 
 
 class Told:

@@ -55,10 +55,7 @@ def test_an_environment_is_made_listed_checked_and_removed(
 
 
 def test_a_check_that_fails_ends_with_1(tiny: TinyFramework, bakeoff: Command) -> None:
-    tiny.offer("1.0")
-    _, built, _ = bakeoff("env", "create", "tiny", "--json")
-    root = Path(json.loads(built)[0]["root"])
-    next(root.glob("lib/python3*/site-packages/tiny/__init__.py")).unlink()
+    next(tiny.built().root.glob("lib/python3*/site-packages/tiny/__init__.py")).unlink()
     code, out, _ = bakeoff("env", "check", "--json")
     assert code == 1
     assert "files missing" in json.loads(out)["tiny"][0]

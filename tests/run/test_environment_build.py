@@ -41,8 +41,7 @@ def test_the_cpu_build_is_taken_where_the_index_offers_one(tiny: TinyFramework, 
 
 @pytest.mark.slow
 def test_a_gpu_build_is_another_environment(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    cpu = venv.create(TINY, told)
+    cpu = tiny.built()
     gpu = venv.create(TINY, told, device="gpu")
     assert cpu.root != gpu.root
     assert gpu.device == "gpu"
@@ -60,9 +59,8 @@ def test_what_is_built_is_reused(tiny: TinyFramework, told: Told) -> None:
 def test_a_changed_lock_is_another_environment_and_the_old_one_can_go(
     tiny: TinyFramework, told: Told
 ) -> None:
-    tiny.offer("1.0")
     tiny.offer("1.1")
-    first = venv.create(TINY, told)
+    first = tiny.built()
     tiny.lock(LOCK.replace("1.0", "1.1"))
     assert states() == ["not built", "old"]
     second = venv.create(TINY, told)
@@ -112,8 +110,7 @@ def test_a_package_that_does_not_import_leaves_no_environment(
 def test_an_environment_whose_python_went_away_is_built_again(
     tiny: TinyFramework, told: Told
 ) -> None:
-    tiny.offer("1.0")
-    first = venv.create(TINY, told)
+    first = tiny.built()
     first.executable.unlink()
     first.executable.symlink_to("/nowhere/python")
     assert states() == ["not built", "old"] or states() == ["broken"]
@@ -122,9 +119,8 @@ def test_an_environment_whose_python_went_away_is_built_again(
     assert again.root == first.root
 
 
-def test_check_names_a_file_that_was_changed(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    built = venv.create(TINY, told)
+def test_check_names_a_file_that_was_changed(tiny: TinyFramework) -> None:
+    built = tiny.built()
     assert inventory.check(TINY, built) == []
     next(built.root.glob("lib/python3*/site-packages/tiny/__init__.py")).write_text("x = 1\n")
     assert inventory.check(TINY, built) == [
@@ -133,9 +129,8 @@ def test_check_names_a_file_that_was_changed(tiny: TinyFramework, told: Told) ->
 
 
 @pytest.mark.slow
-def test_check_names_a_package_that_somebody_upgraded(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    built = venv.create(TINY, told)
+def test_check_names_a_package_that_somebody_upgraded(tiny: TinyFramework) -> None:
+    built = tiny.built()
     folder = next(built.root.glob("lib/python3*/site-packages/tiny-1.0.dist-info"))
     metadata = folder / "METADATA"
     metadata.write_text(metadata.read_text().replace("Version: 1.0", "Version: 1.7"))
@@ -162,9 +157,8 @@ def test_what_the_lock_does_not_pin_is_noted(tiny: TinyFramework, told: Told) ->
 
 
 @pytest.mark.slow
-def test_removing_gives_the_space_back(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    built = venv.create(TINY, told)
+def test_removing_gives_the_space_back(tiny: TinyFramework) -> None:
+    built = tiny.built()
     assert inventory.owned(TINY) == [built.root]
     venv.remove(built.root)
     assert not built.root.exists()
@@ -172,9 +166,8 @@ def test_removing_gives_the_space_back(tiny: TinyFramework, told: Told) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_being_built_is_not_removed(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    built = venv.create(TINY, told)
+def test_what_is_being_built_is_not_removed(tiny: TinyFramework) -> None:
+    built = tiny.built()
     with Path(f"{built.root}.lock").open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(BakeoffError, match="being built by another bakeoff"):

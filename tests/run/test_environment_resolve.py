@@ -86,10 +86,9 @@ def test_workers_run_in_the_environment_that_was_built(tiny: TinyFramework, told
 
 @pytest.mark.slow
 def test_nothing_of_the_host_reaches_a_worker(
-    tiny: TinyFramework, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: TinyFramework, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny.offer("1.0")
-    venv.create(Reference.parse("tiny"), told)
+    tiny.built()
     user_site = tmp_path / "user"
     monkeypatch.setenv("PYTHONUSERBASE", str(user_site))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "leak"))
@@ -115,8 +114,7 @@ def test_null_runs_under_the_oldest_python_promised(monkeypatch: pytest.MonkeyPa
 def test_the_fingerprint_follows_the_packages_and_not_the_place(
     tiny: TinyFramework, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny.offer("1.0")
-    venv.create(Reference.parse("tiny"), told)
+    tiny.built()
     here = resolve("tiny", platform()).fingerprint
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "another home"))
     tiny.offer("2.0", name="tiny-extra")
@@ -128,8 +126,7 @@ def test_the_fingerprint_follows_the_packages_and_not_the_place(
 
 @pytest.mark.slow
 def test_a_platform_with_gpus_prefers_that_build(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    cpu = venv.create(Reference.parse("tiny"), told)
+    cpu = tiny.built()
     gpus = platform().model_copy(update={"accelerators": ("a gpu",)})
     assert resolve("tiny", gpus).argv == (str(cpu.executable),)
     gpu = venv.create(Reference.parse("tiny"), told, device="gpu")
@@ -138,9 +135,8 @@ def test_a_platform_with_gpus_prefers_that_build(tiny: TinyFramework, told: Told
 
 
 @pytest.mark.slow
-def test_an_unfinished_environment_is_not_used(tiny: TinyFramework, told: Told) -> None:
-    tiny.offer("1.0")
-    built = venv.create(Reference.parse("tiny"), told)
+def test_an_unfinished_environment_is_not_used(tiny: TinyFramework) -> None:
+    built = tiny.built()
     (built.root / "environment.json").write_text('{"version": 1, "refer')
     with pytest.raises(Unavailable, match=r"is not finished\.\n    Go on with it: bakeoff env"):
         resolve("tiny", platform())
