@@ -86,7 +86,7 @@ def test_every_rank_starts_from_the_same_weights_but_its_own_batch():
     from harness.node import feed
     from harness.node.place import Place
 
-    workload = importlib.import_module("workloads.tinycnn").WORKLOAD
+    workload = importlib.import_module("tests.adapters.singa.line").WORKLOAD
     starts = []
     for rank in (0, 1):
         where = Place(rank, 2, rank, 2, "here", "none")
