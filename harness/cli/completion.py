@@ -43,7 +43,18 @@ def _environments() -> list[str]:
     return list(environment_names())
 
 
+def _choices() -> list[str]:
+    from harness.providers import workload_names
+    from harness.spec.factors import FACTORS
+    from harness.spec.framework import framework_names
+
+    named = [f"workload={name}" for name in workload_names()]
+    named += [f"framework={name}" for name in framework_names()]
+    return [*named, *(f"{name}=" for name in FACTORS if name not in ("workload", "framework"))]
+
+
 studies = _starting(_studies)
 platforms = _starting(_platforms)
 runs = _starting(_runs)
 environments = _starting(_environments)
+choices = _starting(_choices)

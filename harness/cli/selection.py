@@ -50,6 +50,7 @@ def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--only",
             multiple=True,
             metavar="FACTOR=VALUE",
+            shell_complete=completion.choices,
             help="Keep only these cells, for example framework=torch.",
         ),
         click.option("--size", metavar="NAME", help="One of the study's sizes, for example smoke."),
