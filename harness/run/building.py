@@ -35,7 +35,7 @@ Planner = Callable[[Iterable[str], Mapping[str, str]], list[Item]]
 def lock_to_build(reference: Reference) -> Lock:
     """Load a lock; refuse one that only says which Python to use."""
     lock = load_lock(reference.lock)
-    if not lock.is_built:
+    if not lock.is_built_for(reference):
         raise BakeoffError(f"{reference}: there is nothing to build; a Python is used as it is.")
     return lock
 

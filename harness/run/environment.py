@@ -100,7 +100,7 @@ def _resolve(reference: Reference, platform: Platform) -> Interpreter:
                 f'    [frameworks.{reference.framework}]  interpreter = "/path/to/python"'
             )
         return _foreign(reference, named, env, loaded, f"named by {lock.variable}")
-    if not lock.is_built:
+    if not lock.is_built_for(reference):
         return _bare(lock, reference, env)
     return _managed(lock, reference, platform, env, loaded)
 

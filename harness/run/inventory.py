@@ -43,12 +43,11 @@ def inventory() -> list[Entry]:
     entries = []
     claimed: set[Path] = set()
     for lock in locks:
-        if lock.is_built:
-            for entry in _built(lock, locks):
-                entries.append(entry)
-                claimed.update([entry.path] if entry.path else [])
-        else:
+        if not lock.is_built:
             entries.append(_as_is(lock))
+        for entry in _built(lock, locks):
+            entries.append(entry)
+            claimed.update([entry.path] if entry.path else [])
     return entries + [_left_over(folder) for folder in shelf.folders() if folder not in claimed]
 
 
@@ -95,7 +94,7 @@ def _built(lock: Lock, locks: list[Lock]) -> list[Entry]:
         if shelf.content_hash(lock, reference, device) != environment.content:
             continue
         entries.append(_finished(lock, environment, users, borrowed=borrowed))
-    if not any(entry.name == lock.name for entry in entries):
+    if lock.is_built and not any(entry.name == lock.name for entry in entries):
         cure = f"bakeoff env create {lock.folder or lock.name}"
         entries.insert(0, Entry(str(plain), lock.title, "not built", cure))
     return entries

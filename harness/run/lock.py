@@ -102,6 +102,10 @@ class Lock:
         """Whether there is anything to install."""
         return bool(self.packages or self.choices)
 
+    def is_built_for(self, reference: Reference) -> bool:
+        """Whether anything is to be installed for it: a bare Python's groups are."""
+        return self.is_built or bool(reference.groups)
+
     def requirements(self, reference: Reference, device: str) -> tuple[tuple[str, ...], ...]:
         """List the sets of requirements to try, best first."""
         fixed = {**self.packages}

@@ -80,8 +80,8 @@ class FrameworkFile(Table):
     """Its own defaults where they differ from the vocabulary's."""
     options: dict[str, OptionTable] = Field(default_factory=dict)
     """Options that only this adapter has."""
-    groups: dict[str, str] = Field(default_factory=dict)
-    """Groups of packages that its environment needs where a factor is set."""
+    groups: dict[str, str | dict[str, str]] = Field(default_factory=dict)
+    """Groups of packages that its environment needs where a factor is set, or has a value."""
     requires: Listed[RequirementTable] = ()
     """What platforms must offer."""
     differs: Listed[DifferenceTable] = ()
@@ -113,8 +113,8 @@ class FrameworkInfo:
     """Allowed values; None: any value of the factor's type."""
     defaults: Mapping[str, Value]
     options: Mapping[str, Factor]
-    groups: Mapping[str, str]
-    """Factor -> group of the environment's lock."""
+    groups: Mapping[str, str | Mapping[str, str]]
+    """Factor -> group of the environment's lock; or factor -> value -> group."""
     requires: tuple[Requirement, ...]
     differs: tuple[Difference, ...]
     path: Path

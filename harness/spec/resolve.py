@@ -192,6 +192,8 @@ class Resolver:
         each = _number(factors, "devices_per_rank")
         if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
             return f"{nodes * ranks} ranks need a strategy, and this cell has none"
+        if factors["communicate"] is False and nodes * ranks == 1:
+            return "one rank exchanges nothing: communicate says something of several"
         available = self._offers["available_nodes"]
         if available is not None and nodes > available:
             return f"needs {nodes} nodes; {name} has {available}"
@@ -231,7 +233,13 @@ def environment(framework: str, factors: Mapping[str, Value]) -> str:
     if factors["strategy"] == "horovod":
         return f"{adapter_of(framework)}@horovod"
     needs = framework_info(adapter_of(framework)).groups
-    groups = sorted({group for factor, group in needs.items() if factors[factor] is not None})
+    wanted = set()
+    for factor, group in needs.items():
+        if isinstance(group, str):
+            wanted |= {group} if factors[factor] is not None else set()
+        else:
+            wanted |= {group[value] for value in [str(factors[factor])] if value in group}
+    groups = sorted(wanted)
     return f"{framework}[{','.join(groups)}]" if groups else framework
 
 

@@ -11,7 +11,7 @@ from harness.errors import Unavailable, UsageError
 from harness.run import shelf, venv
 from harness.run.environment import Interpreter, isolated, resolve
 from harness.run.lock import Reference
-from harness.spec.platform import FrameworkThere, Platform
+from harness.spec.platform import FrameworkThere, Platform, load_platform
 from tests import needs
 from tests.tiny_framework import TinyFramework, Told
 
@@ -249,3 +249,12 @@ def test_a_machine_without_modules_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 def test_isolation_keeps_what_is_not_pythons() -> None:
     kept = isolated({"HOME": "/h", "PYTHONHOME": "/x", "VIRTUAL_ENV": "/v", "PATH": os.defpath})
     assert kept == {"HOME": "/h", "PATH": os.defpath, "PYTHONNOUSERSITE": "1"}
+
+
+def test_a_bare_python_needs_an_environment_for_a_format_s_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
+    with pytest.raises(Unavailable, match=r"bakeoff env create 'null\[lmdb\]'"):
+        resolve("null[lmdb]", load_platform("local"))
+    assert resolve("null", load_platform("local")).argv[1:] == ("-s", "-S")
