@@ -80,7 +80,7 @@ def roof_drawings(evidence: Evidence) -> list[Drawing]:
 def findings(evidence: Evidence) -> Table:
     """Lay a paper's statements beside what was measured."""
     columns = (
-        Column("question", "question", "name"),
+        Column("question", "question", "long"),
         Column("paper", "the paper found", "long"),
         Column("measured", "you measured", "long"),
     )

@@ -93,7 +93,7 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
     room = Room(
         cwd=rank.cwd,
         env=room_env(rank.env, {**platform.environment, **there.environment}),
-        readable=(payload,),
+        readable=(payload, *(path for name, path in job.paths.items() if name == "data")),
         writable=(job.directory, *sorted(caches)),
         gpus=gpus,
         network=(job.factors.get("nodes") or 1) > 1,

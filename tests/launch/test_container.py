@@ -109,7 +109,7 @@ def test_only_what_bakeoff_and_the_platform_set_goes_inside() -> None:
     }
 
 
-def test_a_rank_keeps_its_memory_policy_outside_of_its_container() -> None:
+def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_data_inside_its_container() -> None:
     there = FrameworkThere(container=Container(engine="bwrap", image="/", interpreter="py"))
     platform = Platform.model_construct(name="p", environment={}, frameworks={"null": there})
     argv = ("numactl", "--preferred=1", "--", "/host/python", "-s", "-m", "harness.node", "j.json")
@@ -117,6 +117,10 @@ def test_a_rank_keeps_its_memory_policy_outside_of_its_container() -> None:
     boxed = inside(platform, JOB, rank, "/runs/one/payload", ())
     assert boxed.argv[:4] == ("numactl", "--preferred=1", "--", "bwrap")
     assert boxed.argv[-5:] == ("--", "py", "-m", "harness.node", "j.json")
+    reads = replace(JOB, paths={"data": "/disk/set"})
+    assert "--ro-bind /disk/set /disk/set" in " ".join(
+        inside(platform, reads, rank, "/runs/one/payload", ()).argv
+    )
     bare = replace(JOB, factors={**JOB.factors, "container": False})
     assert inside(platform, bare, rank, "/runs/one/payload", ()) == rank
 
