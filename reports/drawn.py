@@ -92,7 +92,7 @@ def _row(
 ) -> Row:
     rate, interval = numbers.estimate(cell.rate)
     compared = cell.comparison
-    greyed = cell.gate.state == "differs"
+    greyed = not cell.is_comparable
     between = compared.interval if compared else None
     is_reference = compared is not None and compared.answer == "reference"
     return Row(

@@ -10,6 +10,7 @@ from harness.store.results import CellResult, Results, TrialResult
 from reports import numbers
 from reports.cell_table import RATE_COLUMNS, cells, parts, place
 from reports.collectives import collectives
+from reports.communication import communication
 from reports.ranking import Ranking, machine_name, rankings
 from reports.scaling import scaling
 from reports.tables import Column, Table
@@ -166,6 +167,7 @@ TABLES: dict[str, Callable[[Results], Table]] = {
     "trials": trials,
     "scaling": scaling,
     "collectives": collectives,
+    "communication": communication,
     "gate": gate,
     "what-ran": what_ran,
     "holes": holes,

@@ -15,6 +15,7 @@ from harness.store.recording import Recording, read_recording
 from harness.store.results import CellResult, Results, TrialResult
 from reports import checkpoints
 from reports.by_phase import by_phase
+from reports.communication import splits
 from reports.evidence import Evidence, Mark, PhaseUse, Timeline, Unread
 from reports.input import ladders
 from reports.meters import energy
@@ -52,6 +53,7 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
         phases=tuple(phases),
         ceilings=ceilings,
         roof_points=points,
+        splits=splits(results),
         ladders=(*ladders(results), *checkpoints.ladders(results)),
         findings=findings(results),
     )

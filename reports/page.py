@@ -17,6 +17,7 @@ from reports.answer import WARNINGS_SHOWN, Answer, answer
 from reports.cards import trial_list
 from reports.checkpoints import checkpoint_table
 from reports.collectives import collectives
+from reports.communication import communication
 from reports.drawn import chart, colours_of, strips
 from reports.energy import energy_drawings
 from reports.evidence import Evidence
@@ -194,6 +195,7 @@ def render(
             is_split=bool(shown.splits),
             scaling=_figures(sections.scaling_drawings(results)),
             collectives=grid(collectives(results)),
+            communication=grid(communication(results)),
             roofline=_figures(sections.roof_drawings(shown)),
             ladders=_figures(ladder_drawings(shown)),
             read=grid(input_table(results)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.stats.growth import Check, Count, Fabric, Growth, Prediction, check, fabric, grow
 from harness.store.results import CellResult, Interval, Results
 from reports import numbers
-from reports.scaling import ScalingLine, batch_meaning, devices, scaling_lines
+from reports.scaling import ScalingLine, batch_meaning, devices, scaling_lines, work_of_a_step
 from reports.tables import Column, Table, shown_row
 
 _FAR = 8
@@ -47,7 +47,7 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
     for line in scaling_lines(results):
         cell = line.points[-1].cell
         strong = cell.factors.get("global_batch") is not None
-        work = float(cell.factors.get("global_batch" if strong else "batch") or 0)
+        work = work_of_a_step(cell) / (1 if strong else devices(cell))
         if not work:
             continue
         counts = [_count(point.cell, work, strong=strong) for point in line.points]

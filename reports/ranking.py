@@ -51,7 +51,7 @@ class Ranking:
     cells: tuple[CellResult, ...]
     """Those with a number that may be ranked."""
     set_aside: tuple[CellResult, ...]
-    """Those the gate found to compute something else."""
+    """Those that compute something else: what the gate found, and runs without exchange."""
     without: tuple[CellResult, ...]
     """Those no trial gave a number for."""
     runs: tuple[RunInfo, ...]
@@ -146,7 +146,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
             for name in results.varied
             if name != "workload" and _differs(cells, name) and not _follows(cells, name)
         )
-        differing = [c for c in cells if c.gate.state == "differs"]
+        differing = [c for c in cells if not c.is_comparable]
         ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
         if len(results.runs) > 1:
             ranked = _side_by_side(ranked, results.runs)

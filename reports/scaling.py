@@ -64,6 +64,12 @@ def devices(cell: CellResult) -> int:
     return product
 
 
+def work_of_a_step(cell: CellResult) -> float:
+    """Count the samples that all devices together take in a step; 0 where nobody can."""
+    whole = cell.factors.get("global_batch")
+    return float(whole or devices(cell) * int(cell.factors.get("batch") or 0))
+
+
 def batch_meaning(cell: CellResult) -> str:
     """Say what is the same at every number of devices: the batch of each, or of all together."""
     if cell.factors.get("global_batch") is not None:

@@ -176,6 +176,13 @@ FACTORS: Mapping[str, Factor] = _factors(
         "fast storage tier that takes checkpoints first and drains them to where they stay",
     ),
     Factor("container", "flag", False, "run the ranks in the platform's container"),
+    Factor(
+        "communicate",
+        "flag",
+        True,
+        "exchange gradients; false: do not, which shows what exchanging costs",
+        framework=True,
+    ),
     Factor("bucket_mb", "count", None, "megabytes of gradients exchanged at once", framework=True),
     Factor(
         "message_bytes",

@@ -1,8 +1,8 @@
 """This file says whether a trial's number may be believed, and holds every threshold for it.
 
-A trial has one verdict, the worst found, with all its evidence. ``noisy`` and ``unsteady`` come
-from the windows alone and mark a trial; ``stalled``, ``throttled`` and ``contended`` come from what
-the collector saw of the hardware meanwhile, and reject it.
+A trial has one verdict, the worst found, with all its evidence. ``noisy``, ``straggler`` and
+``unsteady`` come from the windows alone and mark a trial; ``stalled``, ``throttled`` and
+``contended`` come from what the collector saw of the hardware meanwhile, and reject it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from harness.stats.estimate import median
 from harness.stats.steady import FEWEST_WINDOWS, Shape, Steady
 
-SEVERITY = ("valid", "noisy", "unsteady", "stalled", "throttled", "contended")
+SEVERITY = ("valid", "noisy", "straggler", "unsteady", "stalled", "throttled", "contended")
 """From harmless to worst."""
 REJECTING = frozenset({"stalled", "throttled", "contended"})
 """Verdicts whose trials are shown but not counted; those from the windows only mark."""
@@ -34,6 +35,7 @@ THRESHOLDS = {
         Threshold("noisy", "spread", 0.10, "robust deviation of a window's time over the median"),
         Threshold("noisy", "hiccups", 0.05, "share of the time lost in windows over 1.5 medians"),
         Threshold("noisy", "windows", FEWEST_WINDOWS, "fewer windows cannot be judged"),
+        Threshold("straggler", "behind", 0.10, "a rank's step time over the median of the others"),
         Threshold("unsteady", "drift", 0.03, "change from the first to the last steady window"),
         Threshold("unsteady", "wander", 0.015, "spread of the means of eighths of the trial"),
         Threshold("unsteady", "rhythm", 0.02, "swing of a regular rhythm in the times"),
@@ -103,6 +105,24 @@ def judge(steady: Steady, shape: Shape) -> tuple[Finding, ...]:
     if shape.modes > _limit("modes"):
         found.append(Finding("unsteady", f"two speeds, {shape.modes * 100:.0f} % apart"))
     return tuple(sorted(found, key=lambda one: -SEVERITY.index(one.verdict)))
+
+
+def judge_ranks(step_s: Mapping[str, float]) -> tuple[Finding, ...]:
+    """Name the rank that is behind the others, if one is; by rank, the median time of its steps.
+
+    Ranks that wait for each other in every step all take as long as the slowest: who is behind
+    shows where they do not exchange anything.
+    """
+    if len(step_s) < 2:
+        return ()
+    slowest = max(step_s, key=lambda rank: step_s[rank])
+    others = median([seconds for rank, seconds in step_s.items() if rank != slowest])
+    behind = step_s[slowest] / others - 1 if others else 0.0
+    if behind <= _limit("behind"):
+        return ()
+    which = "the other rank" if len(step_s) == 2 else "the other ranks' median"
+    evidence = f"{slowest} took {behind * 100:.0f} % longer for a step than {which}"
+    return (Finding("straggler", evidence),)
 
 
 @dataclass(frozen=True)

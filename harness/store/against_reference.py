@@ -30,7 +30,7 @@ def _compared_workload(
     run: RunRecord, declared: str | None, cells: Sequence[CellResult], equivalence: float
 ) -> list[CellResult]:
     # what computes something else is neither better nor worse
-    fit = [cell for cell in cells if cell.gate.state != "differs"]
+    fit = [cell for cell in cells if cell.is_comparable]
     rates = {cell.key: rates_by_block(cell) for cell in fit}
     blocks = sorted({block for row in rates.values() for block in row})
     reference = declared

@@ -206,6 +206,14 @@ class CellResult:
     """Medians of the counted trials."""
     ran: WhatRan = field(default_factory=lambda: WhatRan())
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it computes what the others of its workload compute.
+
+        Not what the gate found to differ, nor ranks that were told to keep their gradients.
+        """
+        return self.gate.state != "differs" and self.factors.get("communicate") is not False
+
 
 @dataclass(frozen=True)
 class Hole:

@@ -63,6 +63,7 @@ def judge_trial(
     findings = verdict.gravest_first(
         (
             *verdict.judge(begin, shape),
+            *verdict.judge_ranks(_step_by_rank(record, streams, begin.start)),
             *(
                 finding
                 for seen in spoilers.hardware(nodes, streams, begin.start)
@@ -144,6 +145,20 @@ def step_times(streams: Sequence[Stream]) -> NDArray[np.float64]:
     # a window shorter than the clock's grain would have no logarithm
     times: NDArray[np.float64] = np.maximum(slowest, 1e-9)
     return times
+
+
+def _step_by_rank(record: TrialRecord, streams: Sequence[Stream], start: int) -> dict[str, float]:
+    """Give the median time of each rank's own steady steps."""
+    import numpy as np
+
+    hosts = {rank.rank: rank.host for rank in record.ranks}
+    return {
+        f"rank {one.rank} on {hosts.get(one.rank)}": float(
+            np.median(one.elapsed_ns[start:] / (one.steps[start:] * 1e9))
+        )
+        for one in streams
+        if len(streams) > 1 and len(one.steps) > start
+    }
 
 
 def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:

@@ -48,9 +48,10 @@ class Strategy:
 class DataParallel(Strategy):
     """A rank whose device is part of a mesh."""
 
-    def __init__(self, jax: Any, place: Place, collectives: str) -> None:
+    def __init__(self, jax: Any, place: Place, collectives: str, communicates: bool) -> None:
         import numpy
 
+        self._communicates = communicates
         self._jax = jax
         self._size = place.size
         self._collectives = collectives
@@ -63,10 +64,14 @@ class DataParallel(Strategy):
 
     def replicate(self, tree: Any) -> Any:
         """Put the same values on every rank's device."""
+        if not self._communicates:
+            return tree
         return self._jax.tree.map(lambda one: self._made(self._whole, one, one.shape), tree)
 
     def share(self, tree: Any) -> Any:
         """Join every rank's part along the first dimension."""
+        if not self._communicates:
+            return tree
 
         def joined(one: Any) -> Any:
             shape: Tuple[int, ...] = (one.shape[0] * self._size, *one.shape[1:])
@@ -83,6 +88,8 @@ class DataParallel(Strategy):
 
     def jit(self, step: Any) -> Any:
         """Compile a step whose state and loss every rank holds whole."""
+        if not self._communicates:
+            return super().jit(step)
         whole = (self._whole, self._whole)
         return self._jax.jit(step, donate_argnums=0, out_shardings=whole)
 
@@ -128,4 +135,5 @@ def join(job: Job, place: Place) -> Strategy:
     import jax
 
     collectives = "nccl" if job.factors.get("device") == "gpu" else "gloo"
-    return DataParallel(jax, place, collectives)
+    communicates = job.factors.get("communicate") is not False
+    return DataParallel(jax, place, collectives, communicates)

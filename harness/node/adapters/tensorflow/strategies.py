@@ -19,6 +19,9 @@ from harness.node.place import Place
 class Strategy:
     """A rank that trains alone."""
 
+    communicates = True
+    """Whether ranks exchange gradients; else each goes its own way, to see what that costs."""
+
     def averaged(self, gradients: Mapping[str, Any]) -> Mapping[str, Any]:
         """Give the mean of all ranks' gradients; belongs inside a traced function."""
         return gradients
@@ -61,6 +64,8 @@ class MultiWorker(Strategy):
 
     def averaged(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
         """Sum over all replicas at once, so that TensorFlow can pack, and divide."""
+        if not self.communicates:
+            return dict(gradients)
         mean = self._tf.distribute.ReduceOp.MEAN
         context = self._tf.distribute.get_replica_context()
         made = context.all_reduce(mean, list(gradients.values()), self._options)
@@ -100,6 +105,8 @@ class Horovod(Strategy):
 
     def averaged(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
         """Reduce each by its name; Horovod fuses them."""
+        if not self.communicates:
+            return dict(gradients)
         return {
             name: self._horovod.allreduce(
                 value, op=self._horovod.Average, name="gradient." + name.replace("/", ".")
@@ -130,6 +137,12 @@ def join(job: Job, place: Place) -> Strategy:
     is_gpu = job.factors.get("device") == "gpu"
     if place.size > 1 and is_gpu:
         _take_own_gpu(place)
+    joined = _joined(job, place, is_gpu)
+    joined.communicates = job.factors.get("communicate") is not False
+    return joined
+
+
+def _joined(job: Job, place: Place, is_gpu: bool) -> Strategy:
     if job.strategy == "none":
         return Strategy()
     if job.strategy == "multiworker":

@@ -88,7 +88,7 @@ class Trainer:
 
     def step(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Enqueue forward, loss, backward and update; give the loss where it lies."""
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad()  # sets them to None, as Horovod's does
         _, loss = self.forward(x, target)
         if self.scaler.is_enabled():
             self.scaler.scale(loss).backward()

@@ -26,13 +26,16 @@ PATIENCE = datetime.timedelta(hours=24)
 class DataParallel(Strategy):
     """A rank of a process group."""
 
-    def __init__(self, settings: Settings, bucket_mb: Any) -> None:
+    def __init__(self, settings: Settings, bucket_mb: Any, communicates: bool) -> None:
+        self._communicates = communicates
         self._settings = settings
         self._bucket = {} if bucket_mb is None else {"bucket_cap_mb": bucket_mb}
         self._said = torch.zeros(1, dtype=torch.float64, device=settings.device)
 
     def wrap(self, network: Any) -> Any:
         """Average gradients as they are made; buckets and gradients share their memory."""
+        if not self._communicates:
+            return network
         devices = [self._settings.device] if self._settings.is_gpu else None
         return DistributedDataParallel(
             network, device_ids=devices, gradient_as_bucket_view=True, **self._bucket
@@ -71,4 +74,5 @@ def join(job: Job, place: Place, settings: Settings) -> DataParallel:
     distributed.init_process_group(
         backend, rank=place.rank, world_size=place.size, timeout=PATIENCE
     )
-    return DataParallel(settings, job.factors.get("bucket_mb"))
+    communicates = job.factors.get("communicate") is not False
+    return DataParallel(settings, job.factors.get("bucket_mb"), communicates)

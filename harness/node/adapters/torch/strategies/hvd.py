@@ -20,13 +20,16 @@ from harness.node.place import Place
 class Horovod(Strategy):
     """A rank of Horovod's."""
 
-    def __init__(self, horovod: Any, meeting_place: meeting.Meeting) -> None:
+    def __init__(self, horovod: Any, meeting_place: meeting.Meeting, communicates: bool) -> None:
+        self._communicates = communicates
         self._horovod = horovod
         self._meeting = meeting_place
 
     def wrap_optimiser(self, optimiser: Any, network: Any) -> Any:
         """Average gradients before each update, from the same weights everywhere."""
         self._horovod.broadcast_parameters(network.state_dict(), root_rank=0)
+        if not self._communicates:
+            return optimiser
         return self._horovod.DistributedOptimizer(
             optimiser, named_parameters=network.named_parameters()
         )
@@ -63,4 +66,4 @@ def join(job: Job, place: Place, settings: Settings) -> Horovod:
     except ImportError as error:
         raise Unsupported("no Horovod here: {}; {}".format(error, meeting.CURE)) from error
     meeting_place.open(horovod)
-    return Horovod(horovod, meeting_place)
+    return Horovod(horovod, meeting_place, job.factors.get("communicate") is not False)

@@ -1,0 +1,126 @@
+"""This file tells what exchanging gradients costs a step: its time less that of the same without.
+
+A cell with ``communicate = false`` is the same cell whose ranks keep their gradients. What hides
+behind computing costs nothing and does not show, so the difference is the exposed communication.
+It is taken block by block, between trials that ran close together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.stats.estimate import median, median_interval
+from harness.store.results import CellResult, Interval, Results
+from reports.evidence import StepSplit
+from reports.ranking import Ranking, rankings
+from reports.scaling import devices, work_of_a_step
+from reports.tables import Column, Table
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """One cell, and the same without exchange."""
+
+    name: str
+    cell: CellResult
+    whole_s: float
+    apart_s: float
+    exposed_s: float
+    interval: Interval | None
+    blocks: int
+
+
+def exposed(results: Results) -> list[Exposed]:
+    """Find the pairs of cells that differ in whether they exchange gradients."""
+    found = []
+    for ranking in rankings(results):
+        apart = {
+            _alike(cell): cell
+            for cell in ranking.set_aside
+            if cell.factors.get("communicate") is False and cell.gate.state != "differs"
+        }
+        for cell in ranking.cells:
+            other = apart.get(_alike(cell))
+            told = _difference(ranking, cell, other) if other else None
+            if told is not None:
+                found.append(told)
+    return found
+
+
+def _alike(cell: CellResult) -> tuple[object, ...]:
+    others = {k: repr(v) for k, v in cell.factors.items() if k != "communicate"}
+    return (cell.run, cell.framework, cell.strategy, tuple(sorted(others.items())))
+
+
+def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> Exposed | None:
+    work = work_of_a_step(cell)
+    whole, apart = (_step_s(one, work) for one in (cell, other))
+    both = sorted(whole.keys() & apart.keys())
+    if not both:
+        return None
+    differences = [whole[block] - apart[block] for block in both]
+    told = median_interval(differences)
+    meaning = told.meaning.replace("trials", "blocks' differences") if told else ""
+    return Exposed(
+        name=ranking.name(cell),
+        cell=cell,
+        whole_s=median([whole[block] for block in both]),
+        apart_s=median([apart[block] for block in both]),
+        exposed_s=median(differences),
+        interval=Interval(told.low, told.high, told.level, meaning) if told else None,
+        blocks=len(both),
+    )
+
+
+def _step_s(cell: CellResult, work: float) -> dict[int, float]:
+    return {t.block: work / t.rate for t in cell.trials if t.counted and t.rate}
+
+
+def splits(results: Results) -> tuple[StepSplit, ...]:
+    """Give the parts of each such cell's step."""
+    return tuple(
+        StepSplit(
+            f"{one.cell.workload} {one.name}",
+            (
+                ("computing", min(one.apart_s, one.whole_s)),
+                ("exposed communication", max(0.0, one.exposed_s)),
+            ),
+        )
+        for one in exposed(results)
+    )
+
+
+def communication(results: Results) -> Table:
+    """Lay out a step with and without exchange, and the difference."""
+    columns = (
+        Column("workload", "workload", "name"),
+        Column("cell", "cell", "name"),
+        Column("devices", "devices", "count"),
+        Column("whole_s", "step", "seconds"),
+        Column("apart_s", "without exchange", "seconds"),
+        Column("exposed_ms", "exposed communication, ms", "number"),
+        Column("exposed_interval", "interval", "interval"),
+        Column("share", "of the step", "share"),
+        Column("blocks", "blocks", "count"),
+    )
+    rows = []
+    for one in exposed(results):
+        between = one.interval
+        if between is not None:
+            between = Interval(
+                between.low * 1e3, between.high * 1e3, between.level, between.meaning
+            )
+        rows.append(
+            (
+                one.cell.workload,
+                one.name,
+                devices(one.cell),
+                one.whole_s,
+                one.apart_s,
+                one.exposed_s * 1e3,
+                between,
+                one.exposed_s / one.whole_s,
+                one.blocks,
+            )
+        )
+    return Table("communication", "Exposed communication", columns, tuple(rows))

@@ -1,0 +1,40 @@
+"""These tests hold exposed communication to the difference it is, and its cells out of rankings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.store.analyse import analyse
+from harness.store.dataset import Dataset
+from reports.communication import communication, splits
+from reports.page import render
+from reports.ranking import rankings
+from reports.scaling import scaling_lines
+from reports.summary import records
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
+
+QUIET = Behaviour(trial_noise=0.0, window_noise=0.001, windows=10)
+
+
+def test_exposed_communication_is_a_step_less_the_same_without_exchange(tmp_path: Path) -> None:
+    together = {"nodes": 2, "strategy": "ddp", "communicate": True}
+    slow, fast = (replace(QUIET, step_s=seconds) for seconds in (0.025, 0.020))
+    cells = [
+        RecordedCell(factors={"communicate": True}, behaviour=fast),
+        RecordedCell(factors=together, behaviour=slow),
+        RecordedCell(factors={**together, "communicate": False}, behaviour=fast),
+    ]
+    told = analyse(Dataset([write_run(tmp_path, cells, Recording())]))
+    (row,) = records(communication(told))
+    assert row["exposed_ms"] == pytest.approx(5.0, rel=0.05)
+    assert row["exposed_interval_low"] <= row["exposed_ms"] <= row["exposed_interval_high"]
+    assert row["share"] == pytest.approx(0.2, rel=0.05)
+    (ranking,) = rankings(told)
+    assert [cell.factors["communicate"] for cell in ranking.cells] == [True, True]
+    assert [cell.comparison for cell in ranking.set_aside] == [None]
+    assert [line.points[-1].cell.factors["communicate"] for line in scaling_lines(told)] == [True]
+    assert [part for part, _ in splits(told)[0].parts_s] == ["computing", "exposed communication"]
+    assert "Exposed communication" in render(told)
