@@ -22,6 +22,8 @@ def factor_words(name: str, value: Any) -> str:
         return f"{name.replace('_', ' ')} default"
     if name == "compile":
         return "compiled" if value else "not compiled"
+    if name == "communicate":
+        return "exchanging" if value else "without exchange"
     if isinstance(value, bool):
         without = "not" if name == "deterministic" else "no"
         spoken = name.replace("_", " ")

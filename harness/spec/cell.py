@@ -97,6 +97,8 @@ def label(
 def _word(name: str, value: Value) -> str:
     factor = FACTORS[name]
     spoken = name.replace("_", " ")
+    if name == "communicate":
+        return "exchanging" if value else "without exchange"
     if isinstance(value, bool):
         return spoken if value else f"no {spoken}"
     if value is None:

@@ -26,6 +26,8 @@ def why_not(workload: Any, factors: dict[str, Value]) -> str | None:
     ranks = int(factors["nodes"] or 1) * int(factors["ranks_per_node"] or 1)
     if ranks < 2:
         return f"{workload.name} needs two ranks or more"
+    if factors.get("communicate") is False:
+        return f"{workload.name} without exchange is nothing at all"
     if workload.operation == "all-reduce" and int(size or 0) % _FLOAT_BYTES:
         return f"{size} bytes are no whole number of float32, which all-reduce adds up"
     if workload.operation == "all-gather" and int(size or 0) % ranks:

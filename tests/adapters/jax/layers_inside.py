@@ -7,6 +7,7 @@ import jax
 from harness.node import place
 from harness.node.adapters.jax import adapter, settings, strategies, training
 from harness.node.adapters.jax.lowering import Lowered, Pass
+from harness.node.job import Job, Span
 from harness.node.network import Conv, Flatten, Network
 from tests.adapters.tensorflow import examined
 
@@ -27,8 +28,10 @@ NETWORKS = (examined.IN_ONE, examined.IN_TWO, examined.IN_THREE, examined.AVERAG
 
 def opened(precision, layout="channels-last"):
     factors = {"precision": precision, "layout": layout}
-    alone = strategies.Strategy()
-    return adapter.JaxAdapter(settings.apply(factors, place.find({})), 3, alone)
+    here, span = place.find({}), Span(steps=1)
+    names = ("examine", "cell", "trial-1", "any", "", "jax", "", "none")
+    job = Job(*names, factors=factors, options={}, warmup=span, until=span, seed=3, directory="")
+    return adapter.JaxAdapter(settings.apply(factors, here), job, here, strategies.Strategy())
 
 
 def test_every_layer_agrees_with_loops_in_float64_channels_last():

@@ -14,7 +14,7 @@ from harness.node.job import Job
 from harness.node.network import Dropout
 from harness.node.place import Place
 from harness.node.shapes import product
-from harness.node.workload import Checkpointing, Training
+from harness.node.workload import Checkpointing, Collective, Training
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -100,11 +100,15 @@ def _told(error: Exception) -> Exception:
 class JaxAdapter:
     """JAX in this process."""
 
-    def __init__(self, settings: switches.Settings, seed: int, strategy: Strategy) -> None:
+    def __init__(
+        self, settings: switches.Settings, job: Job, place: Place, strategy: Strategy
+    ) -> None:
         import jax
 
         self._jax = jax
-        self._seed = seed  # of the weights: the same in every rank, unlike the feed's
+        self._job = job
+        self._place = place
+        self._seed = job.seed  # of the weights: the same in every rank, unlike the feed's
         self._settings = settings
         self._strategy = strategy
         self._compile_s = 0.0
@@ -129,6 +133,13 @@ class JaxAdapter:
 
     def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Lower a network to one compiled training step."""
+        if isinstance(workload, Collective):
+            from harness.node import collective
+
+            message = collective.message(workload, self._job.factors)
+            exchange = self._strategy.exchange(workload.operation, message)
+            agree = self._strategy.agree
+            return collective.activity(exchange, agree, workload, message, self._place)
         if isinstance(workload, Checkpointing):
             from harness.node.checkpoints.held import HeldActivity
 
@@ -180,7 +191,7 @@ def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's n
     if job.purpose == "probe":
         os.environ["ONEDNN_VERBOSE"] = "1"
     settings = switches.apply(factors, place, lambda: strategies.meet(job, place))
-    return JaxAdapter(settings, job.seed, strategies.join(job, place))
+    return JaxAdapter(settings, job, place, strategies.join(job, place))
 
 
 def _examined(job: Job) -> Any:

@@ -37,6 +37,10 @@ class Strategy:
         """Give the largest value any rank offers."""
         return value
 
+    def exchange(self, operation: str, message: int) -> Any:
+        """Give an exchange of so many bytes, as ``harness/node/collective.py`` steps it."""
+        raise Unsupported("one rank has nobody to exchange messages with")
+
     def facts(self) -> Mapping[str, Any]:
         """Say what carried the gradients."""
         return {}
@@ -56,7 +60,7 @@ class DataParallel(Strategy):
         self._size = place.size
         self._collectives = collectives
         each = [jax.local_devices(process_index=rank)[0] for rank in range(place.size)]
-        mesh = jax.sharding.Mesh(numpy.array(each), ("ranks",))
+        self.mesh = mesh = jax.sharding.Mesh(numpy.array(each), ("ranks",))
         spec = jax.sharding.PartitionSpec
         self._whole = jax.sharding.NamedSharding(mesh, spec())
         self._shared = jax.sharding.NamedSharding(mesh, spec("ranks"))
@@ -99,6 +103,12 @@ class DataParallel(Strategy):
 
         local = self._jax.numpy.asarray(numpy.array([value], numpy.float32))
         return float(self._largest(self._made(self._shared, local, (self._size,))))
+
+    def exchange(self, operation: str, message: int) -> Any:
+        """Exchange messages over the mesh."""
+        from harness.node.adapters.jax.exchange import Exchange
+
+        return Exchange(operation, message, self, self._size)
 
     def facts(self) -> Dict[str, Any]:
         """Name what carried the gradients."""
