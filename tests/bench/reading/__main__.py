@@ -31,6 +31,7 @@ ASYNC: dict[str, Any] = {
     "batch": 2,
     "buffers": 2,
     "buffer_samples": 4,
+    "reader_threads": 4,
 }
 COMPUTE = 1.3
 """Of the time that reading a batch takes: computing is the longer of the two."""
@@ -58,7 +59,11 @@ def _loaders(npy: Path, npz: Path, hdf5: Path, rounds: int) -> int:
     workers = {"reader": "dataloader", "reader_threads": 2, "prefetch": 2, "batch": 2}
     ours, torch = Path(sys.executable), _torch()
     groups: list[dict[str, Any]] = [
-        {"pread × 8, npy": Reader(ours, npy, plain), "async, npy": Reader(ours, npy, ASYNC)},
+        {
+            "pread × 8, npy": Reader(ours, npy, plain),
+            "async, npy": Reader(ours, npy, ASYNC),
+            "async, npy, one thread": Reader(ours, npy, {**ASYNC, "reader_threads": 1}),
+        },
         {"pread × 8, hdf5": Reader(ours, hdf5, plain), "async, hdf5": Reader(ours, hdf5, ASYNC)},
         {"async, npz": Reader(ours, npz, ASYNC)},
     ]

@@ -8,7 +8,7 @@ from harness.node.adapters.tensorflow import settings, strategies
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Checkpointing
+from harness.node.workload import Checkpointing, Reading
 
 
 def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
@@ -38,6 +38,11 @@ class TensorFlowAdapter:
             from harness.node.checkpoints.held import HeldActivity
 
             return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
+        if isinstance(workload, Reading):
+            from harness.node.adapters.tensorflow.loading import own
+            from harness.node.input.open import reading
+
+            return reading(workload, feed, own(autotune=bool(options.get("autotune"))))
         import tensorflow.compat.v2 as tf
 
         from harness.node.adapters.tensorflow import failures
@@ -75,7 +80,7 @@ class TensorFlowAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, Checkpointing):
+        if isinstance(workload, (Checkpointing, Reading)):
             return self.facts()  # nothing is computed
         from harness.node.adapters.tensorflow import probing
 
