@@ -8,7 +8,6 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import os
-import platform
 import sys
 import time
 import traceback
@@ -18,9 +17,7 @@ from harness.node import feed, loop, outside, place, resources
 from harness.node.checkpoints.asked import asked
 from harness.node.contracts import Activity, Adapter, OutOfMemory, Unsupported
 from harness.node.events import Events
-from harness.node.examine import examine
 from harness.node.job import Job, read
-from harness.node.shapes import count
 from harness.node.workload import Training, Workload
 
 if TYPE_CHECKING:
@@ -53,7 +50,7 @@ class Worker:
         self._assert_allocator()
         workload = importlib.import_module(self.job.workload_module).WORKLOAD
         adapter = importlib.import_module(self.job.adapter_module).open(self.job, self.where)
-        versions = {"python": platform.python_version()}
+        versions = {"python": sys.version.split()[0]}
         versions.update(adapter.versions())
         self.events.say("versions", versions=versions)
         doors[self.job.purpose](adapter, workload)
@@ -101,6 +98,8 @@ class Worker:
         return Series(wanted, door(), self.where)
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:
+        from harness.node.examine import examine  # no trial does
+
         examine(adapter, workload, self.job.paths["given"], self.job.paths["made"])
 
     def _probe(self, adapter: Adapter, workload: Workload) -> None:
@@ -116,6 +115,8 @@ class Worker:
     def _assert_identity(self, activity: Activity, workload: Workload) -> None:
         if not isinstance(workload, Training):
             return
+        from harness.node.shapes import count  # only what trains has layers
+
         counts = count(workload.network)
         door = getattr(activity, "parameters", None)
         lowered = None if door is None else door()

@@ -8,12 +8,13 @@ them with its own generator: speed does not depend on their values, and where nu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Union
 
-from harness.node.input.files import Files, wanted
 from harness.node.place import Place
-from harness.node.shapes import output_shapes
 from harness.node.workload import Checkpointing, Training, Workload
+
+if TYPE_CHECKING:
+    from harness.node.input.files import Files
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,27 @@ def describe(
         seed=seed + place.rank,
         batch=batch,
         global_batch=batch * place.size,
-        files=wanted(factors, paths, seed, place),
+        files=_files(factors, paths, seed, place),
     )
     if not isinstance(workload, Training):
         return feed
+    from harness.node.shapes import output_shapes  # only what trains has layers
+
     _, shape = output_shapes(workload.network)[-1]
     if len(shape) != 1:
         raise ValueError("the loss of {} needs a flat output, not {}".format(workload.name, shape))
     made = Classes if workload.loss == "cross-entropy" else Vectors
     return replace(feed, input=workload.network.input, targets=made(shape[0]))
+
+
+def _files(
+    factors: Mapping[str, Any], paths: Mapping[str, str], seed: int, place: Place
+) -> Optional[Files]:
+    if "data" not in paths:
+        return None
+    from harness.node.input.files import described  # most trials read nothing
+
+    return described(factors, paths["data"], seed, place)
 
 
 def _batch(factors: Mapping[str, Any], size: int) -> int:

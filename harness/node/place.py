@@ -8,8 +8,8 @@ alone. Where no launcher spoke, the worker is the only one.
 
 from __future__ import annotations
 
+import os
 import re
-import socket
 from dataclasses import dataclass
 from typing import Mapping, NamedTuple, Optional, Tuple
 
@@ -80,7 +80,7 @@ LAUNCHERS = (
 
 def find(environment: Mapping[str, str], host: Optional[str] = None) -> Place:
     """Read the place from an environment; refuse one that contradicts itself."""
-    here = host or environment.get("BAKEOFF_HOST") or socket.gethostname()
+    here = host or environment.get("BAKEOFF_HOST") or os.uname().nodename
     for names in LAUNCHERS:
         if names.rank in environment and names.size in environment:
             return _read(names, environment, here)

@@ -8,9 +8,10 @@ with a ``kind``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional, Tuple, Union
+from typing import TYPE_CHECKING, Optional, Tuple, Union
 
-from harness.node.network import Network
+if TYPE_CHECKING:
+    from harness.node.network import Network
 
 
 @dataclass(frozen=True)

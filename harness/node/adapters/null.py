@@ -5,7 +5,7 @@ Its ranks do not talk: each decides alone when it has run long enough.
 
 from __future__ import annotations
 
-import platform
+import sys
 from typing import Any, Mapping
 
 from harness.node.contracts import Unsupported
@@ -44,7 +44,7 @@ class NullAdapter:
 
     def versions(self) -> Mapping[str, str]:
         """Name what runs the loop."""
-        return {"null": platform.python_version()}
+        return {"null": sys.version.split()[0]}
 
     def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Pretend to work; a network's samples count as if they had been trained on.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping
 
 from harness.node.place import Place
 
@@ -34,13 +34,8 @@ class Files:
     size: int
 
 
-def wanted(
-    factors: Mapping[str, Any], paths: Mapping[str, str], seed: int, place: Place
-) -> Optional[Files]:
-    """Describe what a job's rank reads; None if it reads nothing."""
-    folder = paths.get("data")
-    if folder is None:
-        return None
+def described(factors: Mapping[str, Any], folder: str, seed: int, place: Place) -> Files:
+    """Describe what a job's rank reads."""
     return Files(
         folder=folder,
         format=str(factors.get("format")),
