@@ -115,8 +115,8 @@ def bottleneck(rates: dict[int, float], compute: float | None, *, is_cold: bool)
             # alone each of them is faster than both together: they fight for the same cores
             return "CPU-bound" if compute is not None else ""
         top = lower.pop()
-    if BYTES not in rates or top == BYTES:
-        return ""
+    if BYTES not in rates or top == BYTES or _SAME * rates[top] > rates[BYTES]:
+        return ""  # nothing is faster than what it stands on: something disturbed that
     is_storage = is_cold and rates[top] >= _SAME * rates[BYTES]
     return "storage-bound" if is_storage else "CPU-bound"
 

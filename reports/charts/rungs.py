@@ -39,6 +39,8 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False
             right = max(right, high)
         said = f"{numbers.number(rate.value)} {rate.unit}"
         if row and ladder[row - 1].rate.value:
-            said += f", {numbers.share(rate.value / ladder[row - 1].rate.value)} of the one above"
+            share = rate.value / ladder[row - 1].rate.value
+            said += f", {numbers.share(share)} of" if share <= 1 else f", {numbers.ratio(share)} ×"
+            said += " the one above"
         drawn.append(text(0, up - 7, said) if narrow else text(right + 8, up + 14, said))
     return picture(width, 10 + len(ladder) * tall, "".join(drawn), label=label, name=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,15 @@ def test_a_made_set_has_these_very_bytes(sets: Path) -> None:
     made = Dataset(str(sets / "tiny-pictures-raw-200"))
     whole = hashlib.sha256(b"".join(Path(path).read_bytes() for path in made.paths)).hexdigest()
     assert whole[:16] == "e5b9b969e00c9189"
+
+
+def test_a_burn_takes_a_processor_and_a_sleep_takes_none(sets: Path) -> None:
+    taken = {}
+    for kind in ("burn", "sleep"):
+        work = activity(sets, compute=kind, compute_ms=40.0)
+        begin, wall = time.thread_time(), time.monotonic()
+        work.step()
+        taken[kind] = time.thread_time() - begin
+        assert time.monotonic() - wall > 0.02
+    assert taken["burn"] > 0.02  # the calibration's best block is never half as long as the usual
+    assert taken["sleep"] < 0.02
