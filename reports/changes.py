@@ -14,6 +14,7 @@ from reports.tables import Column, Table
 from reports.versus import METRICS, Pair, Versus
 
 _MOST_DRAWN = 60
+_CLEAR = ("slower", "faster")
 
 
 @dataclass(frozen=True)
@@ -37,24 +38,38 @@ def _interval(pair: Pair) -> Interval | None:
 
 
 def _sentence(told: Versus) -> str:
-    """Say in how many cells what changed, and the largest clear change with its interval."""
+    """Say what changed and by how much at most, or that nothing did, or that none can tell."""
     counts = Counter(pair.change.answer for pair in told.pairs)
-    order = ("faster", "slower", "same", "cannot tell")
-    known = [one for one in order if one in counts] + [a for a in counts if a not in order]
-    said = [f"{one} in {counts[one]}" for one in known]
-    cells = "cell" if len(told.pairs) == 1 else "cells"
-    text = f"Of {len(told.pairs)} {cells}, {', '.join(said)}."
-    if told.pairs and set(counts) == {"cannot tell"}:
-        every = "this 1 cell" if len(told.pairs) == 1 else f"any of these {len(told.pairs)} cells"
-        text = f"Whether {every} changed, these two runs cannot tell."
-    clear = [p for p in told.pairs if p.change.answer in ("faster", "slower") and p.change.ratio]
-    if clear:
-        most = max(clear, key=lambda p: abs((p.change.ratio or 1) - 1))
-        inside = _interval(most)
-        ratio = numbers.ratio(most.change.ratio, inside)
-        within = numbers.ratio_span(inside, most.change.ratio)
-        text += f" The largest change is {ratio} × (interval {within}) in {most.label}."
-    return text
+    total, one = len(told.pairs), len(told.pairs) == 1
+    before, after = told.before.name, told.after.name
+    if not told.pairs:
+        return f"{after} and {before} have no cell in common that can be compared."
+    clear = [p for p in told.pairs if p.change.answer in _CLEAR and p.change.ratio]
+    if not clear:
+        return _unchanged(counts["same"], total, before, after)
+    most = max(clear, key=lambda p: abs((p.change.ratio or 1) - 1))
+    inside = _interval(most)
+    said = f"{numbers.ratio(most.change.ratio, inside)} ×"
+    said += f" (interval {numbers.ratio_span(inside, most.change.ratio)})"
+    if one:
+        return f"{after} is {most.change.answer} than {before}: {said} in {most.label}."
+    ways = [f"{way} in {counts[way]}" for way in _CLEAR if counts[way]]
+    first = ways[0].replace(" in ", f" than {before} in ", 1) + f" of {total} cells"
+    found = " and ".join((first, *ways[1:]))
+    return f"{after} is {found}; the largest change is {said} in {most.label}."
+
+
+def _unchanged(same: int, total: int, before: str, after: str) -> str:
+    """Say that no cell is clearly faster or slower, and of how many that is known."""
+    cells = "this 1 cell" if total == 1 else f"{'all' if same else 'any of'} these {total} cells"
+    if same == total:
+        return f"Nothing changed: {after} is as fast as {before} in {cells}."
+    if not same:
+        return f"Whether {cells} changed, these two runs cannot tell."
+    return (
+        f"No cell is clearly faster or slower: {after} is as fast as {before} in {same} of"
+        f" {total} cells, and these two runs cannot tell of the others."
+    )
 
 
 def _drawing(told: Versus) -> Drawing:

@@ -166,7 +166,7 @@ def _reasons(rejected: Sequence[tuple[TrialResult, str]]) -> Iterator[str]:
         said = f", {why}" if why else ""
         yield f"block {trial.block}{again}: {trial.verdict or trial.outcome}{said}"
     if len(rejected) > _REASONS:
-        yield f"and {len(rejected) - _REASONS} more, in the table of all trials"
+        yield f"and {len(rejected) - _REASONS} more, in the page's table of all trials"
 
 
 def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[tuple[str, str], tuple[Strip, ...]]:

@@ -58,7 +58,7 @@ def test_two_runs_are_compared_on_the_page(tmp_path, recorded):
     other = runs.write_run(tmp_path / "runs", [slower], runs.Recording(name="after"))
     place = tmp_path / "changes.html"
     invoke(report, recorded, other, "--compare", "--output", place)
-    assert "Of 1 cell, slower in 1." in place.read_text()
+    assert "after is slower than recorded-2026-11-21: 0.6" in place.read_text()
 
 
 def test_comparing_takes_two_runs(recorded):
