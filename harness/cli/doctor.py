@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.units import per_cent
+from harness.units import counted, per_cent
 
 if TYPE_CHECKING:
     from harness.run.finding import Finding
@@ -56,7 +56,7 @@ def command(
     every = (*report.installation, *report.machine)
     faults = sum(one.level == "fault" for one in every)
     warnings = sum(one.level == "warning" for one in every)
-    click.echo(f"{_count(faults, 'fault')}, {_count(warnings, 'warning')}.")
+    click.echo(f"{counted(faults, 'fault')}, {counted(warnings, 'warning')}.")
     return 0 if report.is_sound else 1
 
 
@@ -103,7 +103,3 @@ def _print(title: str, findings: tuple[Finding, ...]) -> None:
         remedy = [] if one.level == "fine" else textwrap.wrap(one.remedy, room - 2)
         for line in (*seen[1:], *(("→ " if n == 0 else "  ") + x for n, x in enumerate(remedy))):
             click.echo(f"  {'':<{width}}  {line}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
