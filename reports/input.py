@@ -40,7 +40,7 @@ class Fed:
         if _is_training(self.cell):
             return MODEL
         reader = str(self.cell.factors.get("reader"))
-        if reader in ("pread", "mmap"):
+        if reader in ("pread", "mmap", "direct"):
             return BYTES
         return PARSED if reader == "threads" and self.cell.framework == "null" else LOADER
 

@@ -12,6 +12,7 @@ from harness.node.input.activity import ReadingActivity
 from harness.node.input.asynchronous import AsyncLoader
 from harness.node.input.compute import stand_in
 from harness.node.input.dataset import MANIFEST, Dataset
+from harness.node.input.direct import Direct
 from harness.node.input.epochs import Epochs
 from harness.node.input.files import Files
 from harness.node.input.loader import Loader
@@ -59,6 +60,8 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
         stretches = Stretches(dataset)
         read = stretches.pread if files.reader == "pread" else stretches.mapped
         return PlainLoader(read, rest=stretches.rest, **shape)
+    if files.reader == "direct":
+        return PlainLoader(Direct(dataset).read, **shape)
     if files.reader == "threads":
         parsed = container(dataset)
         return PlainLoader(parsed.read, rest=getattr(parsed, "rest", _nothing), **shape)

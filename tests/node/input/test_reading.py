@@ -128,6 +128,24 @@ def test_an_epoch_after_eviction_is_called_cold_where_a_disk_is_below(sets: Path
     assert told["read_bytes"] >= told["bytes"]
 
 
+def test_reading_around_the_cache_is_cold_whatever_it_holds(sets: Path) -> None:
+    for name in ("raw", "npy"):
+        made = Dataset(str(sets / f"tiny-pictures-{name}-200"))
+        try:
+            work = activity(sets, format=name, reader="direct", cache="warm", reader_threads=2)
+        except Unsupported as why:
+            assert "O_DIRECT" in str(why)  # noqa: PT017 the file system beneath decides
+            pytest.skip(str(why))
+        work.epochs.turn()
+        for batch in epoch(work):
+            for sample, data in zip(batch.samples, batch.data, strict=True):
+                path, offset, length = made.stretch(sample)
+                assert data == Path(path).read_bytes()[offset : offset + length]
+        told = work.epochs.turn()
+        assert told["cache"] == "cold"
+        assert told["resident_before"] == made.bytes
+
+
 def test_mincore_agrees_with_cachestat(sets: Path) -> None:
     import ctypes
     import os
