@@ -156,7 +156,7 @@ class _Tree:
             waiting += [child for child in member.children() if self._join(child)]
 
     def read(self) -> list[int]:
-        """Read every member; a rank that has ended keeps its totals and holds nothing."""
+        """Read every member; of a rank that has ended, what it used since is known to nobody."""
         if not self._ended and self._readings % _LOOK_EVERY == 0:
             self._look()
         if not self._ended and self._readings % _COUNT_EVERY == 0:
@@ -190,11 +190,10 @@ class _Tree:
         )
         self._ended = self._ended or not self._members
         if self._ended:
-            resident = threads = ENDED
+            return [ENDED] * (6 + len(moved) + 1)
         if not has_io:
             moved = [UNSUPPORTED] * len(moved)
-        count = ENDED if self._ended else len(self._members)
-        return [user, system, faults, resident, threads, count, *moved, preempted]
+        return [user, system, faults, resident, threads, len(self._members), *moved, preempted]
 
     def _kept(self, sums: list[int]) -> list[int]:
         """Add what members that left unreaped had used: a sum that falls has lost one."""
