@@ -115,6 +115,10 @@ def read(run: Path, truth: float) -> Seen:
     )
 
 
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
 def main() -> None:
     """Run, read, predict and print."""
     parser = argparse.ArgumentParser()
@@ -136,8 +140,9 @@ def main() -> None:
             f"noise of a trial {seen.trial_noise:.2%}, shared by a block {seen.block_noise:.2%}\n"
             f"  {seen.studies} studies of {STUDY}: {told}; "
             f"{seen.covered} intervals hold the truth\n"
-            f"  predicted: false news {predicted.false_news:.3f}, same {predicted.same:.3f}, "
-            f"power {predicted.power:.3f}, covered {predicted.covered:.3f}\n"
+            f"  predicted: false news {_share(predicted.false_news)}, "
+            f"same {_share(predicted.same)}, power {_share(predicted.power)}, "
+            f"covered {_share(predicted.covered)}\n"
         )
 
 
