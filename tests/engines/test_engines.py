@@ -94,6 +94,13 @@ def bakeoff(site, slurm, *words: str, check: bool = True) -> subprocess.Complete
     return site.hosts.run("h0", *argv, env=slurm.env, check=check)
 
 
+def wait_until_the_queue_is_empty(site, slurm) -> None:
+    end = time.monotonic() + 400
+    while site.hosts.run("h0", "squeue", "--noheader", env=slurm.env).stdout.strip():
+        assert time.monotonic() < end
+        time.sleep(0.5)
+
+
 def test_a_study_handed_to_the_queue_runs_packed_in_one_job_for_each_shape(site, slurm):
     site.platform("slurm")
     site.study("null", "ddp", nodes=[1, 2], trials=12, until="0.1 s")  # and one pilot each
@@ -132,6 +139,28 @@ def test_a_cancelled_job_keeps_what_it_finished_and_another_goes_on(site, slurm)
     bakeoff(site, slurm, "status", "runs/cut", "--wait")
     well = [o["block"] for o in site.outcomes("runs/cut") if o["outcome"] == "ok"]
     assert sorted(well) == [1, 2, 3, 4], "nothing was lost or done twice"
+
+
+@pytest.mark.parametrize("study", ["shams2017", "wang2018"])
+def test_a_paper_is_repeated_at_smoke_size_on_two_nodes(site, slurm, study):
+    framework("torch")
+    site.platform("slurm", environment={"GLOO_SOCKET_IFNAME": "eth0"})
+    narrowed = ("--only", "framework=torch", "--only", "strategy=ddp", "--size", "smoke")
+    tolerated = ("--set", 'measure.tolerate=["contended", "throttled", "stalled"]')
+    words = ("run", study, "--platform", "there.toml", "--name", study, "--detach")
+    bakeoff(site, slurm, *words, *narrowed, *tolerated)
+    wait_until_the_queue_is_empty(site, slurm)
+    bakeoff(site, slurm, "status", f"runs/{study}")
+    page = (site.folder / "runs" / study / "report.html").read_text()
+    answers = page.partition('<section id="findings">')[2].partition("</section>")[0]
+    assert "not available" in answers
+    assert "n = 1" in answers, "what was measured stands beside what the paper found"
+    assert '<section id="scaling">' in page
+    if study == "wang2018":
+        assert "Exposed communication" in page
+        assert "What exchanging messages costs" in page
+        told = bakeoff(site, slurm, "predict", f"runs/{study}", "--nodes", "16").stdout
+        assert told.startswith("Predicted, not measured.")
 
 
 class Running:
