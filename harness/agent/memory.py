@@ -83,9 +83,9 @@ def own_group() -> OwnGroup | None:
 
 
 def _text(path: Path) -> str:
-    with suppress(OSError):  # the file's absence is the answer
-        return path.read_text(encoding="utf-8")
-    return ""
+    with suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123  each trial, twice
+        return file.read().decode()
+    return ""  # the file's absence is the answer
 
 
 def _number(path: Path) -> int | None:

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +194,7 @@ def _opened(
         yield Group(source.name, sampler, int(1e9 / source.hz), kept if lasts else None)
 
 
+@cache
 def _boot(root: Path) -> str | None:
     """Name this boot of this machine: its monotonic clock has one zero."""
     try:

@@ -38,9 +38,9 @@ def next_attempt(block: int, outcomes: Outcomes) -> TrialName | None:
 
 def given_up(outcomes: Outcomes) -> str | None:
     """Say why a cell's further trials would be a waste of time, or None."""
-    ended = [one for _, one in sorted(outcomes.items()) if one["outcome"] != CANCELLED]
-    if any(one["outcome"] == OK for one in ended):
+    if any(one["outcome"] == OK for one in outcomes.values()):
         return None
+    ended = [one for _, one in sorted(outcomes.items()) if one["outcome"] != CANCELLED]
     for one in ended:
         if one["outcome"] in (UNSUPPORTED, OUT_OF_MEMORY):
             return str(one["outcome"])

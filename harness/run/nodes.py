@@ -47,11 +47,6 @@ def launcher(platform: Platform) -> Launcher:
     return module
 
 
-def names(platform: Platform) -> tuple[str, ...]:
-    """Name the nodes at hand; "" is this machine."""
-    return launcher(platform).nodes(platform.launcher.settings, os.environ)
-
-
 def run_on(
     platform: Platform, node: str, argv: Sequence[str], *, timeout_s: float = _PATIENCE_S
 ) -> str:
@@ -81,7 +76,8 @@ class Nodes:
     def __init__(self, platform: Platform, errors: Path) -> None:
         self._platform = platform
         self._errors = errors
-        self._launcher = launcher(platform)
+        self.launcher = launcher(platform)
+        """Found once: finding one lists a folder."""
         self._known: dict[str, Node] = {}
         self._ports: dict[str, Any] = {}
         self._agents: dict[str, AgentProcess] = {}
@@ -89,7 +85,7 @@ class Nodes:
 
     def gather(self, count: int, each: int) -> tuple[Node, ...]:
         """Choose nodes for a trial: those that were lost come last, for they may be back."""
-        wanted = names(self._platform)
+        wanted = self.launcher.nodes(self._platform.launcher.settings, os.environ)
         order = [name for name in wanted if name not in self._lost]
         order += [name for name in self._lost if name in wanted]
         found: list[Node] = []
@@ -130,7 +126,7 @@ class Nodes:
     def agent(self, name: str) -> AgentProcess:
         """Give a node's agent; it starts with its first trial."""
         if name not in self._agents:
-            through = self._launcher.reach(name, (), self._platform.launcher.settings)
+            through = self.launcher.reach(name, (), self._platform.launcher.settings)
             errors = self._errors if name == HERE else self._errors.with_suffix(f".{name}.err")
             self._agents[name] = AgentProcess(errors, through=through)
         return self._agents[name]

@@ -23,7 +23,7 @@ def environment(
     An allocator is preloaded by its library's name or path; the worker asserts that it is there,
     because the loader only warns of what it cannot find.
     """
-    caches = {name: str(cache / folder) for name, folder in _CACHES.items()}
+    caches = {name: f"{cache}/{folder}" for name, folder in _CACHES.items()}
     if allocator is None:
         return {**interpreter, **caches}
     library = allocator if "/" in allocator else ctypes.util.find_library(allocator)

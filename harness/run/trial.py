@@ -20,7 +20,7 @@ from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
-from harness.run.nodes import Nodes, launcher
+from harness.run.nodes import Nodes
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.ranks import environment
 from harness.run.said import has_stand_in, said
@@ -81,7 +81,7 @@ def run_trial(
     trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     token = f"{bench.run_id}/{cell.key}/{name}"
     worker = _worker(bench, prepared, str(name), token)
-    launch = launcher(bench.platform).launch(str(trial.job), job, bench.platform, worker)
+    launch = bench.nodes.launcher.launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
     try:
         ended = bench.nodes.run(
