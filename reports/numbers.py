@@ -21,7 +21,7 @@ def decimals(value: float, width: float | None = None) -> int:
         return 1
     magnitude = math.floor(math.log10(abs(value)))
     wanted = _DIGITS - 1 - magnitude
-    if width is not None and width > 0:
+    if width is not None and 0 < width < math.inf:
         wanted = max(wanted, -math.floor(math.log10(width)))
     return min(wanted, _MOST_DIGITS - 1 - magnitude)
 

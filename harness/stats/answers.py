@@ -26,3 +26,10 @@ def answer(low: float, high: float, p: float, alpha: float, equivalence: float) 
 def ratio(logarithm: float) -> float:
     """Give the ratio of a logarithm that may be too large for one."""
     return exp(logarithm) if logarithm < 700 else inf
+
+
+def ends(low: float, high: float) -> tuple[float | None, float | None]:
+    """Give an interval of logarithms as ratios; too few blocks for its level leave no interval."""
+    if low == -inf and high == inf:
+        return None, None
+    return ratio(low), ratio(high)

@@ -187,8 +187,8 @@ def _answer(
         more = more_blocks(centre, float(data.std(ddof=1)), blocks, cells, alpha, margin)
         if more is None:
             why += f", and more than {MOST_BLOCKS} blocks would be needed"
-    low, high = answers.ratio(low), answers.ratio(high)
-    return Answer(exp(centre), low, high, 1 - alpha, p, told, blocks, more, why)
+    ends = answers.ends(low, high)
+    return Answer(exp(centre), *ends, 1 - alpha, p, told, blocks, more, why)
 
 
 def more_blocks(

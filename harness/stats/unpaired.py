@@ -85,7 +85,7 @@ def changes(
         low, high, p = (float(column[place]) for column in family)
         place += 1
         answer, why = answers.answer(low, high, p, alpha, equivalence)
-        ends = answers.ratio(low), answers.ratio(high)
+        ends = answers.ends(low, high)
         told[name] = Change(ratio, *ends, 1 - alpha, p, answer, *counts, why)
     return told
 

@@ -185,3 +185,8 @@ def test_unchanged_runs_are_rarely_news() -> None:
         held += all((one.low or 2) <= 1 <= (one.high or 0) for one in told)
     assert wrong / studies <= 0.05 + 3 * monte_carlo_error(0.05, studies)
     assert held / studies >= 0.95 - 3 * monte_carlo_error(0.95, studies)
+
+
+def test_too_few_blocks_for_a_share_of_the_error_leave_no_interval() -> None:
+    told = compare({"cell": [0.3 + noise for noise in NOISE]}, alpha=0.01)["cell"]
+    assert (told.low, told.high, told.answer) == (None, None, "cannot tell")
