@@ -18,6 +18,9 @@ from reports import numbers
 from reports.differences import flatten
 from reports.reference import VERSION, Figure, own, published
 
+OWN = "own run "
+"""How the source of a figure begins that is not published."""
+
 
 @dataclass(frozen=True)
 class Match:
@@ -36,12 +39,12 @@ class Match:
     def __str__(self) -> str:
         mark = "" if self.figure.kind == "measured" else " †"
         value = f"{numbers.number(self.figure.value)} {self.figure.unit}{mark}"
+        share, source = f"{self.share * 100:.0f} %", self.figure.source
+        is_own = source.startswith(OWN)
         if self.is_exact:
-            return f"{self.share * 100:.0f} % of the published {value}"
-        listed = ", ".join(self.differences)
-        return (
-            f"{self.share * 100:.0f} % of the nearest published figure, {value} (differs: {listed})"
-        )
+            return f"{share} of {f'{value} of {source}' if is_own else f'the published {value}'}"
+        which = source if is_own else "the nearest published figure"
+        return f"{share} of {which}, {value} (differs: {', '.join(self.differences)})"
 
 
 _FAMILIES = {

@@ -119,7 +119,7 @@ def _normal(told: Answer, results: Results, width: int) -> str:
                 where = f"{ranking.workload}, {name}" if len(told.rankings) > 1 else name
                 lines.append(_wrapped(f"{where}: {match}", width, "  ", "    "))
     return (
-        "\n".join(("Is that normal? Published figures, for information:", *lines)) if lines else ""
+        "\n".join(("Is that normal? For information:", *lines)) if lines else ""
     )
 
 

@@ -66,7 +66,7 @@ def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
     from harness.store.analyse import estimate_cells
     from harness.store.dataset import Dataset
     from harness.store.files import write_whole
-    from reports.nearest import from_cells
+    from reports.nearest import OWN, from_cells
     from reports.reference import parse
     from reports.source import run_directories
 
@@ -75,7 +75,7 @@ def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
         raise UsageError(f"{run} holds {len(found)} runs; name one")
     dataset = Dataset(found)
     info = dataset.runs[0].info
-    text = from_cells(estimate_cells(dataset)[info.name], info, f"own run {info.name}")
+    text = from_cells(estimate_cells(dataset)[info.name], info, f"{OWN}{info.name}")
     kept = parse(text, info.name)
     if not kept:
         raise RunError(f"{run}: no cell has a figure to keep")
