@@ -88,6 +88,9 @@ def _against_reference(ranking: Ranking, reference: CellResult) -> str:
         opening = f"Whether {name(unclear)} is faster or slower than {name(reference)}"
         doubtful = _cannot_tell(opening, unclear.comparison)
     if doubtful and not clear:
+        if leader is unclear and unclear.comparison:
+            opening = f"{_highest(ranking, leader)}, but whether that is faster than"
+            return _cannot_tell(f"{opening} {name(reference)}", unclear.comparison)
         clear = f"{_highest(ranking, leader)}."
     return f"{clear} {doubtful}".strip()
 
