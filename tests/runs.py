@@ -142,11 +142,11 @@ def write_run(
     paths = RunPaths(folder / told.name)
     (paths.root / "environments").mkdir(parents=True)
     chance = random.Random(told.seed)
-    order = []
+    order: list[tuple[str, int]] = []
     for block in range(1, told.trials + 1):
         keys = [cell.key for cell in cells]
         chance.shuffle(keys)
-        order += [[key, block] for key in keys]
+        order += [(key, block) for key in keys]
     _write(paths.run, _identity(told))
     _write(paths.plan, _plan(told, cells, order))
     _write(paths.provenance, _provenance())

@@ -16,7 +16,8 @@ _LEAST, _MOST = 60, 140
 @click.command("show")
 @click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
-def command(runs: tuple[str, ...], *, as_json: bool) -> None:
+@click.option("--pairs", is_flag=True, help="Compare every pair of cells: takes 13 blocks.")
+def command(runs: tuple[str, ...], *, as_json: bool, pairs: bool) -> None:
     """Show a run's answer and ranking in the terminal.
 
     RUN is a run directory, a name under runs/, or a folder of runs; several are shown side by side.
@@ -29,6 +30,11 @@ def command(runs: tuple[str, ...], *, as_json: bool) -> None:
         from reports.summary import summary
 
         click.echo(json.dumps(summary(results), indent=2, ensure_ascii=False))
+        return
+    if pairs:
+        from reports.pairs import render as render_pairs
+
+        click.echo(render_pairs(results), nl=False)
         return
     from reports.terminal import render
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.compare import METRICS, command
+from harness.cli.show import command as show
 from harness.cli.sql import command as sql
 from harness.errors import BakeoffError, RunError, UsageError
 from reports import versus
@@ -158,3 +159,19 @@ def test_a_junit_file_that_cannot_be_written_is_named(before: Path, tmp_path: Pa
     with pytest.raises(RunError, match="/dev/full: the disk is full"):
         compare(before, later(tmp_path, TORCH), "--junit", "/dev/full")
     assert Path("/dev/full").is_char_device()
+
+
+def pairs(run: Path) -> str:
+    result = CliRunner().invoke(show, [str(run), "--pairs"], standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result.output
+
+
+def test_every_pair_is_compared_on_request_from_thirteen_blocks_on(tmp_path: Path) -> None:
+    cells = [TORCH, JAX, replace(SLOW, framework="keras")]
+    few = write_run(tmp_path, cells, Recording(name="few", trials=6))
+    assert pairs(few).count("cannot tell: all pairs need 13 blocks, there are 6") == 3
+    enough = write_run(tmp_path, cells, Recording(name="enough", trials=13, block_noise=0.002))
+    told = pairs(enough)
+    assert "torch: faster than keras, 1.15 × [1.1" in told
+    assert "jax: faster than keras" in told or "keras: slower than jax" in told
