@@ -118,9 +118,7 @@ def _normal(told: Answer, results: Results, width: int) -> str:
                 name = ranking.name(cell)
                 where = f"{ranking.workload}, {name}" if len(told.rankings) > 1 else name
                 lines.append(_wrapped(f"{where}: {match}", width, "  ", "    "))
-    return (
-        "\n".join(("Is that normal? For information:", *lines)) if lines else ""
-    )
+    return "\n".join(("Is that normal? For information:", *lines)) if lines else ""
 
 
 def _saved(results: Results, width: int) -> str:
