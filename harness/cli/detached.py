@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.errors import UsageError
+from harness.units import counted
 
 if TYPE_CHECKING:
     from harness.spec.plan import Plan
@@ -74,8 +75,8 @@ def hand_over(
     most = sum(one.most_node_hours for one in wanted)
     for number, one in enumerate(wanted, 1):
         click.echo(
-            f"Job {number}: {_many(one.nodes, 'node')}, {_many(len(one.keys), 'cell')}, "
-            f"{_many(one.trials, 'trial')}, at most {one.minutes} min, "
+            f"Job {number}: {counted(one.nodes, 'node')}, {counted(len(one.keys), 'cell')}, "
+            f"{counted(one.trials, 'trial')}, at most {one.minutes} min, "
             f"guessed {one.node_hours:.2f} node-hours",
             err=True,
         )
@@ -101,7 +102,3 @@ def waiting_trials(paths: RunPaths, plan: Plan) -> Counter[str]:
 
     ledger = Ledger(paths, plan, lambda _: None, lambda _: None)
     return Counter({k: n for k, n in ledger.left().items() if ledger.given_up(k) is None})
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
