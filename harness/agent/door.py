@@ -28,6 +28,7 @@ class Shim:
     """One process that waits for its rank to end."""
 
     connection: socket.socket
+    pid: int
     said: bytes = b""
     descriptors: list[int] = field(default_factory=list)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -80,11 +81,11 @@ class Door:
         """Take a shim in; strangers are sent away."""
         connection, _ = self._listener.accept()
         told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        _, user, _ = _CREDENTIALS.unpack(told)
+        pid, user, _ = _CREDENTIALS.unpack(told)
         if user != os.getuid():
             connection.close()
             return None
-        return Shim(connection)
+        return Shim(connection, pid)
 
     def close(self) -> None:
         """Let nobody in any more."""

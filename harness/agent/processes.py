@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -82,11 +83,12 @@ class Swept:
     survivors: int
 
 
-def sweep(token: str) -> Swept:
+def sweep(token: str, *, expected: Set[int] = frozenset()) -> Swept:
     """Kill what a trial left behind; call it when all of the trial's ranks are reaped.
 
-    A sub-reaper's descendants cannot escape it: once it has no child, nothing is left, which one
-    system call tells. Only else is /proc searched.
+    Those that are expected were about to end: killed, they do not count. A sub-reaper's
+    descendants cannot escape it: once it has no child, nothing is left, which one system call
+    tells. Only else is /proc searched.
     """
     seen: set[int] = set()
     end = time.monotonic() + _SWEEP_S
@@ -95,8 +97,8 @@ def sweep(token: str) -> Swept:
         seen |= victims
         kill(victims, until=end)
         if time.monotonic() > end:
-            return Swept(len(seen), len(victims))
-    return Swept(len(seen), 0)
+            return Swept(len(seen - expected), len(victims))
+    return Swept(len(seen - expected), 0)
 
 
 def sweep_marked(wanted: bytes) -> Swept:

@@ -46,15 +46,20 @@ class Agent:
         threading.Thread(target=self._collector.prepare, daemon=True).start()
         while not self._closing:
             for key, _ in self._selector.select(self._patience_s()):
-                key.data()
+                self._act(key)
             self._look_at_clock()
         if self._trial is not None:
             self._trial.stop("closed", grace_s=0.0)
             while not self._trial.is_over:
                 for key, _ in self._selector.select():
                     if key.fd != self._commands:
-                        key.data()
+                        self._act(key)
             self._finish(self._trial)
+
+    def _act(self, key: selectors.SelectorKey) -> None:
+        """Do what is due, unless what came before it in the same turn has closed it."""
+        if self._selector.get_map().get(key.fileobj) is key:
+            key.data()
 
     def _end_on_signals(self) -> None:
         """Treat a polite kill like a closed pipe; Ctrl-C is the host's business."""

@@ -45,6 +45,7 @@ class RunningTrial:
         self._ranks: list[_Rank] = []
         self._awaited: dict[int, RankCommand] = {}
         self._shims: dict[int, Shim] = {}
+        self._shim_pids: set[int] = set()
         self._door: Door | None = None
         self._starter: _Rank | None = None
         if command.door is None:
@@ -67,6 +68,7 @@ class RunningTrial:
         assert self._door is not None
         shim = self._door.let_in()
         if shim is not None:
+            self._shim_pids.add(shim.pid)
             self._register(shim.connection.fileno(), partial(self._hear, shim))
 
     def _hear(self, shim: Shim) -> None:
@@ -250,7 +252,7 @@ class RunningTrial:
 
     def close(self) -> TrialEnd:
         """Kill what the ranks left behind and say how everything ended."""
-        swept = processes.sweep(self.command.token)
+        swept = processes.sweep(self.command.token, expected=self._shim_pids)
         for rank in self._processes:
             for capture in rank.captures:
                 with suppress(KeyError):  # unregistered when its last writer went
