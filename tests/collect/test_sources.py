@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import subprocess
@@ -288,3 +289,23 @@ def test_neighbours_are_named_and_the_ranks_and_the_observer_are_none(
     pid, name, _ = news["top"][0]
     assert (pid, name) == (neighbour, "python3 burn.py")
     assert not sampler.news()  # type: ignore[attr-defined]
+
+
+def test_whole_disks_are_read_and_one_that_was_taken_out_is_lost(
+    tree: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = "7 0 16 3 9 0 32 4 1 5 9"
+    disks = opened("disks", tree({"sys/block/sda/stat": numbers, "sys/block/loop0/stat": numbers}))
+    try:
+        told = reading(disks)
+        assert told[("disk:sda", "disk.written")] == 32 * 512
+        assert told[("disk:sda", "disk.in-flight")] == 1
+        assert {scope for scope, _ in told} == {"disk:sda"}
+
+        def gone(*_: Any) -> bytes:
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+
+        monkeypatch.setattr(os, "pread", gone)
+        assert set(disks.read()) == {samples.LOST}
+    finally:
+        disks.close()

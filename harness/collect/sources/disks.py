@@ -1,13 +1,14 @@
 """This file reads what each whole disk moved and how long it was busy.
 
-Source: kernel documentation, admin-guide/iostats.rst. A sector there is 512 bytes on every disk.
+Source: kernel documentation, block/stat.rst. A sector there is 512 bytes on every disk.
 """
 
 from __future__ import annotations
 
-from harness.collect.held import hold
+from pathlib import Path
+
+from harness.collect.held import held
 from harness.collect.sampler import Observed
-from harness.errors import Unavailable
 from harness.store.samples import LOST, Channel
 
 HZ = 5.0
@@ -35,35 +36,29 @@ class Disks:
     """Counters of each disk since boot."""
 
     def __init__(self, observed: Observed) -> None:
-        self._file = hold(observed.root / "proc/diskstats", many=True)
-        whole = {path.name.replace("!", "/") for path in (observed.root / "sys/block").glob("*")}
-        self._names = [
-            name
-            for name in map(bytes.decode, self._told())
-            if name in whole and not name.startswith(_NOT_DISKS)
-        ]
-        if not self._names:
-            self._file.close()
-            raise Unavailable("this machine shows no disk")
+        # Each by its own file: /proc/diskstats sums up every partition and loop device as well.
+        disks = sorted((observed.root / "sys/block").glob("*"))
+        whole = [path / "stat" for path in disks if not path.name.startswith(_NOT_DISKS)]
+        self._files = held(whole, "disk")
+        names = [Path(file.path).parent.name.replace("!", "/") for file in self._files]
         self.channels = tuple(
             Channel(f"disk.{field}", unit, kind, f"disk:{name}", scale, meaning=meaning)
-            for name in self._names
+            for name in names
             for _, field, unit, kind, scale, meaning in _FIELDS
         )
 
-    def _told(self) -> dict[bytes, list[bytes]]:
-        lines = (line.split() for line in self._file.read().splitlines())
-        return {line[2]: line[3:] for line in lines}
-
     def read(self) -> list[int]:
-        """Read every disk."""
-        told = self._told()
+        """Read every disk; one that was taken out is lost."""
         values: list[int] = []
-        for name in self._names:
-            fields = told.get(name.encode())
-            values += [LOST if fields is None else int(fields[at]) for at, *_ in _FIELDS]
+        for file in self._files:
+            try:
+                fields = file.read().split()
+                values += [int(fields[at]) for at, *_ in _FIELDS]
+            except OSError:
+                values += [LOST] * len(_FIELDS)
         return values
 
     def close(self) -> None:
         """Close what was opened."""
-        self._file.close()
+        for file in self._files:
+            file.close()

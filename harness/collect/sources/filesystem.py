@@ -11,6 +11,7 @@ from harness.collect.sampler import Observed
 from harness.store.samples import Channel
 
 HZ = 0.2
+MOST_HZ = 1.0  # each reading may be a question to the server that all nodes share
 BLOCKS = True
 
 
