@@ -11,6 +11,19 @@ import time
 import tensorflow as tf
 
 
+def add_bias(x, b):
+    """Add a bias; its bf16 gradient by ``Sum``: on a CPU ``BiasAddGrad`` adds up in bf16."""
+    if x.dtype != tf.bfloat16:
+        return tf.nn.bias_add(x, b)
+    axes = list(range(len(x.shape) - 1))
+
+    @tf.custom_gradient
+    def add(x, b):
+        return tf.nn.bias_add(x, b), lambda slope: (slope, tf.reduce_sum(slope, axes))
+
+    return add(x, b)
+
+
 class Net:
     """Variables by creation order, and the layers that use them."""
 
@@ -41,7 +54,7 @@ class Net:
         x = tf.nn.conv2d(x, tf.cast(w, self.compute), stride, "SAME" if same else "VALID")
         if bias:
             b = self.variable(self.others, lambda: tf.zeros([filters]))
-            x = tf.nn.bias_add(x, tf.cast(b, self.compute))
+            x = add_bias(x, tf.cast(b, self.compute))
         return x
 
     def norm(self, x):
@@ -67,7 +80,7 @@ class Net:
         n = x.shape[-1]
         w = self.variable(self.weights, lambda: tf.random.normal([n, features], stddev=0.01))
         b = self.variable(self.others, lambda: tf.zeros([features]))
-        return tf.nn.bias_add(tf.matmul(x, tf.cast(w, self.compute)), tf.cast(b, self.compute))
+        return add_bias(tf.matmul(x, tf.cast(w, self.compute)), tf.cast(b, self.compute))
 
 
 def alexnet(net, x):
