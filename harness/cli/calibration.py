@@ -68,7 +68,7 @@ def calibrate(
                 plan, root=root / one.name, study_text=one.study, observer=observer
             )
         if result.interrupted:
-            return 130
+            return result.interrupted
         if result.ok:
             found += measured(read_results([result.run]), one)
     if not found:

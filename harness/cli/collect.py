@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = 127
 _BY_SIGNAL = 128
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command("collect", context_settings={"ignore_unknown_options": True})
@@ -63,16 +64,21 @@ def command(
     cpus = {0: sorted(os.sched_getaffinity(0))}
     devices = {0: os.environ.get("CUDA_VISIBLE_DEVICES")}
     observed = Observed({0: process.pid}, cpus, devices, path.parent)
+    # Who is asked to stop is the command: it decides, and what it did until then is recorded. A
+    # terminal's Ctrl-C reaches it without us.
+    keep = {number: signal.getsignal(number) for number in _STOPS}
+    for number in _STOPS:
+        signal.signal(number, lambda number, _: process.send_signal(number))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     collector.begin(path, observed, chosen)
-    # Ctrl-C reaches the command too: it decides, and what it did until then is recorded.
-    keep = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         # The process is left unreaped until its last figures are read.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         ended = time.monotonic_ns()
         seen = collector.end()
     finally:
-        signal.signal(signal.SIGINT, keep)
+        for number, handler in keep.items():
+            signal.signal(number, handler)
         code = process.wait()
     _tell(path, seen, (began, ended), as_json=as_json)
     return code if code >= 0 else _BY_SIGNAL - code

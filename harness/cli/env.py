@@ -81,8 +81,8 @@ def create(
                     built.append(
                         venv_there.create(reference, listener, node, python=python, device=device)
                     )
-            except KeyboardInterrupt:
-                listener.say(f"Interrupted. To go on: bakeoff env create {' '.join(names)}")
+            except (KeyboardInterrupt, SystemExit):
+                listener.say(f"To go on: bakeoff env create {' '.join(names)}")
                 raise
     if as_json:
         click.echo(json.dumps([_plain(asdict(one)) for one in built], indent=1))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
+from types import FrameType
 from typing import Any
 
 import click
@@ -98,8 +100,16 @@ def bakeoff() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; 0 fine, 1 something failed, 2 usage, 130 interrupted."""
+    """Run the command line; 0 fine, 1 something failed, 2 usage, 130 interrupted, 143 killed."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     sys.exit(_run(arguments))
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End as for Ctrl-C when killed politely, so that nothing we started goes on without us."""
+    raise SystemExit(128 + number)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -115,6 +125,9 @@ def _run(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return 130
+    except SystemExit as stop:
+        click.echo("Interrupted.", err=True)
+        return stop.code if isinstance(stop.code, int) else 1
     except BrokenPipeError:
         # The reader of our output (head, less) went away; that is no fault.
         _say_no_more()

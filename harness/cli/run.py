@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from harness.run.progress import SessionResult
     from harness.spec.plan import Plan
 
-INTERRUPTED = 130
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -120,7 +119,7 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
 
     click.echo(_how_it_went(result), err=True)
     if result.interrupted:
-        return INTERRUPTED
+        return result.interrupted
     counts = False
     if result.ok:
         gate = RunPaths(result.run).gate

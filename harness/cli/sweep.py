@@ -44,7 +44,7 @@ def carry_out(name: str, *, framework: str = "torch", trials: int = 2, until: st
                 plan, root=root / one.name, study_text=one.study, observer=observer
             )
         if result.interrupted:
-            return 130
+            return result.interrupted
         if result.ok:
             found += settings(read_results([result.run]), affinity, memory)
     if not found:

@@ -67,7 +67,7 @@ class Examiner:
         self._installed.__exit__(kind, fault, trace)
 
     def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Outcome:
-        """Run one job to its end; Ctrl-C ends it and is raised here."""
+        """Run one job to its end; Ctrl-C or a kill ends it, and us."""
         self._count += 1
         trial = TrialPaths(self._scratch / f"job-{self._count}")
         trial.root.mkdir()
@@ -106,7 +106,7 @@ class Examiner:
             [(node, None, command)], interrupts=self._interrupts, on_tick=lambda: None
         )
         if self._interrupts.count:
-            raise KeyboardInterrupt
+            raise SystemExit(self._interrupts.exit_code)
         if ended.end is None:
             return Outcome(NODE_LOST, "the agent that watched it was lost")
         return judge(ended.end, {0: said(trial, 0)}, timeout_s, str(trial.stderr(0)))

@@ -10,9 +10,11 @@ import importlib.metadata
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,32 +97,17 @@ class Installer:
         self, *arguments: str, log: Path | None = None, said: Callable[[str], None] | None = None
     ) -> None:
         """Run pip to its end; what it complains of becomes the error."""
-        process = subprocess.Popen(
-            [*self.argv, *arguments],
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        assert process.stdout is not None
         lines: list[str] = []
-        try:
-            for line in process.stdout:
-                lines.append(line)
-                if said is not None:
-                    said(line.strip())
-            process.wait()
-        except BaseException:
-            # Ctrl-C, or a listener that failed: pip must not go on behind our back.
-            process.terminate()
-            process.wait()
-            raise
-        finally:
-            process.stdout.close()
-            if log is not None:
-                log.write_text("".join(lines), "utf-8")
+        with started([*self.argv, *arguments], _environment()) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    lines.append(line)
+                    if said is not None:
+                        said(line.strip())
+            finally:
+                if log is not None:
+                    log.write_text("".join(lines), "utf-8")
         if process.returncode == 0:
             return
         told = [line.strip() for line in lines if line.lstrip().startswith("ERROR")] or lines[-3:]
@@ -130,6 +117,34 @@ class Installer:
         if log is not None:
             text += f"\n    pip's whole output: {log}"
         raise Unavailable(f"pip could not do it (exit code {process.returncode}):\n    {text}")
+
+
+@contextmanager
+def started(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Start pip and wait for its end; if we are stopped, so is all that it started.
+
+    What it unpacks and compiles in goes with it.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="bakeoff-", ignore_cleanup_errors=True) as scratch,
+        subprocess.Popen(
+            argv,
+            env={**env, "TMPDIR": scratch},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            process_group=0,
+        ) as process,
+    ):
+        try:
+            yield process
+        except BaseException:
+            # Ctrl-C, or a listener that failed: pip must not go on behind our back.
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
 
 
 def installer(base: Python, python: Path) -> Installer:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLITE = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, *_POLITE)
 
 
 class Interrupts:
@@ -16,6 +17,8 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self.exit_code = 0
+        """What a shell calls an end by the last of them."""
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
@@ -34,6 +37,7 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        self.exit_code = 128 + number
 
     @contextmanager
     def installed(self) -> Iterator[None]:

@@ -65,4 +65,5 @@ class SessionResult:
     """Complete trials that did not end well."""
     skipped: int
     """Trials not run because their cell cannot succeed."""
-    interrupted: bool
+    interrupted: int
+    """The exit code for the signal that cut it short, 130 for Ctrl-C, 143 for SIGTERM; else 0."""

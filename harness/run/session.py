@@ -158,7 +158,7 @@ class _Session:
             ok=ok,
             failed=len(done) - ok,
             skipped=skipped,
-            interrupted=self._interrupts.count > 0 and len(done) + skipped < len(due),
+            interrupted=self._interrupts.exit_code if len(done) + skipped < len(due) else 0,
         )
 
     def _fill_caches(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.errors import Unavailable
 from harness.run import inspection, shelf
-from harness.run.installer import Installer
+from harness.run.installer import Installer, started
 from harness.run.recipe import Source, Substitution
 
 _LAST_LINES = 12
@@ -102,7 +102,6 @@ def _build(
         **environment,
         "PATH": f"{pip.python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "MAKEFLAGS": f"-j{len(os.sched_getaffinity(0))}",
-        "TMPDIR": str(scratch),
     }
     said(f"fetching {named}")
     fetch = ("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--quiet")
@@ -133,16 +132,11 @@ def substitute(file: Path, one: Substitution) -> None:
 
 
 def _call(pip: Installer, arguments: Any, environment: Mapping[str, str], log: Path) -> None:
-    with log.open("ab") as file:
-        answer = subprocess.run(
-            [*pip.argv, *arguments],
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    if answer.returncode != 0:
+    argv = [*pip.argv, *arguments]
+    with log.open("a", encoding="utf-8") as file, started(argv, environment) as process:
+        assert process.stdout is not None
+        file.writelines(process.stdout)
+    if process.returncode != 0:
         lines = log.read_text("utf-8", errors="replace").splitlines()
         told = [line for line in lines if "error" in line.lower()][:3] or lines[-_LAST_LINES:]
         shown = "\n    ".join(line.strip() for line in told)

@@ -7,7 +7,7 @@ by its tags (PEP 425, PEP 600) and by its markers (PEP 508), and installed there
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.errors import Unavailable
 from harness.run import interpreter
-from harness.run.installer import NOT_OFFERED, Item, NotOffered, installer
+from harness.run.installer import NOT_OFFERED, Item, NotOffered, installer, started
 from harness.run.interpreter import Python
 from harness.run.reached import NodeThere
 
@@ -134,21 +134,13 @@ class Target:
         # __pip-runner__.py lies within the package; a wheel's entry is the package itself
         home = program.parents[1] if program.suffix == ".py" else program.parent
         argv = [sys.executable, "-I", "-c", _AS_THERE, str(home), json.dumps(self.markers)]
-        process = subprocess.Popen(
-            [*argv, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        assert process.stdout is not None
         lines = []
-        with process.stdout:
+        with started([*argv, *arguments], os.environ) as process:
+            assert process.stdout is not None
             for line in process.stdout:
                 lines.append(line.strip())
                 said(line.strip())
-        if process.wait() != 0:
+        if process.returncode != 0:
             told = [line for line in lines if line.startswith("ERROR")] or lines[-3:]
             text = "\n    ".join(told)
             if NOT_OFFERED.search(text):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
+from tests.pipes import wait_until_nobody_reads
 from tests.tiny_framework import TinyFramework
 
 
@@ -103,7 +104,10 @@ def test_left_overs_go_together(tiny: TinyFramework, bakeoff: Command) -> None:
     assert not left.exists()
 
 
-def test_ctrl_c_says_how_to_go_on(tiny: TinyFramework, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_is_stopped_says_how_to_go_on_and_leaves_nothing_running(
+    number: signal.Signals, tiny: TinyFramework, tmp_path: Path
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     # The import of the framework waits at the pipe: there the building is interrupted.
@@ -112,13 +116,13 @@ def test_ctrl_c_says_how_to_go_on(tiny: TinyFramework, tmp_path: Path) -> None:
         [sys.executable, "-m", "harness.cli", "env", "create", "tiny"],
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,
     )
-    with pipe.open("w"):
-        os.killpg(building.pid, signal.SIGINT)
+    with pipe.open("w") as end:
+        building.send_signal(number)
         _, said = building.communicate(timeout=60)
-    assert building.returncode == 130
-    assert "Interrupted. To go on: bakeoff env create tiny" in said
+        wait_until_nobody_reads(end)
+    assert building.returncode == 128 + number
+    assert "To go on: bakeoff env create tiny" in said
     assert "Traceback" not in said
 
 

@@ -40,10 +40,14 @@ def test_collect_observes_any_command_and_says_what_it_used(tmp_path: Path) -> N
     assert recording.whole
 
 
-@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137)])
+STOP_US = "until [ -e s.bin ]; do :; done; kill $PPID; exec sleep 600"
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), (STOP_US, 143)])
 def test_the_commands_exit_code_becomes_ours(tmp_path: Path, script: str, code: int) -> None:
     asked = bakeoff("collect", "--output", "s.bin", "--", "sh", "-c", script, cwd=tmp_path)
     assert asked.returncode == code
+    assert (tmp_path / "s.bin").is_file()
 
 
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:

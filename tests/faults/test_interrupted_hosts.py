@@ -29,7 +29,7 @@ def test_after_kill_9_of_the_host_nothing_is_left_and_resume_repeats_nothing(stu
     plan = study.paths.plan  # the cell that hung is to behave now
     plan.write_text(plan.read_text().replace("hang-at-first", "behave"))
     again = start_host()
-    again.wait_for("result", done=6, total=6, interrupted=False)
+    again.wait_for("result", done=6, total=6, interrupted=0)
     assert again.end() == 0
     after = study.outcomes()
     assert {name: after[name]["ended_wall_ns"] for name in before} == before
@@ -54,7 +54,7 @@ def test_one_request_to_stop_ends_the_trial_gently_and_starts_nothing_more(
     host = start_host()
     host.wait_for("progressed", phase="warm-up")
     host.signal(number)
-    host.wait_for("result", done=0, total=2, interrupted=True)
+    host.wait_for("result", done=0, total=2, interrupted=128 + number)
     assert host.end() == 0
     outcome = study.outcome()
     assert outcome["outcome"] == "cancelled"
@@ -72,7 +72,7 @@ def test_a_second_request_kills_at_once(study, start_host):
     host.wait_for("noted")
     host.signal(signal.SIGINT)
     host.wait_for("noted", text="Killing the running trial.")
-    host.wait_for("result", interrupted=True)
+    host.wait_for("result", interrupted=130)
     assert study.outcome()["ranks"][0]["signal"] == signal.SIGKILL
     assert study.processes() == []
 
@@ -96,5 +96,5 @@ def test_a_cancelled_trial_is_run_again_on_resume(study, start_host):
     host.signal(signal.SIGINT)
     assert host.end() == 0
     again = start_host()
-    again.wait_for("result", done=1, total=1, interrupted=False)
+    again.wait_for("result", done=1, total=1, interrupted=0)
     assert [one["outcome"] for one in study.outcomes().values()] == ["cancelled", "ok"]

@@ -97,7 +97,7 @@ def test_resuming_a_complete_run_starts_nothing(plan, tmp_path, listener):
     begin(plan, tmp_path / "run", listener)
     again = Listener()
     result = resume(tmp_path / "run", observer=again)
-    assert (result.done, result.total, result.interrupted) == (4, 4, False)
+    assert (result.done, result.total, result.interrupted) == (4, 4, 0)
     assert again.ended == []
 
 
@@ -183,7 +183,7 @@ def test_blocks_are_repeated_until_intervals_are_narrow_and_resume_decides_the_s
     plan = repeated(tmp_path, 'measure.until_interval="10000 %"', "measure.trials_at_most=20")
     assert plan.measure.looks == (8, 12, 18, 20)
     result = begin(plan, tmp_path / "run", listener)
-    assert (result.done, result.total, result.interrupted) == (8, 8, False)
+    assert (result.done, result.total, result.interrupted) == (8, 8, 0)
     assert "every interval is within" in listener.notes[-1]
     assert [one["block"] for one in logged(tmp_path / "run", "enough")] == [8]
     again = Listener()
