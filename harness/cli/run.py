@@ -49,7 +49,7 @@ def command(
     """
     from harness.cli.live import watching
     from harness.cli.plan import headline, notes
-    from harness.run import session
+    from harness.run import preparation, session
     from harness.spec.estimate import estimate
     from harness.store.believe import doubt
 
@@ -69,6 +69,7 @@ def command(
             max_node_hours=max_node_hours,
         )
         return 0
+    preparation.found(plan)  # or minutes of proving would come before "nothing to read"
     check(plan)
     with watching() as observer:
         result = session.start(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from harness.cli import completion
 
 if TYPE_CHECKING:
+    from harness.data.own import Own
     from harness.spec.plan import Plan
     from harness.spec.study import Study
 
@@ -24,6 +26,7 @@ class Selection:
     size: str | None
     only: tuple[str, ...]
     overrides: tuple[str, ...]
+    data: Path | None = None
 
     def plan(self) -> tuple[Study, Plan]:
         """Read the study and the platform and make the plan."""
@@ -33,12 +36,29 @@ class Selection:
 
         study = load_study(self.study, size=self.size, only=self.only, overrides=self.overrides)
         name = self.platform or study.platform or "local"
-        return study, make_plan(study, load_platform(name, beside=study.path.parent))
+        own = None if self.data is None else adopted(self.data)
+        return study, make_plan(study, load_platform(name, beside=study.path.parent), own)
+
+
+def adopted(path: Path) -> Own:
+    """Describe a user's own files, in our folder; they stay as they are."""
+    from harness.cli.listener import listening
+    from harness.data.own import adopt
+    from harness.run.tiers import own_data
+
+    with listening() as listener:
+        return adopt(path, own_data(), doing=listener.doing)
 
 
 def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the study argument and the options that narrow it."""
     for option in (
+        click.option(
+            "--data",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help="Files of your own to read: pictures in folders, TFRecord files or an LMDB.",
+        ),
         click.option(
             "--set",
             "overrides",

@@ -25,6 +25,7 @@ from typing import Any
 
 from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS, Content
 from harness.data.contents import sample
+from harness.data.durable import settle, write_numbers
 from harness.data.sets import MADE, Spec, is_finished
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.node.input.dataset import FILES, INDEX, MANIFEST, TARGETS, VERSION
@@ -189,7 +190,7 @@ def _finish(
 ) -> dict[str, Any]:
     """Make everything durable, write index, targets and, last, the manifest."""
     for record in records:
-        _settle(folder / FILES / record["name"])
+        settle(folder / FILES / record["name"])
     if all(record["places"] is not None for record in records):
         stretches = (
             number
@@ -197,12 +198,12 @@ def _finish(
             for offset, length in record["places"]
             for number in (file, offset, length)
         )
-        _write_numbers(folder / INDEX, array("Q", stretches))
+        write_numbers(folder / INDEX, array("Q", stretches))
     targets = [target for record in records for target in record["targets"]]
     if content.target_length:
-        _write_numbers(folder / TARGETS, array("f", (one for some in targets for one in some)))
+        write_numbers(folder / TARGETS, array("f", (one for some in targets for one in some)))
     else:
-        _write_numbers(folder / TARGETS, array("q", targets))
+        write_numbers(folder / TARGETS, array("q", targets))
     sizes = sorted(size for record in records for size in record["sizes"])
     kept = ("name", "bytes", "samples", "sha256")
     manifest = {
@@ -226,10 +227,10 @@ def _finish(
     }
     beside = folder / f".{MANIFEST}.new"
     beside.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
-    _settle(beside)
+    settle(beside)
     beside.rename(folder / MANIFEST)
     (folder / MADE).unlink(missing_ok=True)
-    _settle(folder)
+    settle(folder)
     return manifest
 
 
@@ -242,21 +243,6 @@ def _made_with(content: Content) -> dict[str, str]:
 
         versions |= {"pillow": __version__, "libjpeg": str(features.version("jpg"))}
     return versions
-
-
-def _write_numbers(path: Path, numbers: array[Any]) -> None:
-    if sys.byteorder != "little":
-        numbers.byteswap()
-    path.write_bytes(numbers.tobytes())
-    _settle(path)
-
-
-def _settle(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _format(name: str) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.launch.launch import Rank
+from harness.node.checkpoints.asked import THROUGH, TO
 from harness.node.job import Job
 from harness.spec.platform import Container, Platform
 
@@ -35,6 +36,8 @@ _NAMES = (
 )
 _CACHES = ("TORCHINDUCTOR_CACHE_DIR",)
 """Whose folder is that of all caches of a cell."""
+_READ = ("data", "files")
+_SAVED_TO = (TO, THROUGH)
 _NO_CHILDREN = ("docker", "pyxis")
 _NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 
@@ -93,8 +96,12 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
     room = Room(
         cwd=rank.cwd,
         env=room_env(rank.env, {**platform.environment, **there.environment}),
-        readable=(payload, *(path for name, path in job.paths.items() if name == "data")),
-        writable=(job.directory, *sorted(caches)),
+        readable=(payload, *(job.paths[name] for name in _READ if name in job.paths)),
+        writable=(
+            job.directory,
+            *sorted(caches),
+            *(job.paths[name] for name in _SAVED_TO if name in job.paths),
+        ),
         gpus=gpus,
         network=(job.factors.get("nodes") or 1) > 1,
         cpus=rank.cpus,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.data import own
 from harness.data.sets import is_finished
 from harness.errors import RunError, Unavailable
 from harness.run import environment
@@ -53,8 +54,8 @@ class Identity:
     accepted: Mapping[str, str]
 
 
-def survey(plan: Plan) -> Ground:
-    """Find every interpreter and digest what each cell's trials would run; touch nothing."""
+def found(plan: Plan) -> dict[str, Interpreter]:
+    """Find every interpreter and every data set; name all that is missing together."""
     interpreters: dict[str, Interpreter] = {}
     missing = []
     for name in sorted({cell.environment for cell in plan.cells}):
@@ -69,6 +70,12 @@ def survey(plan: Plan) -> Ground:
     missing += _missing_data(plan)
     if missing:
         raise Unavailable("\n".join(missing))
+    return interpreters
+
+
+def survey(plan: Plan) -> Ground:
+    """Find every interpreter and digest what each cell's trials would run; touch nothing."""
+    interpreters = found(plan)
     payload = gather()
     closures = Closures(payload)
     facts = plan.platform.model_dump(mode="json", exclude_none=True)
@@ -92,12 +99,18 @@ def _readers(cell: Cell) -> tuple[str, ...]:
 
 
 def _missing_data(plan: Plan) -> list[str]:
-    """Say how to make each data set that is not there."""
-    return [
-        f"{folder} is not there, or not finished. To make it: {create_command(plan, cell)}"
-        for cell, folder in data_sets(plan)
-        if not is_finished(folder)
-    ]
+    """Say how to make each data set that is not there, and what changed of a user's own."""
+    missing = []
+    for cell, folder in data_sets(plan):
+        if cell.own_files is None:
+            if not is_finished(folder):
+                how = create_command(plan, cell)
+                missing.append(f"{folder} is not there, or not finished. To make it: {how}")
+        elif not is_finished(folder):
+            missing.append(f"{folder} is gone, which described {cell.own_files}; run it anew.")
+        elif (why := own.changed(folder, Path(cell.own_files))) is not None:
+            missing.append(f"{why} since this run was planned; run it anew.")
+    return missing
 
 
 def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths:

@@ -45,10 +45,17 @@ def data_folder(platform: Platform, tier: str | None) -> Path:
     return tier_folder(platform, tier, "data") / DATA
 
 
+def own_data() -> Path:
+    """Give the folder that holds what describes a user's own files."""
+    return shelf.home() / "data"
+
+
 def data_set(platform: Platform, cell: Cell) -> Path | None:
     """Give the folder of what a cell reads; None if it reads nothing."""
     if cell.content is None:
         return None
+    if cell.own_data is not None:
+        return Path(cell.own_data)
     factors: Mapping[str, Any] = cell.factors
     folder = data_folder(platform, factors.get("tier"))
     name = name_of(cell.content, str(factors["format"]), int(factors["samples"]), 1)
@@ -77,6 +84,14 @@ def checkpoint_folders(platform: Platform, cell: Cell, trial: str) -> dict[str, 
         fast = tier_folder(platform, through, "fast")
         folders[asked.THROUGH] = fast / CHECKPOINTS / trial
     return folders
+
+
+def make_room(platform: Platform, cell: Cell, trial: str) -> None:
+    """Make a trial's folders on tiers that are in reach: a container is given what is there."""
+    for folder in checkpoint_folders(platform, cell, trial).values():
+        tier = next(one for one in folder.parents if one.name == CHECKPOINTS).parent
+        if tier.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
 
 
 def remove_checkpoints(platform: Platform, cell: Cell, trial: str) -> None:

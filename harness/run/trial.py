@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
@@ -24,7 +25,13 @@ from harness.run.nodes import Nodes
 from harness.run.outcome import NODE_LOST, Outcome, judge
 from harness.run.ranks import environment
 from harness.run.said import has_stand_in, said
-from harness.run.tiers import checkpoint_folders, data_set, remove_checkpoints, tier_folder
+from harness.run.tiers import (
+    checkpoint_folders,
+    data_set,
+    make_room,
+    remove_checkpoints,
+    tier_folder,
+)
 from harness.run.together import Ended
 from harness.spec.cell import Cell
 from harness.spec.found import cpu_quota
@@ -83,6 +90,8 @@ def run_trial(
     worker = _worker(bench, prepared, str(name), token)
     launch = bench.nodes.launcher.launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
+    if cell.factors["container"]:
+        make_room(bench.platform, cell, token)
     try:
         ended = bench.nodes.run(
             _commands(bench, trial, launch, worker),
@@ -107,6 +116,8 @@ def _job(bench: Bench, cell: Cell, name: str) -> Job:
     measure = bench.measure
     data = data_set(bench.platform, cell)
     paths = {} if data is None else {"data": data}
+    if cell.own_files is not None:
+        paths["files"] = Path(cell.own_files)
     if cell.content is None and cell.factors.get("tier") is not None:
         paths["tier"] = tier_folder(bench.platform, str(cell.factors["tier"]), "data")
     paths |= checkpoint_folders(bench.platform, cell, f"{bench.run_id}/{cell.key}/{name}")

@@ -39,6 +39,10 @@ class Cell:
     """A guess at the time until the first step."""
     content: str | None = None
     """What the files hold that it reads; None if it reads none."""
+    own_data: str | None = None
+    """The folder that describes a user's own files, where it reads those."""
+    own_files: str | None = None
+    """The folder that those files lie in."""
 
     @property
     def ranks(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
+from harness.data.own import Own
 from harness.errors import nearest
 from harness.node.workload import Ceiling, Reading, Training
 from harness.spec.factors import FACTORS, Value
@@ -28,17 +29,23 @@ def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
     return None
 
 
-def complete(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> None:
+def complete(
+    workload: Any, info: FrameworkInfo, factors: dict[str, Value], own: Own | None = None
+) -> None:
     """Give the factors of input that nobody stated the values that they have where files are read.
 
-    Where none are, they stay absent, so that no key of such a cell says anything of input.
+    Where none are, they stay absent, so that no key of such a cell says anything of input. A user's
+    own files are as many as they are, and of their format where nobody wants another.
     """
     content = content_of(workload, factors)
     if content is None:
         return
+    if own is not None:
+        factors["samples"] = own.samples
+        factors["format"] = factors["format"] or own.format
     if factors["samples"] is None:
-        own = workload.samples if isinstance(workload, Reading) else workload.data.samples
-        factors["samples"] = own
+        usual = workload.samples if isinstance(workload, Reading) else workload.data.samples
+        factors["samples"] = usual
     if factors["format"] is None:
         factors["format"] = "raw"
     if factors["reader"] is None:
@@ -52,7 +59,11 @@ def complete(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> N
 
 
 def why_not(
-    workload: Any, info: FrameworkInfo, factors: dict[str, Value], platform: Platform
+    workload: Any,
+    info: FrameworkInfo,
+    factors: dict[str, Value],
+    platform: Platform,
+    own: Own | None = None,
 ) -> str | None:
     """Say why a cell cannot read what it is to read."""
     content = content_of(workload, factors)
@@ -63,6 +74,8 @@ def why_not(
         if stated and not isinstance(workload, Reading):
             return f"{stated[0]} is about files, and this cell reads none: input = files"
         return None
+    if own is not None:
+        return _why_not_own(own, workload, info, factors, platform)
     if content not in CONTENTS:
         return f"no made files hold what {workload.name} trains on"
     format_name = str(factors["format"])
@@ -73,15 +86,36 @@ def why_not(
         return f"{format_name} holds arrays, and {content} are encoded pictures"
     if factors["decode"] and CONTENTS[content].is_array:
         return f"{content} are stored as arrays: there is nothing to decode"
+    lacking = _lacks(info, factors) or _no_tier(factors, platform)
+    return lacking or _too_much_memory(CONTENTS[content].median_bytes, factors, platform)
+
+
+def _why_not_own(
+    own: Own, workload: Any, info: FrameworkInfo, factors: dict[str, Value], platform: Platform
+) -> str | None:
+    """Say why a cell cannot read a user's own files."""
+    if isinstance(workload, Training):
+        return f"{own} are read, by workloads of kind read; nothing is trained on them here"
+    if factors["format"] != own.format:
+        return f"{own} are {own.format}, not {factors['format']}"
+    if factors["tier"] is not None:
+        return f"{own} are read where they lie: tier says nothing"
+    if factors["reader"] == "tf-data" and own.format != "raw":
+        return "tf.data reads records here that hold their own number, as made ones do"
+    return _lacks(info, factors) or _too_much_memory(own.largest, factors, platform)
+
+
+def _lacks(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:
+    """Say what is missing wherever files are read."""
     if factors["reader"] is None:
         return f"{info.name} has no reader of files"
-    if (lacking := _no_tier(factors, platform)) is not None:
-        return lacking
     if factors["shuffle"] == "file" and factors["buffer_samples"] is None:
         return "shuffle = file permutes within a buffer: buffer_samples says how large"
     if factors["compute"] != "none" and factors["compute_ms"] is None:
         return "compute stands for a model: compute_ms says how long a batch takes"
-    return _too_much_memory(content, factors, platform)
+    if factors["reader"] in _ASYNCHRONOUS and factors["buffer_samples"] is None:
+        return "the asynchronous reader fills buffers: buffer_samples says how large"
+    return None
 
 
 def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
@@ -92,19 +126,19 @@ def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
     return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
 
 
-def buffer_bytes(content: str, factors: dict[str, Value]) -> int | None:
+def buffer_bytes(sample_bytes: int, factors: dict[str, Value]) -> int | None:
     """Give what the asynchronous reader holds on a node at most; None for another reader."""
     if factors["reader"] not in _ASYNCHRONOUS:
         return None
     samples = int(factors["buffer_samples"] or 0)
     ranks = int(factors["ranks_per_node"] or 1)
-    return ranks * int(factors["buffers"] or 1) * samples * CONTENTS[content].median_bytes
+    return ranks * int(factors["buffers"] or 1) * samples * sample_bytes
 
 
-def _too_much_memory(content: str, factors: dict[str, Value], platform: Platform) -> str | None:
-    if factors["reader"] in _ASYNCHRONOUS and factors["buffer_samples"] is None:
-        return "the asynchronous reader fills buffers: buffer_samples says how large"
-    held = buffer_bytes(content, factors)
+def _too_much_memory(
+    sample_bytes: int, factors: dict[str, Value], platform: Platform
+) -> str | None:
+    held = buffer_bytes(sample_bytes, factors)
     memory = platform.offers()["memory"]
     if held is None or memory is None or held <= memory // 2:
         return None

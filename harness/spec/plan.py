@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from harness.data.own import Own
 from harness.errors import UsageError
 from harness.node.job import Span
 from harness.spec import cell as cells
@@ -66,9 +67,12 @@ class Plan:
         return self.by_key[key]
 
 
-def make_plan(study: Study, platform: Platform) -> Plan:
-    """Spell out a study for a platform; refuse one of which nothing is left."""
-    resolver = Resolver(study.matrix, platform, study.measure)
+def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
+    """Spell out a study for a platform; refuse one of which nothing is left.
+
+    ``own`` is what its cells read in place of made data sets.
+    """
+    resolver = Resolver(study.matrix, platform, study.measure, own)
     asked: dict[str, Resolved] = {}
     left_out: dict[str, tuple[Resolved, str]] = {}
     named, matched = set[str](), [0] * len(study.matrix.excludes)
@@ -104,12 +108,12 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         for number, count in enumerate(matched)
         if count == 0 and not study.only
     ]
-    notes += _oversubscribed(platform, made)
+    notes += _oversubscribed(platform, made) + _own_data(own, made)
     reference = _reference(study, asked.values(), [one for one, _ in left_out.values()], notes)
     return Plan(
         study=Heading(
             name=study.name,
-            title=study.title,
+            title=study.title if own is None else f"{study.title} ({own})",
             question=study.question,
             size=study.size,
             only=tuple(text for text, _ in study.only),
@@ -129,6 +133,16 @@ def make_plan(study: Study, platform: Platform) -> Plan:
         measure=study.measure,
         notes=tuple(notes),
     )
+
+
+def _own_data(own: Own | None, made: Sequence[Cell]) -> list[str]:
+    """Say how many cells read a user's own files; refuse a plan in which none does."""
+    if own is None:
+        return []
+    count = sum(cell.own_data is not None for cell in made)
+    if not count:
+        raise UsageError(f"no cell of this plan reads files, so nothing would read {own}.")
+    return [f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."]
 
 
 def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:

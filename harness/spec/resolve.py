@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from harness import providers
+from harness.data.own import Own
 from harness.errors import nearest
 from harness.node import shapes
 from harness.node.workload import Checkpointing, Reading, Training
@@ -67,8 +68,11 @@ def subject(name: str) -> Subject:
 class Resolver:
     """Resolve points against a study's defaults, a platform and a protocol."""
 
-    def __init__(self, matrix: Matrix, platform: Platform, measure: Measure) -> None:
+    def __init__(
+        self, matrix: Matrix, platform: Platform, measure: Measure, own: Own | None = None
+    ) -> None:
         self._matrix = matrix
+        self._own = own
         self._platform = platform
         self._measure = measure
         self._offers = platform.offers()
@@ -88,15 +92,19 @@ class Resolver:
         if factors["layout"] == FACTORS["layout"].default:
             factors["layout"] = info.default("layout")
         self._share(factors)
-        complete(subject(workload).value, info, factors)
-        checkpoint.complete(subject(workload).value, factors)
-        collective.complete(subject(workload).value, factors)
+        work = subject(workload)
+        complete(work.value, info, factors, self._own)
+        checkpoint.complete(work.value, factors)
+        collective.complete(work.value, factors)
         prefix = f"{info.name}."
         options = {
             name: asked.get(prefix + name, option.default) for name, option in info.options.items()
         }
         telling = {name: one for name, one in options.items() if one != info.options[name].default}
-        key = cell_key(workload, subject(workload).identity, framework, factors, telling)
+        identity = work.identity
+        if self._own is not None and content_of(work.value, factors) is not None:
+            identity += f" own {self._own.digest}"
+        key = cell_key(workload, identity, framework, factors, telling)
         why = self._why_not(workload, framework, info, factors)
         return Resolved(workload, framework, factors, options, key, why)
 
@@ -124,6 +132,8 @@ class Resolver:
             macs=training.macs if training else None,
             epoch_samples=_count(point.factors["samples"]) if content else samples,
             content=content,
+            own_data=str(self._own.folder) if self._own and content else None,
+            own_files=str(self._own.root) if self._own and content else None,
             start_up_s=info.start_up_s,
         )
 
@@ -158,7 +168,7 @@ class Resolver:
             if refusal is not None:
                 return refusal
         work = subject(workload).value
-        reason = why_no_input(work, info, factors, self._platform)
+        reason = why_no_input(work, info, factors, self._platform, self._own)
         reason = reason or checkpoint.why_not(work, factors, self._platform)
         reason = reason or collective.why_not(work, factors)
         if reason is not None:

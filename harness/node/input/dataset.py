@@ -4,7 +4,8 @@
     FOLDER/index           per sample three 64-bit numbers: its file, offset and length there;
                            only where a sample is a plain stretch of bytes
     FOLDER/targets         what each sample is to be taken for: class numbers (64 bits), or vectors
-                           (32-bit floats)
+                           (32-bit floats); a user's own files have none
+    FOLDER/keys            what a user's LMDB knows its samples by: two bytes of length, the key
     FOLDER/files/…         the samples, in their order, as many in a file as the manifest says
 
 A set that was adopted lies elsewhere: its manifest names the folder, and nothing is written there.
@@ -23,6 +24,7 @@ VERSION = 1  # 1: first
 MANIFEST = "dataset.json"
 INDEX = "index"
 TARGETS = "targets"
+KEYS = "keys"
 FILES = "files"
 
 
@@ -91,6 +93,24 @@ class Dataset:
         """Say where the bytes of one sample lie."""
         file, offset, length = self.index()[3 * sample : 3 * sample + 3]
         return Stretch(self.paths[file], offset, length)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether these are a user's own files, written by whatever wrote them."""
+        return "root" in self.manifest
+
+    def keys(self) -> Optional[List[bytes]]:
+        """Give what an LMDB knows its samples by; None where they are their numbers."""
+        if not self.is_own:
+            return None
+        with open(os.path.join(self.folder, KEYS), "rb") as file:
+            packed = file.read()
+        found, at = [], 0
+        while at < len(packed):
+            length = int.from_bytes(packed[at : at + 2], "little")
+            found.append(packed[at + 2 : at + 2 + length])
+            at += 2 + length
+        return found
 
     def targets(self) -> Any:
         """Give all targets, one after the other."""

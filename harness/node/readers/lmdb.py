@@ -1,4 +1,7 @@
-"""This file reads an LMDB: a memory-mapped tree, its keys the numbers of samples, nine digits."""
+"""This file reads an LMDB: a memory-mapped tree, its keys the numbers of samples, nine digits.
+
+A user's own has whatever keys it has; they were listed when it was adopted.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,21 @@ class Lmdb:
             raise Unsupported("LMDB needs lmdb in this environment: {}".format(error)) from None
         self._library = lmdb
         (self._path,) = dataset.paths
+        self._keys = dataset.keys()
         self._map: Any = None
         self._lock = threading.Lock()
 
     def read(self, sample: int, into: memoryview) -> int:
         """Copy one value out of the map."""
         with self._opened().begin(buffers=True) as transaction:
-            value = transaction.get(b"%09d" % sample)
+            value = transaction.get(self._key(sample))
             if value is None:
                 raise ValueError("the LMDB holds no sample {}".format(sample))
             into[: len(value)] = value
             return len(value)
+
+    def _key(self, sample: int) -> bytes:
+        return b"%09d" % sample if self._keys is None else self._keys[sample]
 
     def _opened(self) -> Any:
         with self._lock:

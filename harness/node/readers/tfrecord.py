@@ -1,7 +1,8 @@
 """This file reads TFRecord shards with the standard library: record and message parsed.
 
 The checksum of a record's length is checked, that of its data is not: without TensorFlow it would
-cost more than all the rest. The number that the record holds is held against the one asked for.
+cost more than all the rest. The number that the record holds is held against the one asked for. Of
+a user's own records, which hold any message, the whole message is the sample.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ class TfRecord:
 
     def __init__(self, dataset: Dataset) -> None:
         self._shards = Shards(dataset)
+        self._is_own = dataset.is_own
 
     def read(self, sample: int, into: memoryview) -> int:
         """Read one record and parse it."""
         place = self._shards.place(sample)
-        before = records.before(sample, place.length)
+        before = b"" if self._is_own else records.before(sample, place.length)
         head = bytearray(records.HEAD + len(before))
         self._shards.read(place, head, into)
         said = records.data_length(bytes(head[: records.HEAD]))
