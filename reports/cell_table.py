@@ -15,8 +15,9 @@ from harness.store.results import (
 )
 from reports.cards import work_per_joule
 from reports.derived import Derived, derived
+from reports.naming import factor_value
 from reports.nearest import normal
-from reports.ranking import factor_value, rankings
+from reports.ranking import rankings
 from reports.tables import Column, Table
 
 

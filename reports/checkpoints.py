@@ -14,6 +14,7 @@ from harness.stats import estimate
 from harness.store.results import CellResult, CheckpointResult, Estimate, Interval, Results
 from reports import numbers
 from reports.evidence import Ladder, Rung
+from reports.ranking import names
 from reports.tables import Column, Table
 
 
@@ -58,17 +59,18 @@ def saved(results: Results) -> list[Saved]:
 
 def ladders(results: Results) -> tuple[Ladder, ...]:
     """Build one ladder for each cell that took checkpoints."""
-    return tuple(_ladder(one) for one in saved(results))
+    called = names(results)
+    return tuple(_ladder(one, called[one.cell.run, one.cell.key]) for one in saved(results))
 
 
-def _ladder(one: Saved) -> Ladder:
+def _ladder(one: Saved, name: str) -> Ladder:
     named = (
         ("training goes on", one.rate("blocking_s")),
         (f"whole on {one.first}", one.rate("saved_s")),
         (f"durable on {one.last}", one.rate("durable_s")),
     )
-    rungs = tuple(Rung(name, rate) for name, rate in named if rate is not None)
-    return Ladder(f"Checkpoints of {one.cell.label}", "checkpoint", "", rungs)
+    rungs = tuple(Rung(rung, rate) for rung, rate in named if rate is not None)
+    return Ladder(f"Checkpoints of {name}", "checkpoint", "", rungs)
 
 
 def checkpoint_table(results: Results) -> Table:
@@ -89,14 +91,15 @@ def checkpoint_table(results: Results) -> Table:
         Column("lost", "time stood still", "share"),
         Column("trials", "n", "count"),
     )
-    rows = tuple(_row(one) for one in saved(results))
+    called = names(results)
+    rows = tuple(_row(one, called[one.cell.run, one.cell.key]) for one in saved(results))
     return Table("checkpoints", "What checkpoints cost, and when they were safe", columns, rows)
 
 
-def _row(one: Saved) -> tuple[object, ...]:
+def _row(one: Saved, name: str) -> tuple[object, ...]:
     blocking, durable = one.median("blocking_s"), one.median("durable_s")
     return (
-        one.cell.label,
+        name,
         one.last if one.first == one.last else f"{one.last} through {one.first}",
         one.told[0].saver,
         one.told[0].state_bytes / 1e6,
@@ -115,10 +118,11 @@ def _row(one: Saved) -> tuple[object, ...]:
 
 def lines(results: Results) -> list[str]:
     """Say in a sentence what the checkpoints of each cell cost."""
-    return [_sentence(one) for one in saved(results)]
+    called = names(results)
+    return [_sentence(one, called[one.cell.run, one.cell.key]) for one in saved(results)]
 
 
-def _sentence(one: Saved) -> str:
+def _sentence(one: Saved, cell: str) -> str:
     def seconds(name: str) -> str:
         return numbers.seconds(_value(one.median(name)))
 
@@ -133,7 +137,7 @@ def _sentence(one: Saved) -> str:
     inflation = _value(one.median("inflation", "×"))
     if inflation is not None:
         words.append(f"steps took {numbers.ratio(inflation)} × as long meanwhile")
-    return f"{one.cell.label}: {', '.join(words)}"
+    return f"{cell}: {', '.join(words)}"
 
 
 def _value(of: Estimate | None) -> float | None:

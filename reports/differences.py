@@ -8,7 +8,8 @@ from typing import Any
 from harness.store.results import Results
 from harness.store.variables import is_telling
 from reports import numbers
-from reports.ranking import factor_value, machine_name
+from reports.naming import factor_value
+from reports.ranking import machine_name
 from reports.tables import Column, Table
 
 _LONGEST = 300

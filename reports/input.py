@@ -16,6 +16,7 @@ from harness import providers
 from harness.node.workload import Reading, Training
 from harness.store.results import CellResult, InputResult, Results
 from reports.evidence import Ladder, Rung
+from reports.ranking import names
 from reports.tables import Column, Table
 
 BYTES, PARSED, LOADER, MODEL = range(4)
@@ -149,12 +150,12 @@ def input_table(results: Results) -> Table:
         Column("calls", "reads per epoch", "count"),
         Column("call_bytes", "bytes per read", "bytes"),
     )
-    rows = []
+    rows, called = [], names(results)
     for one in fed(results):
         told = one.input
         rows.append(
             (
-                one.cell.label,
+                called[one.cell.run, one.cell.key],
                 one.cache,
                 told.cold_fraction,
                 None if told.bytes_per_s is None else told.bytes_per_s / 1e6,

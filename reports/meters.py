@@ -14,7 +14,7 @@ _METERS = {
 }
 
 
-def energy(cell: CellResult) -> Energy | None:
+def energy(cell: CellResult, name: str) -> Energy | None:
     """Split a cell's power by part; None where nothing was metered."""
     total = cell.utilisation.get("power_w")
     if total is None or cell.rate is None:
@@ -37,7 +37,7 @@ def energy(cell: CellResult) -> Energy | None:
     unit = f"{cell.unit} per joule"
     work = Estimate(cell.rate.value / total, unit, cell.rate.n, interval)
     source = f"{', '.join(meters)}; nothing else in the machine is in it."
-    return Energy(cell.label, tuple(parts.items()), work, source)
+    return Energy(name, tuple(parts.items()), work, source)
 
 
 def _part(scope: str) -> str | None:

@@ -20,6 +20,7 @@ from reports.evidence import Evidence, Mark, PhaseUse, Timeline, Unread
 from reports.input import ladders
 from reports.meters import energy
 from reports.paper import findings
+from reports.ranking import names
 from reports.roof import roof
 from reports.timelines import Place, timelines
 
@@ -28,23 +29,24 @@ MOST_TRIALS = 4
 
 def evidence(dataset: Dataset, results: Results) -> Evidence:
     """Gather everything that was recorded beside the estimates."""
+    called = names(results)
     drawn: list[Timeline] = []
     unread: dict[Unread, None] = {}
     phases: list[PhaseUse] = []
     for cell, trial in _chosen(results):
+        name = f"{called[cell.run, cell.key]}, block {trial.block}"
         axis = _Axis(dataset, trial)
         for node, recording in _recordings(Path(trial.directory)):
             marks, first_ns = _phases(dataset, cell, trial)
             zero_ns = axis.on(node, first_ns)
             drawn += [
                 replace(one, clock_bound_s=axis.bound_s(node))
-                for one in timelines(recording, _place(cell, trial, node), marks, zero_ns)
+                for one in timelines(recording, _place(name, trial, node), marks, zero_ns)
             ]
-            name = f"{cell.label}, block {trial.block}"
             phases += by_phase(name, node, recording, marks, zero_ns)
             for note in recording.noted("unavailable"):
                 unread[Unread(node, note["source"], note["reason"])] = None
-    metered = (energy(cell) for cell in results.cells)
+    metered = (energy(cell, called[cell.run, cell.key]) for cell in results.cells)
     ceilings, points = roof(results)
     return Evidence(
         timelines=tuple(drawn),
@@ -108,9 +110,9 @@ def _recordings(directory: Path) -> Iterator[tuple[str, Recording]]:
             yield str(recording.facts.get("node", "")), recording
 
 
-def _place(cell: CellResult, trial: TrialResult, node: str) -> Place:
+def _place(name: str, trial: TrialResult, node: str) -> Place:
     return Place(
-        f"{cell.label}, block {trial.block} on {node}",
+        f"{name} on {node}",
         f"Raw readings: {trial.directory.rpartition('cells/')[2]}",
     )
 

@@ -17,6 +17,7 @@ from harness.store.layout import RunPaths
 from harness.store.results import CellResult, Results, RunInfo, TrialResult
 from reports import numbers
 from reports.evidence import Finding
+from reports.ranking import names
 
 _Quantity = Callable[[TrialResult], float | None]
 
@@ -44,21 +45,23 @@ def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
 
 def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     cells = [one for one in results.cells if one.run == run.name]
+    called = names(results)
     of = _cell(cells, asked["of"])
     over = None if asked.get("over") is None else _cell(cells, asked["over"])
     if of is None or (over is None and "over" in asked):
         return "not measured: this run has no counted trial of it"
+    of_name = called[of.run, of.key]
     quantity, said = _QUANTITIES[asked.get("measure", "rate")]
     if over is None:
         values = [value for value in map(quantity, _counted(of)) if value is not None]
-        return _told(values, said, f"of {of.label}")
+        return _told(values, said, f"of {of_name}")
     theirs = {one.block: quantity(one) for one in _counted(over)}
     ratios = []
     for trial in _counted(of):
         mine, other = quantity(trial), theirs.get(trial.block)
         if mine is not None and other:
             ratios.append(mine / other)
-    return _told(ratios, "{} times", f"{of.label} against {over.label}")
+    return _told(ratios, "{} times", f"{of_name} against {called[over.run, over.key]}")
 
 
 def _cell(cells: Sequence[CellResult], wanted: Mapping[str, Any]) -> CellResult | None:

@@ -1,45 +1,14 @@
-"""This file puts cells in the order a reader compares them in, and gives each its shortest name."""
+"""This file puts cells in the order a reader compares them in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from harness.store.results import CellResult, Results, RunInfo
+from reports.naming import NAMED_APART, factor_value, factor_words, name_of, telling
 
-_NAMED_APART = frozenset({"workload", "framework", "strategy"})
 _CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile", "input")
-_SAYS_ITSELF = frozenset(
-    {"precision", "strategy", "layout", "device", "format", "reader", "tier", "allocator"}
-)
-_COUNTED = {"nodes": "node", "threads": "thread", "reader_threads": "reader thread"}
-
-
-def factor_words(name: str, value: Any) -> str:
-    """Say a factor's value so that it needs no heading: ``batch 16``, ``compiled``, ``2 nodes``."""
-    if value is None:
-        return f"{name.replace('_', ' ')} default"
-    if name == "compile":
-        return "compiled" if value else "not compiled"
-    if name == "communicate":
-        return "exchanging" if value else "without exchange"
-    if isinstance(value, bool):
-        without = "not" if name == "deterministic" else "no"
-        spoken = name.replace("_", " ")
-        return spoken if value else f"{without} {spoken}"
-    if name in _COUNTED:
-        return f"{value} {_COUNTED[name]}{'' if value == 1 else 's'}"
-    if name in _SAYS_ITSELF:
-        return str(value)
-    return f"{name.replace('_', ' ')} {value}"
-
-
-def factor_value(cell: CellResult, name: str) -> Any:
-    """Look a factor up where it lives: three of them are fields of their own."""
-    if name in _NAMED_APART:
-        return getattr(cell, name)
-    return cell.factors.get(name)
 
 
 @dataclass(frozen=True)
@@ -50,6 +19,8 @@ class Ranking:
     context: str
     unit: str
     varied: tuple[str, ...]
+    telling: tuple[str, ...]
+    """Those of the varied factors by which cells are named."""
     cells: tuple[CellResult, ...]
     """Those with a number that may be ranked."""
     set_aside: tuple[CellResult, ...]
@@ -66,17 +37,7 @@ class Ranking:
 
     def name(self, cell: CellResult) -> str:
         """Name a cell by what sets it apart within this ranking."""
-        parts = [cell.framework]
-        if "strategy" in self.varied and cell.strategy != "none":
-            parts.append(cell.strategy)
-        parts += [
-            factor_words(name, value)
-            for name in self.varied
-            if name not in _NAMED_APART
-            # beside "torch compiled", "torch" says enough
-            and not ((value := factor_value(cell, name)) is False and name == "compile")
-        ]
-        return " ".join(parts)
+        return name_of(cell, self.telling)
 
     def machine(self, cell: CellResult) -> str:
         """Name the run a cell comes from by its platform, or by itself where that is not enough."""
@@ -106,7 +67,7 @@ def _follows(cells: Sequence[CellResult], name: str) -> bool:
     """Tell whether a factor only follows the framework, whose name then says enough."""
     pairs = {(cell.framework, repr(factor_value(cell, name))) for cell in cells}
     frameworks = {framework for framework, _ in pairs}
-    return name not in _NAMED_APART and 1 < len(frameworks) == len(pairs)
+    return name not in NAMED_APART and 1 < len(frameworks) == len(pairs)
 
 
 def _context(cells: Sequence[CellResult]) -> str:
@@ -158,6 +119,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
                 context=_context(cells),
                 unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
                 varied=varied,
+                telling=telling(cells, varied),
                 cells=tuple(ranked),
                 set_aside=tuple(differing),
                 without=tuple(c for c in cells if not c.rate and c not in differing),
@@ -165,3 +127,13 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
             )
         )
     return tuple(found)
+
+
+def names(results: Results) -> dict[tuple[str, str], str]:
+    """Name every cell, by its run and key, as its ranking does; with its workload if need be."""
+    ranked = rankings(results)
+    return {
+        (cell.run, cell.key): f"{r.workload} · {r.name(cell)}" if len(ranked) > 1 else r.name(cell)
+        for r in ranked
+        for cell in (*r.cells, *r.set_aside, *r.without)
+    }

@@ -16,6 +16,7 @@ from harness.node.shapes import count
 from harness.store.results import CellResult, Results, RunInfo
 from reports.derived import OPERATIONS_PER_MAC, PASSES, derived
 from reports.evidence import Ceiling, RoofPoint
+from reports.ranking import names
 
 _OUTPUT_MOVES = 4
 _WEIGHT_MOVES = 7
@@ -28,7 +29,7 @@ def roof(results: Results) -> tuple[tuple[Ceiling, ...], tuple[RoofPoint, ...]]:
     """Give the ceilings that concern these cells, and where each cell lies."""
     runs = {run.name: run for run in results.runs}
     ceilings: dict[str, Ceiling] = {}
-    points = []
+    points, called = [], names(results)
     for cell in results.cells:
         run = runs.get(cell.run)
         roofs = {} if run is None else {one.name: one for one in _ceilings(cell, run)}
@@ -38,7 +39,7 @@ def roof(results: Results) -> tuple[tuple[Ceiling, ...], tuple[RoofPoint, ...]]:
         if told.flops is None or intensity is None:
             continue
         share = "" if told.share_of_ceiling is None else f" ({told.share_of_ceiling * 100:.0f} %)"
-        points.append(RoofPoint(f"{cell.label}{share}", intensity, told.flops))
+        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, told.flops))
         ceilings |= roofs
     return tuple(ceilings.values()), tuple(points)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from harness.stats.scaling import SpeedUp, speed_up
 from harness.store.results import CellResult, Interval, Results
-from reports.ranking import Ranking, factor_words, rankings
+from reports.naming import name_of
+from reports.ranking import Ranking, rankings
 from reports.tables import Column, Table
 
 _COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
@@ -121,16 +122,9 @@ def _lines(ranking: Ranking) -> list[ScalingLine]:
 
 
 def _name(ranking: Ranking, cell: CellResult) -> str:
-    parts = [cell.framework]
-    parts += [cell.strategy] if cell.strategy != "none" else []
-    parts += [
-        factor_words(name, cell.factors.get(name))
-        for name in ranking.varied
-        if name not in _ALSO_CHANGES and name not in ("workload", "framework")
-    ]
-    if len(ranking.runs) > 1:
-        parts.append(ranking.machine(cell))
-    return " ".join(parts)
+    names = [name for name in ranking.telling if name not in _ALSO_CHANGES]
+    machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+    return name_of(cell, ("strategy", *names)) + machine
 
 
 def scaling_lines(results: Results) -> list[ScalingLine]:

@@ -47,7 +47,7 @@ def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
     ratio, waited, missing = (one.measured for one in findings(results(tmp_path)))
     assert ratio.startswith("1.2")
     assert "times, 1.2" in ratio
-    assert "alexnet · torch · fp32 against alexnet · jax · fp32, n = 6" in ratio
+    assert "alexnet · torch fp32 against alexnet · jax fp32, n = 6" in ratio
     assert waited.startswith("12.5 % of the time")
     assert missing == "not measured: this run has no counted trial of it"
 
