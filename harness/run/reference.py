@@ -20,7 +20,7 @@ from harness.run import environment, shelf
 from harness.run.cache import Cache
 from harness.run.environment import Interpreter
 from harness.run.examiner import door
-from harness.run.outcome import OK, Outcome
+from harness.run.outcome import OK, TIMED_OUT, Outcome
 from harness.run.payload import Closures, Payload
 from harness.spec.cell import Cell
 from harness.spec.framework import framework_info
@@ -103,6 +103,8 @@ class References:
         write(place / "given")
         paths = {name: place / name for name in ("given", "made")}
         outcome = self._go(door(_in_torch(cell), "examine", _FACTORS, paths), self._torch())
+        if outcome.outcome == TIMED_OUT:  # its reason names a trial's limit, which is another
+            raise NoReference("torch had not ended the reference in the gate's time")
         if outcome.outcome != OK:
             raise NoReference(f"the reference failed: {outcome.reason}")
 
