@@ -7,7 +7,7 @@ from math import isinf
 
 _QUANTITY = re.compile(r"^\s*([0-9]+(?:[.][0-9]+)?)\s*([A-Za-z%/]*)\s*$")
 
-_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {
     "B": 1,
     "kB": 10**3,

@@ -146,6 +146,8 @@ def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
 
 def _note(rows: Sequence[Row]) -> str:
     """Say what bars, whiskers and marks are."""
+    if not rows:
+        return "No cell has a figure."
     least, most = min(row.n for row in rows), max(row.n for row in rows)
     trials = "1 trial" if most == 1 else f"{most} trials"
     trials = trials if least == most else f"{least} to {most} trials"

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,6 +115,15 @@ def _figures(drawings: Sequence[sections.Drawing]) -> list[Figure]:
     ]
 
 
+def _recordings(figures: Sequence[Figure]) -> list[tuple[str, list[Figure]]]:
+    """Put the timelines of one recording together, under the name that their titles begin with."""
+    found: dict[str, list[Figure]] = {}
+    for figure in figures:
+        recording, _, title = figure.title.rpartition(": ")
+        found.setdefault(recording, []).append(replace(figure, title=title))
+    return list(found.items())
+
+
 @dataclass(frozen=True)
 class _Inline:
     """The styles and scripts of a page; only what it needs."""
@@ -200,7 +209,7 @@ def render(
             ladders=_figures(ladder_drawings(shown)),
             read=grid(input_table(results)),
             saved=grid(checkpoint_table(results)),
-            timelines=timelines,
+            recordings=_recordings(timelines),
             usage=grid(usage.usage(results), filters=("workload", "cell", "node", "what", "name")),
             phases=grid(usage.phases(shown)),
             unread=grid(usage.unread(shown)),
@@ -220,6 +229,7 @@ def render(
             findings=grid(sections.findings(shown)),
             inline=_inline(zoom=bool(timelines)),
             several_runs=len(results.runs) > 1,
+            simulated=words.SIMULATED if results.is_simulated else "",
             moment=numbers.moment(min((r.started_wall_ns for r in results.runs), default=None)),
         )
     )

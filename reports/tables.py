@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reports import numbers
@@ -27,6 +27,14 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+def with_column(table: Table, key: str, value: str) -> Table:
+    """Say the same of every row, where the table does not say it yet."""
+    if any(column.key == key for column in table.columns):
+        return table
+    columns = (*table.columns, Column(key, key))
+    return replace(table, columns=columns, rows=tuple((*row, value) for row in table.rows))
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {

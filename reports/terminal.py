@@ -11,6 +11,7 @@ from reports import checkpoints, numbers
 from reports.answer import WARNINGS_SHOWN, Answer, answer
 from reports.nearest import normal
 from reports.ranking import Ranking
+from reports.words import SIMULATED
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST_BAR = 8
@@ -139,7 +140,8 @@ def _warned(warnings: Sequence[str], width: int) -> str:
 def render(results: Results, width: int = 100) -> str:
     """Say the answer, the warnings, the rankings and how far to trust them."""
     told = answer(results)
-    parts = [_wrapped(told.question, width)]
+    parts = [_wrapped(SIMULATED, width)] if results.is_simulated else []
+    parts.append(_wrapped(told.question, width))
     said = [
         _wrapped(f"{workload}: {text}" if workload else text, width, "Answer: ", "        ")
         for workload, text in told.sentences

@@ -65,6 +65,8 @@ class Versus:
 def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int = 0) -> Versus:
     """Compare all cells that both runs have; refuse runs that have nothing comparable."""
     first, second = before.runs[0], after.runs[0]
+    if first.info.is_simulated != second.info.is_simulated:
+        raise RunError("What a model said is not compared with what was measured.")
     if first.paths.root == second.paths.root:
         raise RunError(f"{first.info.directory}: a run does not differ from itself; name two runs")
     old = {cell.key: cell for cell in estimate_cells(before)[first.info.name]}
@@ -190,8 +192,8 @@ def _warnings(before: Dataset, after: Dataset, pairs: Sequence[Pair]) -> Iterato
         "The two runs were not measured together, so this is weaker evidence than cells of one "
         "run: a machine that was slower that day looks the same as a change."
     )
-    if before.origins != ("measured",) or after.origins != ("measured",):
-        yield "Trials that measure no machine were asked for and are included."
+    if before.origins != ("measured",):
+        yield f"These trials are {' and '.join(before.origins)}; they measure no machine."
     if before.runs[0].info.platform.get("name") != after.runs[0].info.platform.get("name"):
         yield "The runs are from different platforms: this compares machines, not versions."
     if before.runs[0].info.measure != after.runs[0].info.measure:

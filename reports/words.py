@@ -23,6 +23,8 @@ LEFT_OUT = """A trial that another program, a thermal limit or a stall disturbed
 as a cross with the evidence, and run again within a budget. A cell that computes something else
 than the others is greyed out and not ranked."""
 
+SIMULATED = "Simulated: a model said all this. No machine was measured."
+
 METHOD: tuple[tuple[str, str], ...] = (
     ("Trials and blocks", TRIALS),
     ("Steady state", STEADY),

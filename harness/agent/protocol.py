@@ -102,6 +102,8 @@ class TrialEnd:
     """Why nothing was recorded of the hardware."""
     stand_ins: tuple[str, ...] = ()
     """Devices that only pretend to be what was asked for."""
+    waits: tuple[Mapping[str, Any], ...] = ()
+    """For a trial that was given up: each rank's connections, as ``waits.py`` describes them."""
 
 
 def trial_line(command: TrialCommand) -> bytes:
@@ -135,7 +137,8 @@ def read_end(message: Mapping[str, Any]) -> TrialEnd:
     fields = {name: value for name, value in message.items() if name != "say"}
     ranks = tuple(RankEnd(**rank) for rank in fields.pop("ranks"))
     memory = MemoryEvidence(**fields.pop("memory"))
-    return TrialEnd(ranks=ranks, memory=memory, stand_ins=tuple(fields.pop("stand_ins")), **fields)
+    lists = {name: tuple(fields.pop(name)) for name in ("stand_ins", "waits")}
+    return TrialEnd(ranks=ranks, memory=memory, **lists, **fields)
 
 
 class Lines:

@@ -7,10 +7,11 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from harness.agent import memory, processes
 from harness.agent.door import Door, Shim
@@ -37,6 +38,7 @@ class RunningTrial:
         self.command = command
         self._selector = selector
         self._cause = "ended"
+        self._waits: tuple[Mapping[str, Any], ...] = ()
         self._stopping = False
         self._limit = memory.limit(command.memory_bytes, command.token)
         self._started_wall_ns = time.time_ns()
@@ -227,6 +229,10 @@ class RunningTrial:
         """Ask the ranks to end, and remember to kill them after the grace."""
         if not self._stopping:
             self._cause = cause
+            if cause in ("timeout", "cancel"):
+                from harness.agent.waits import waiting  # hardly a trial is given up
+
+                self._waits = waiting(self.pids)
         self._stopping = True
         self._give_up(stopped=True, problem=None)
         if grace_s > 0:
@@ -271,6 +277,7 @@ class RunningTrial:
             survivors=swept.survivors,
             started_wall_ns=self._started_wall_ns,
             ended_wall_ns=time.time_ns(),
+            waits=self._waits,
         )
 
 

@@ -24,8 +24,11 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
             raise UsageError("junit has one shape: leave --table out")
         return as_junit(results)
     from reports.layouts import table
+    from reports.tables import with_column
 
     chosen = table(results, name or "ranking")
+    if results.is_simulated:
+        chosen = with_column(chosen, "origin", "simulated")
     if form == "parquet":
         from reports.exports.parquet import as_parquet
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "origins",
     multiple=True,
     type=click.Choice(("measured", "simulated", "stand-in", "replayed")),
-    help="Take trials of this origin; measured ones unless said otherwise.",
+    help="Take trials of this origin; by default measured ones, of simulated runs the simulated.",
 )
 def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str, ...]) -> None:
     """Answer one SELECT over the raw tables of one or many runs; nothing is ever changed.
@@ -36,7 +36,7 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
     from harness.store.dataset import Dataset
     from reports.source import run_directories
 
-    dataset = Dataset(run_directories(runs), origins or ("measured",))
+    dataset = Dataset(run_directories(runs), origins)
     for warning in dataset.warnings:
         click.echo(f"Warning: {warning}", err=True)
     answer = dataset.sql(query)

@@ -61,8 +61,13 @@ class Interpreter:
         }
 
 
+SIMULATED = Interpreter((), {}, "simulated", "none: a model says what ranks would have said", {})
+
+
 def resolve(framework_ref: str, platform: Platform) -> Interpreter:
     """Find a framework's interpreter on a platform, or say with which command to get one."""
+    if platform.is_simulated:
+        return SIMULATED
     reference = Reference.parse(framework_ref)
     found = _resolve(reference, platform)
     lock = load_lock(reference.lock) if reference.lock in lock_files() else None
@@ -107,6 +112,8 @@ def _resolve(reference: Reference, platform: Platform) -> Interpreter:
 
 def contained(framework_ref: str, platform: Platform) -> Interpreter:
     """Give what starts a framework that a platform has in a container, and nowhere else."""
+    if platform.is_simulated:
+        return SIMULATED
     reference = Reference.parse(framework_ref)
     there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
     if there is None or there.container is None:

@@ -54,11 +54,13 @@ class TimeLeft:
     guesses_s: Mapping[str, float]
     left: Counter[str]
     """Trials still to run, by cell."""
-    _took_s: dict[str, list[float]] = field(default_factory=dict)
+    _took: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """Seconds that the trials of a cell took together, and how many they were."""
 
     def took(self, key: str, seconds: float) -> None:
         """Learn from a trial."""
-        self._took_s.setdefault(key, []).append(seconds)
+        together_s, count = self._took.get(key, (0.0, 0))
+        self._took[key] = together_s + seconds, count + 1
 
     def seconds(self, running: str, elapsed_s: float) -> float:
         """Add up what is left, less what the running trial of a cell has already taken."""
@@ -66,8 +68,10 @@ class TimeLeft:
         return max(0.0, whole - min(elapsed_s, self._each(running)))
 
     def _each(self, key: str) -> float:
-        took = self._took_s.get(key)
-        return sum(took) / len(took) if took else self.guesses_s[key]
+        if key not in self._took:
+            return self.guesses_s[key]
+        together_s, count = self._took[key]
+        return together_s / count
 
 
 class Ledger:
@@ -85,6 +89,7 @@ class Ledger:
         """Further attempts at trials that ran well but cannot be believed."""
         self._last_block: int | None = None
         """Where it was decided to stop repeating."""
+        self._due = list(plan.order)
 
     def take_up(self) -> None:
         """Decide again all that an earlier session had decided, or owed when it was killed."""
@@ -106,8 +111,7 @@ class Ledger:
 
     def due(self) -> list[tuple[str, int]]:
         """Give the planned trials, up to where repeating was stopped."""
-        last = self._last_block
-        return [one for one in self._plan.order if last is None or one[1] <= last]
+        return self._due
 
     def blocks(self) -> list[tuple[int, list[str]]]:
         """Give the blocks in the order of running, each with its cells."""
@@ -156,6 +160,7 @@ class Ledger:
             store.log(self._paths, what, block=block, why=decision.why, wide=list(decision.wide))
         if decision.stop:
             self._last_block = block
+            self._due = [one for one in self._plan.order if one[1] <= block]
             self._noted(f"No further blocks: {decision.why}.")
         return decision.stop
 
@@ -163,6 +168,8 @@ class Ledger:
         self._owed.pop((key, name.block), None)
         if self._of(key)[name]["outcome"] != OK or name.attempt > self._plan.measure.reruns:
             return
+        if self._plan.platform.is_simulated:
+            return  # nothing disturbs a model
         why = self._rejects(self._paths.trial(key, name))
         if why is None:
             return

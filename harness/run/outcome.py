@@ -9,6 +9,7 @@ from signal import Signals
 from types import MappingProxyType
 
 from harness.agent.protocol import RankEnd, TrialEnd
+from harness.run.waits import who_waited
 
 OK = "ok"
 FAILED = "failed"
@@ -71,7 +72,7 @@ def judge(
             return Outcome(OUT_OF_MEMORY, _memory(end, rank, words.failed_message))
     guilty = _guilty(end.ranks, said)
     if end.cause == "timeout":
-        return Outcome(TIMED_OUT, _timeout(end, said, timeout_s, errors))
+        return Outcome(TIMED_OUT, _timeout(end, said, timeout_s, errors, hosts))
     if guilty is None:
         return Outcome(OK, "")
     words = said.get(guilty.rank, Said())
@@ -124,16 +125,22 @@ def _memory(end: TrialEnd, rank: int, words: str) -> str:
     )
 
 
-def _timeout(end: TrialEnd, said: Mapping[int, Said], timeout_s: float, errors: str) -> str:
+def _timeout(
+    end: TrialEnd,
+    said: Mapping[int, Said],
+    timeout_s: float,
+    errors: str,
+    hosts: Mapping[int, str],
+) -> str:
     late = [rank.rank for rank in end.ranks if rank.stopped]
     first = late[0] if late else 0
     words = said.get(first, Said())
     ranks = "Rank" if len(late) == 1 else "Ranks"
     where = f"in phase {words.phase}" if words.phase else "before its first event"
+    why = who_waited(end.waits, hosts) or "If that is how long it takes, raise measure.timeout."
     return (
         f"{ranks} {', '.join(map(str, late))} had not ended after {timeout_s:g} s, {where}. "
-        f"If that is how long it takes, raise measure.timeout.{_complaint(words)}"
-        f" Log: {errors.format(rank=first)}"
+        f"{why}{_complaint(words)} Log: {errors.format(rank=first)}"
     )
 
 

@@ -145,6 +145,7 @@ def _joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[st
         ended_wall_ns=max(end.ended_wall_ns for end in ends),
         unobserved="; ".join(unobserved) or None,
         stand_ins=tuple(dict.fromkeys(one for end in ends for one in end.stand_ins)),
+        waits=tuple(one for end in ends for one in end.waits),
     )
 
 

@@ -44,7 +44,7 @@ COLD = "cold"
 PROBE = "probe"
 _GRACE_S = 5.0
 _OUTPUT_BYTES = 1 << 20
-_LOST = (
+LOST = (
     "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
     "or was cut off); the trial is run once more."
 )
@@ -84,7 +84,7 @@ def run_trial(
 ) -> dict[str, Any]:
     """Run one trial and write its outcome; give the outcome."""
     cell = prepared.cell
-    job = _job(bench, cell, str(name))
+    job = job_of(bench, cell, str(name))
     trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     token = f"{bench.run_id}/{cell.key}/{name}"
     worker = _worker(bench, prepared, str(name), token)
@@ -111,7 +111,8 @@ def run_trial(
     return outcome
 
 
-def _job(bench: Bench, cell: Cell, name: str) -> Job:
+def job_of(bench: Bench, cell: Cell, name: str) -> Job:
+    """Write the job of one trial."""
     short = Span(steps=1)
     measure = bench.measure
     data = data_set(bench.platform, cell)
@@ -227,7 +228,7 @@ def _outcome(
 ) -> dict[str, Any]:
     end = testimony.end
     if end is None:
-        ended = Outcome(NODE_LOST, _LOST.format(testimony.lost or "this machine"))
+        ended = Outcome(NODE_LOST, LOST.format(testimony.lost or "this machine"))
     else:
         words = {rank.rank: said(trial, rank.rank) for rank in end.ranks}
         errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")

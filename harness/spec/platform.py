@@ -144,6 +144,11 @@ class Platform(Table):
                 raise ValueError(f"accelerators lie on NUMA nodes that a node of {domains} lacks")
         return self
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its trials play a model: nothing runs there."""
+        return self.launcher.name == "simulated"
+
     def offers(self) -> dict[str, Any]:
         """Give what requirement expressions may ask of a platform; unknown is None."""
         gpus = self.accelerators

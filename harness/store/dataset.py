@@ -28,13 +28,16 @@ class Table:
 
 
 class Dataset:
-    """Give the complete trials of some runs; measured ones only, unless other origins are named."""
+    """Give the complete trials of some runs: unless origins are named, the measured ones.
 
-    def __init__(self, paths: Sequence[Path], origins: Sequence[str] = ("measured",)) -> None:
+    Of runs that are all simulated it gives the simulated ones; both kinds together are refused.
+    """
+
+    def __init__(self, paths: Sequence[Path], origins: Sequence[str] = ()) -> None:
         if not paths:
             raise RunError("no run was named; `bakeoff list runs` shows what there is")
-        self.origins = tuple(origins)
         self.runs, skipped = _readable(paths)
+        self.origins = tuple(origins) or (_origin(self.runs),)
         names = [run.info.name for run in self.runs]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -87,6 +90,17 @@ class Dataset:
             described = self._connection.execute(f'DESCRIBE "{name}"').fetchall()
             lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
         return "\n".join(lines)
+
+
+def _origin(runs: Sequence[RunRecord]) -> str:
+    """Choose what is wanted of runs where nobody said; what was simulated stands alone."""
+    simulated = [run.info.name for run in runs if run.info.is_simulated]
+    if simulated and len(simulated) < len(runs):
+        raise RunError(
+            f"{', '.join(simulated)}: simulated, and never shown beside what was measured. "
+            "Name simulated and measured runs apart."
+        )
+    return "simulated" if simulated else "measured"
 
 
 def _readable(paths: Sequence[Path]) -> tuple[tuple[RunRecord, ...], tuple[str, ...]]:

@@ -31,10 +31,11 @@ def explained(path: Path) -> Iterator[None]:
         raise RunError(f"{path}: {reason}") from problem
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes, *, settled: bool = True) -> None:
     """Write a file beside, flush it to the disk, then give it its name.
 
-    What exists and is no regular file (a device, a pipe) is written through, never replaced.
+    What exists and is no regular file (a device, a pipe) is written through, never replaced. What
+    is cheap to make again need not be ``settled``: it is whole, but a power cut may lose it.
     """
     beside = path.with_name(f".{path.name}.new")
     data = content.encode() if isinstance(content, str) else content
@@ -47,12 +48,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
             with beside.open("wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if settled:
+                    os.fsync(file.fileno())
             beside.replace(path)
         except OSError:
             beside.unlink(missing_ok=True)
             raise
-        settle(path.parent)
+        if settled:
+            settle(path.parent)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -256,6 +256,12 @@ class RunInfo:
     repetition: Repetition | None = None
     """None where the number of blocks is fixed."""
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its trials played a model."""
+        launcher = self.platform.get("launcher") or {}
+        return bool(launcher.get("name") == "simulated")
+
 
 @dataclass(frozen=True)
 class Results:
@@ -270,3 +276,8 @@ class Results:
     varied: tuple[str, ...]
     """The factors in which these cells differ, in vocabulary order."""
     warnings: tuple[str, ...]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a model said all this: then nothing measured is among it."""
+        return any(run.is_simulated for run in self.runs)

@@ -102,13 +102,18 @@ def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: 
     return TrialPaths(final)
 
 
-def complete(trial: TrialPaths, outcome: Mapping[str, Any]) -> None:
-    """Write how a trial ended: the last file of a trial, and the one that makes it count."""
-    with explained(trial.root):
-        settle(trial.root)
+def complete(trial: TrialPaths, outcome: Mapping[str, Any], *, settled: bool = True) -> None:
+    """Write how a trial ended: the last file of a trial, and the one that makes it count.
+
+    One that is cheap to repeat need not be ``settled`` on the disk.
+    """
+    if settled:
+        with explained(trial.root):
+            settle(trial.root)
     told = {"version": OUTCOME_VERSION, **outcome}
     # On one line: indenting is slow, and each trial has one.
-    write_whole(trial.outcome, json.dumps(told, sort_keys=True, allow_nan=False) + "\n")
+    text = json.dumps(told, sort_keys=True, allow_nan=False) + "\n"
+    write_whole(trial.outcome, text, settled=settled)
 
 
 def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, dict[str, Any]]]:

@@ -1,0 +1,189 @@
+"""The model says what its formulas say, and is cut into windows as the timed loop cuts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from harness import providers
+from harness.errors import UsageError
+from harness.launch.launchers import simulated
+from harness.launch.model import Cluster, NoModel, Step, step
+from harness.node import loop
+from harness.node.job import Job, Span
+from harness.spec.cell import Cell
+from harness.spec.plan import make_plan
+from harness.spec.platform import Platform, load_platform
+from harness.spec.study import load_study
+
+QUIET = {"latency": "5 us", "jitter": "0 %", "spread": "0 %", "efficiency": "50 %"}
+
+
+def platform(**settings: str) -> Platform:
+    found = load_platform("simulated-cluster")
+    launcher = found.launcher.model_copy(update={"settings": {**QUIET, **settings}})
+    return found.model_copy(update={"launcher": launcher})
+
+
+def cell(folder: Path, matrix: str) -> Cell:
+    file = folder / "study.toml"
+    file.write_text(f'title = "s"\n[matrix]\n{matrix}\n[measure]\ntrials = 1\n')
+    (made,) = make_plan(load_study(file), platform()).cells
+    return made
+
+
+def told(one: Cell, **settings: str) -> Step:
+    return step(Cluster.of(platform(**settings)), one, providers.workload(one.workload))
+
+
+def job(warmup: Span, until: Span, **factors: int) -> Job:
+    names = ("trial", "c", "trial-1", "w", "", "torch", "", "ddp")
+    given = {"ranks_per_node": 1, **factors}
+    return Job(*names, factors=given, options={}, warmup=warmup, until=until, seed=1, directory="")
+
+
+def played(one: Step, where: list[int], wanted: Job, **settings: str) -> simulated.Played:
+    return simulated.play(
+        wanted,
+        Cluster.of(platform(**settings)),
+        one,
+        where,
+        start_ns=0,
+        start_up_s=1.0,
+        timeout_s=900.0,
+        seed=7,
+    )
+
+
+def windows(text: str) -> list[dict[str, int]]:
+    events = [json.loads(line) for line in text.splitlines()]
+    return [one for one in events if one["event"] == "window"]
+
+
+ALL_REDUCE = """workload = "all-reduce"
+framework = "torch"
+strategy = "ddp"
+device = "gpu"
+nodes = 4
+message_bytes = 1000000"""
+
+
+def test_an_all_reduce_takes_its_messages_and_its_bytes_around_a_ring(tmp_path):
+    one = told(cell(tmp_path, ALL_REDUCE))
+    assert one.seconds == pytest.approx(6 * (5e-6 + 250_000 / 12.5e9))
+    assert one.units == {"bytes": 250_000.0}
+
+
+TRAINING = """workload = "resnet50"
+framework = "torch"
+strategy = "ddp"
+device = "gpu"
+nodes = 4
+batch = 32
+communicate = {}"""
+
+
+def test_training_computes_at_the_ceiling_and_exchanges_what_does_not_hide(tmp_path):
+    alone = told(cell(tmp_path, TRAINING.format("false")))
+    macs = providers.workload("resnet50").macs
+    assert alone.seconds == pytest.approx(6 * macs * 32 / (15e12 * 0.5))
+    bare = told(cell(tmp_path, TRAINING.format("true")), overlap="0 %")
+    hidden = told(cell(tmp_path, TRAINING.format("true")), overlap="100 %")
+    assert bare.compute_s == hidden.compute_s == alone.seconds
+    assert bare.exchange_s > 0 == hidden.exchange_s
+
+
+def test_storage_is_not_modelled(tmp_path):
+    reading = cell(tmp_path, TRAINING.format("true") + "\ncheckpoint_every = 10")
+    with pytest.raises(NoModel, match="no storage"):
+        told(reading)
+
+
+def test_a_setting_without_its_unit_is_refused():
+    with pytest.raises(UsageError, match=r"launcher\.settings\.latency: '5' needs a unit of time"):
+        Cluster.of(platform(latency="5"))
+
+
+@pytest.mark.parametrize(
+    ("step_s", "warmup", "until"),
+    [
+        (0.1, Span(steps=5), Span(seconds=2.0)),
+        (0.0013, Span(seconds=0.2), Span(seconds=1.0)),
+        (0.002, Span(steps=7), Span(steps=101)),
+    ],
+)
+def test_windows_are_cut_as_the_timed_loop_cuts_them(step_s, warmup, until):
+    class Steady:
+        now = 0
+        units: dict[str, float] = {}  # noqa: RUF012
+
+        def step(self):
+            self.now += round(step_s * 1e9)
+
+        def sync(self):
+            pass
+
+        def values(self):
+            return {}
+
+    class Heard:
+        def __init__(self):
+            self.said = []
+
+        def say(self, event, **fields):
+            self.said += [(fields["phase"], fields["steps"])] if event == "window" else []
+
+        def flush(self):
+            pass
+
+    activity, heard = Steady(), Heard()
+    loop.run(activity, heard, warmup=warmup, until=until, clock=lambda: activity.now)
+    one = Step(step_s, 0.0, together=False, units={"steps": 1.0})
+    (text,) = played(one, [0], job(warmup, until)).said
+    assert [(w["phase"], w["steps"]) for w in windows(text)] == heard.said
+
+
+ONE = Step(0.1, 0.02, together=True, units={"images": 32.0})
+LONG = job(Span(steps=3), Span(steps=50))
+
+
+def test_ranks_that_exchange_wait_for_the_slowest_and_say_the_same():
+    quiet = played(ONE, [0, 1], LONG)
+    (text,) = quiet.said
+    assert windows(text)[-1]["end"] - windows(text)[-1]["start"] == 120_000_000
+    slow = played(ONE, [0, 1], LONG, slow_nodes="100 %", slow_by="50 %")
+    assert windows(slow.said[0])[-1]["end"] - windows(slow.said[0])[-1]["start"] == 170_000_000
+
+
+def test_ranks_that_do_not_exchange_go_at_their_own_speed():
+    each = played(dataclasses.replace(ONE, together=False), [0, 1, 2], LONG, jitter="2 %")
+    assert len(set(each.said)) == 3
+
+
+def test_more_ranks_wait_longer_for_their_slowest():
+    def seconds(count: int) -> float:
+        return played(ONE, list(range(count)), LONG, jitter="5 %").seconds
+
+    assert seconds(2) < seconds(20) < seconds(200)
+
+
+def test_a_node_that_dies_ends_what_is_said_in_the_middle():
+    dead = played(ONE, list(range(100)), LONG, node_mtbf="1 min")
+    assert dead.fault is not None
+    assert dead.fault.kind == "node"
+    assert dead.seconds == dead.fault.after_s < 7
+    assert '"finished"' not in dead.said[0]
+
+
+def test_a_cut_link_lasts_until_the_timeout():
+    cut = played(ONE, list(range(100)), LONG, link_mtbf="1 min")
+    assert cut.fault is not None
+    assert (cut.fault.kind, cut.seconds) == ("link", 900.0)
+
+
+def test_nothing_is_ever_started():
+    with pytest.raises(UsageError, match="nothing can be started"):
+        simulated.reach("n1", ("true",), {})
