@@ -58,11 +58,14 @@ class Update:
             power.assign(tf.ones_like(power))
 
     def apply(self, gradients: Mapping[str, Any]) -> None:
-        """Update every variable."""
-        if isinstance(self._rule, Adam):
-            self._adam(gradients)
-        else:
-            self._momentum(gradients)
+        """Update every variable, once every gradient is there.
+
+        A variable that is updated while a gradient still waits to read it is copied first: in
+        AlexNet 150 MB of new memory a step.
+        """
+        update = self._adam if isinstance(self._rule, Adam) else self._momentum
+        with tf.control_dependencies(list(gradients.values())):
+            update(gradients)
 
     def _momentum(self, gradients: Mapping[str, Any]) -> None:
         for name, gradient in gradients.items():
