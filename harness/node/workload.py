@@ -117,6 +117,18 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Opening:
+    """Open, stat and close every file of a set, in whole epochs, and read none."""
+
+    name: str
+    title: str
+    content: str
+    samples: int
+    unit: str = "files"
+    kind: str = "read"
+
+
+@dataclass(frozen=True)
 class Checkpointing:
     """Save what training a network would have to keep: weights, statistics, optimiser's state.
 
@@ -148,7 +160,7 @@ class Collective:
     kind: str = "collective"
 
 
-Workload = Union[Training, Nothing, Ceiling, Reading, Checkpointing, Collective]
+Workload = Union[Training, Nothing, Ceiling, Reading, Opening, Checkpointing, Collective]
 Shape = Tuple[int, ...]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
 from harness.data.own import Own
 from harness.errors import nearest
-from harness.node.workload import Ceiling, Reading, Training
+from harness.node.workload import Ceiling, Opening, Reading, Training
 from harness.spec.factors import FACTORS, Value
 from harness.spec.framework import FrameworkInfo
 from harness.spec.platform import Platform
@@ -17,12 +17,14 @@ OF_INPUT = (
     *("shuffle", "decode", "tier", "cache", "compute", "compute_ms"),
 )
 _ON_STORAGE = ("read", "write")
+OPEN = "open"
+"""The reader of metadata."""
 _ASYNCHRONOUS = ("async-thread", "async-process")
 
 
 def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
     """Name what a cell's files hold; None if it reads none."""
-    if isinstance(workload, Reading):
+    if isinstance(workload, Opening | Reading):
         return workload.content
     if isinstance(workload, Training) and factors["input"] == "files":
         return workload.content
@@ -44,13 +46,13 @@ def complete(
         factors["samples"] = own.samples
         factors["format"] = factors["format"] or own.format
     if factors["samples"] is None:
-        usual = workload.samples if isinstance(workload, Reading) else workload.data.samples
-        factors["samples"] = usual
+        usual = workload.data if isinstance(workload, Training) else workload
+        factors["samples"] = usual.samples
     if factors["format"] is None:
         factors["format"] = "raw"
     if factors["reader"] is None:
         readers = info.factors.get("reader") or (None,)
-        factors["reader"] = readers[0]
+        factors["reader"] = OPEN if isinstance(workload, Opening) else readers[0]
     for name, value in (("reader_threads", 1), ("prefetch", 0)):
         if factors[name] is None:
             factors[name] = value
@@ -71,9 +73,13 @@ def why_not(
         return _no_tier(factors, platform)
     if content is None:
         stated = [name for name in OF_INPUT if factors[name] != FACTORS[name].default]
-        if stated and not isinstance(workload, Reading):
+        if stated and workload.kind != "read":
             return f"{stated[0]} is about files, and this cell reads none: input = files"
         return None
+    if isinstance(workload, Opening) or factors["reader"] == OPEN:
+        why = _why_not_open(workload, factors)
+        if why is not None:
+            return why
     if own is not None:
         return _why_not_own(own, workload, info, factors, platform)
     if content not in CONTENTS:
@@ -103,6 +109,17 @@ def _why_not_own(
     if factors["reader"] == "tf-data" and own.format != "raw":
         return "tf.data reads records here that hold their own number, as made ones do"
     return _lacks(info, factors) or _too_much_memory(own.largest, factors, platform)
+
+
+def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:
+    """Say why a cell cannot ask a file system about names alone."""
+    if not isinstance(workload, Opening) or factors["reader"] != OPEN:
+        return f"reader = {OPEN} reads nothing: it belongs to the workload open-files"
+    if factors["format"] != "raw":
+        return f"{workload.name} opens a file for each sample: format = raw"
+    if factors["cache"] != FACTORS["cache"].default:
+        return "cache is about what files hold; what is kept of their names only root can drop"
+    return None
 
 
 def _lacks(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:

@@ -11,7 +11,7 @@ from harness import providers
 from harness.data.own import Own
 from harness.errors import nearest
 from harness.node import shapes
-from harness.node.workload import Checkpointing, Reading, Training
+from harness.node.workload import Checkpointing, Opening, Reading, Training
 from harness.spec import checkpoint, collective
 from harness.spec.cell import Cell, cell_key
 from harness.spec.factors import FACTORS, IN_CELL, Value
@@ -61,7 +61,8 @@ def subject(name: str) -> Subject:
     elif isinstance(value, Checkpointing):
         identity = f"{value.kind} {shapes.count(value.training.network).identity}"
     else:
-        identity = f"{value.kind} {value.content}" if isinstance(value, Reading) else value.kind
+        reads = isinstance(value, Opening | Reading)
+        identity = f"{value.kind} {value.content}" if reads else value.kind
     return Subject(value, module, identity)
 
 

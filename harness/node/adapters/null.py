@@ -12,7 +12,7 @@ from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Checkpointing, Reading, Training, Workload
+from harness.node.workload import Checkpointing, Opening, Reading, Training, Workload
 
 
 class NullActivity:
@@ -52,7 +52,7 @@ class NullAdapter:
         Reading and saving are the exceptions: they need no framework.
         """
         del options  # it has none
-        if isinstance(workload, Reading):
+        if isinstance(workload, (Opening, Reading)):
             from harness.node.input.open import reading
 
             return reading(workload, feed)

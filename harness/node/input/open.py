@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
@@ -16,15 +16,18 @@ from harness.node.input.direct import Direct
 from harness.node.input.epochs import Epochs
 from harness.node.input.files import Files
 from harness.node.input.loader import Loader
+from harness.node.input.opening import OpeningLoader
 from harness.node.input.plain import PlainLoader
 from harness.node.input.stretches import Stretches
-from harness.node.workload import Reading
+from harness.node.workload import Opening, Reading
 
 Own = Callable[[Dataset, Files, int], Optional[Loader]]
 """A framework's loaders: None for a reader that is not the framework's own."""
 
 
-def reading(workload: Reading, feed: Feed, own: Optional[Own] = None) -> ReadingActivity:
+def reading(
+    workload: Union[Opening, Reading], feed: Feed, own: Optional[Own] = None
+) -> ReadingActivity:
     """Open what a read workload reads."""
     dataset, files = opened(feed)
     loader = loader_of(dataset, files, feed.batch, own)
@@ -60,6 +63,8 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
         stretches = Stretches(dataset)
         read = stretches.pread if files.reader == "pread" else stretches.mapped
         return PlainLoader(read, rest=stretches.rest, **shape)
+    if files.reader == "open":
+        return OpeningLoader(dataset, batch=batch, threads=files.threads)
     if files.reader == "direct":
         return PlainLoader(Direct(dataset).read, **shape)
     if files.reader == "threads":
