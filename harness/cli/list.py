@@ -115,6 +115,9 @@ def _runs() -> list[Row]:
         paths = RunPaths(folder)
         if not paths.run.is_file():
             continue
+        if not paths.plan.is_file():
+            rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
+            continue
         try:
             run = json.loads(paths.run.read_text(encoding="utf-8"))
             plan = json.loads(paths.plan.read_text(encoding="utf-8"))

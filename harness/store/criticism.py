@@ -173,7 +173,7 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
     pilots = [
         answer for answer in compared if answer.answer == "reference" and "pilot" in answer.why
     ]
-    if pilots:
+    if pilots and others:
         yield (
             "No reference was declared: the fastest cell of a pilot block is it, and that block "
             "is discarded. `measure.reference` saves it."

@@ -15,9 +15,9 @@ from harness.errors import RunError
 _REASONS = {
     errno.ENOSPC: "the disk is full. Free some space, then go on with `bakeoff resume`.",
     errno.EDQUOT: "your disk quota is used up. Free some space, then go on with `bakeoff resume`.",
-    errno.EACCES: "you may not write here. Choose another place with --runs, or ask for the right.",
-    errno.EPERM: "you may not write here. Choose another place with --runs, or ask for the right.",
-    errno.EROFS: "this file system is read-only. Choose another place with --runs.",
+    errno.EACCES: "you may not write here. Start from another folder, or ask for the right.",
+    errno.EPERM: "you may not write here. Start from another folder, or ask for the right.",
+    errno.EROFS: "this file system is read-only. Start from another folder.",
 }
 
 

@@ -132,6 +132,13 @@ def test_an_unknown_run_says_where_it_looked(tmp_path: Path) -> None:
     assert "Traceback" not in asked.stderr
 
 
+def test_a_run_that_was_never_fully_made_is_listed_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "run.json").write_text("{}", encoding="utf-8")
+    listed = bakeoff("list", "runs", cwd=tmp_path).stdout
+    assert "one   cannot be used: it was never fully made; remove it" in listed
+
+
 def test_a_run_s_name_is_a_name(floor: Path) -> None:
     asked = bakeoff("run", "floor.toml", "--name", "../out", cwd=floor.parent)
     assert asked.returncode == 2

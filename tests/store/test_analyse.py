@@ -68,6 +68,11 @@ def test_without_a_declared_reference_a_pilot_block_chooses_one(tmp_path: Path) 
     assert any("No reference was declared" in warning for warning in told.warnings)
 
 
+def test_a_cell_alone_is_not_told_of_a_pilot_block(tmp_path: Path) -> None:
+    told = results(tmp_path, TORCH, reference=None)
+    assert not any("pilot" in warning for warning in told.warnings)
+
+
 def test_many_ranks_add_up(tmp_path: Path) -> None:
     two = replace(TORCH, factors={"ranks_per_node": 2})
     rate = named(results(tmp_path, two), "torch").rate

@@ -20,7 +20,7 @@ def test_a_file_is_replaced_whole_and_nothing_stays_beside_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(errno.ENOSPC, "the disk is full"), (errno.EDQUOT, "quota"), (errno.EROFS, "read-only")],
+    [(errno.ENOSPC, "the disk is full"), (errno.EDQUOT, "quota"), (errno.EROFS, "another folder")],
 )
 def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(tmp_path, monkeypatch, number, words):
     file = tmp_path / "outcome.json"
