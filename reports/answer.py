@@ -111,7 +111,9 @@ def _across_runs(ranking: Ranking) -> str:
 def sentence(ranking: Ranking) -> str:
     """Answer for one workload, with the interval, or say that nothing can be said."""
     if not ranking.cells:
-        return "No trial gave a number that counts, so there is no answer yet."
+        ran = any(cell.trials for cell in (*ranking.without, *ranking.set_aside))
+        what = "gave a number that counts" if ran else "was run"
+        return f"No trial {what}, so there is no answer yet."
     if len({c.run for c in ranking.cells}) > 1:
         return _across_runs(ranking)
     leader = ranking.cells[0]
@@ -152,6 +154,7 @@ def _why_none(cell: CellResult) -> str:
 def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
     """Say first what the ranking leaves out, then the analysis' own warnings in their order."""
     told = []
+    is_begun = any(cell.trials for cell in results.cells)
     for ranking in ranked:
         told += [
             f"{ranking.workload}, {ranking.name(cell)}: not ranked, it computes something else"
@@ -159,7 +162,7 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
             for cell in ranking.set_aside
         ]
         failed: dict[str, list[str]] = {}
-        for cell in ranking.without:
+        for cell in ranking.without if is_begun else ():
             failed.setdefault(_why_none(cell), []).append(ranking.name(cell))
         told += [
             f"{ranking.workload}, {', '.join(names)}: no number ({why})."

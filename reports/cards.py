@@ -62,7 +62,8 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
         ranking, cell = best[0]
         value, interval = numbers.estimate(cell.rate)
         where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
-        return Card(_FASTEST, f"{ranking.name(cell)}{where}", f"{value} {ranking.unit} {interval}")
+        within = f" {interval}" if interval != numbers.UNKNOWN else ""
+        return Card(_FASTEST, f"{ranking.name(cell)}{where}", f"{value} {ranking.unit}{within}")
     names = sorted({r.name(cell) for r, cell in best})
     value = names[0] if len(names) == 1 else "Depends on the workload"
     each = [f"{r.workload}: {r.name(c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]

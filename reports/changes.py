@@ -53,7 +53,8 @@ def _sentence(told: Versus) -> str:
     said += f" (interval {numbers.ratio_span(inside, most.change.ratio)})"
     if one:
         return f"{after} is {most.change.answer} than {before}: {said} in {most.label}."
-    ways = [f"{way} in {counts[way]}" for way in _CLEAR if counts[way]]
+    leading = sorted(_CLEAR, key=lambda way: way != most.change.answer)
+    ways = [f"{way} in {counts[way]}" for way in leading if counts[way]]
     first = ways[0].replace(" in ", f" than {before} in ", 1) + f" of {total} cells"
     found = " and ".join((first, *ways[1:]))
     return f"{after} is {found}; the largest change is {said} in {most.label}."

@@ -14,6 +14,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from reports import numbers
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 3_600_000
 """What the timelines of one page may take, all together."""
+_TOUCHING = 0.01
+"""Such a share of an interval before the first reading is not worth a column."""
 _GAP = 65535
 _FAR = 65534
 _FINE, _COARSE = 65533, 250
@@ -53,9 +56,15 @@ class Binned:
 
 
 def _ends(timeline: Timeline) -> tuple[float, float]:
+    """Begin and end where readings or marks do, whole intervals from the first reading."""
     starts = [channel.times_s[0] for channel in timeline.channels if len(channel.times_s)]
     stops = [channel.times_s[-1] for channel in timeline.channels if len(channel.times_s)]
-    return min(starts, default=0.0), max(stops, default=0.0) + timeline.interval_s
+    first, step = min(starts, default=0.0), timeline.interval_s
+    stop = max(stops, default=0.0) + step
+    before = first - min((mark.start_s for mark in timeline.marks), default=first)
+    beyond = max((mark.end_s for mark in timeline.marks), default=stop) - stop
+    start = first - step * max(0, ceil(before / step - _TOUCHING))
+    return start, stop + step * max(0, ceil(beyond / step - _TOUCHING))
 
 
 def binned(timeline: Timeline, most_bins: int) -> Binned:

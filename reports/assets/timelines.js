@@ -71,14 +71,14 @@
       const axis = { stroke: colour('--soft'), grid: { stroke: colour('--hair') }, ticks: { stroke: colour('--line') } };
       if (plot) plot.destroy();
       plot = new uPlot({
-        width: canvas.clientWidth, height: 220, series, bands, axes: [axis, axis],
+        width: canvas.clientWidth, height: 180, series, bands, axes: [axis, axis],
         scales: { x: { time: false, min: range[0], max: range[1] } }, cursor: { drag: { x: true, y: false } },
         hooks: { setScale: [(drawn, key) => { if (key === 'x') tell(drawn.scales.x.min, drawn.scales.x.max); }] },
       }, data, canvas);
       place.dataset.drawn = told.names[at];
     };
     pick.addEventListener('change', () => draw(place.dataset.range.split(' ').map(Number)));
-    addEventListener('resize', () => plot.setSize({ width: canvas.clientWidth, height: 220 }));
+    addEventListener('resize', () => plot.setSize({ width: canvas.clientWidth, height: 180 }));
     // A click on the heat map opens its line around that moment.
     maps.forEach((map) => map.addEventListener('click', (event) => {
       const box = map.getBoundingClientRect();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.charts.svg import Scale, element, log_ticks, picture, text
+from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
 from reports.scaling import ScalingLine
 
 _WIDTH, _HEIGHT = 960.0, 380.0
@@ -69,8 +69,5 @@ def _line(line: ScalingLine, x: Scale, y: Scale, *, colour: int) -> list[str]:
 def _end(line: ScalingLine, x: Scale, y: Scale, ends: list[float]) -> str:
     """Name a line at its end, below the names that stand there already."""
     last = line.points[-1]
-    level = y(last.speedup) + 4
-    while any(abs(level - other) < 14 for other in ends):
-        level += 14
-    ends.append(level)
+    level = free_level(y(last.speedup) + 4, ends)
     return text(x(last.devices) + 8, level, line.name)

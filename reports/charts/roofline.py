@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports import numbers
-from reports.charts.svg import Scale, element, log_ticks, picture, text
+from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
 from reports.evidence import Ceiling, RoofPoint
 
 _WIDTH, _HEIGHT = 960.0, 420.0
@@ -53,6 +53,7 @@ def roofline(
         low, high = left * ceiling.bytes_per_s, right * ceiling.bytes_per_s
         drawn.append(element("line", class_="axis", x1=x(left), x2=x(right), y1=y(low), y2=y(high)))
         drawn.append(text(x(left) + 24, y(low) + 8, f"{ceiling.name} ({ceiling.how})"))
+    levels: list[float] = []
     for index, point in enumerate(points):
         across, up = x(point.intensity), y(point.flops)
         kind, below = f"s{index % 8 + 1}", _HEIGHT + (index + 1) * _ENTRY
@@ -61,6 +62,9 @@ def roofline(
             drawn.append(element("circle", class_=kind, cx=5.0, cy=below - 4, r=5.0))
             drawn.append(text(16, below, point.name))
         else:
-            drawn.append(text(across + 9, up + 4, point.name))
+            is_right = across > (x.start + x.end) / 2
+            aside, anchor = (across - 9, "end") if is_right else (across + 9, None)
+            level = free_level(up + 4, levels)
+            drawn.append(text(aside, level, point.name, text_anchor=anchor))
     height = _HEIGHT + len(points) * _ENTRY + 6 if narrow else _HEIGHT
     return picture(width, height, "".join(drawn), label="Roofline", name=name)

@@ -8,7 +8,8 @@ from reports import numbers
 from reports.charts.svg import element, picture, text
 from reports.evidence import Rung
 
-_WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 250.0, 30.0
+_WIDTH, _LEFT, _ROW = 960.0, 230.0, 30.0
+_LETTER = 7.2
 _NARROW, _TALL = 354.0, 64.0
 
 
@@ -18,7 +19,8 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False
     A narrow chart has its words above each bar instead of beside it.
     """
     width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, _LEFT, _ROW)
-    room = 4.0 if narrow else _RIGHT
+    said = [_said(ladder, row) for row in range(len(ladder))]
+    room = 4.0 if narrow else 16 + _LETTER * max(map(len, said))
     top = max(r.rate.interval.high if r.rate.interval else r.rate.value for r in ladder) or 1.0
     scale = (width - begin - room) / top
     drawn = []
@@ -37,10 +39,16 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False
                 for kind in ("halo", "whisker")
             ]
             right = max(right, high)
-        said = f"{numbers.number(rate.value)} {rate.unit}"
-        if row and ladder[row - 1].rate.value:
-            share = rate.value / ladder[row - 1].rate.value
-            said += f", {numbers.share(share)} of" if share <= 1 else f", {numbers.ratio(share)} ×"
-            said += " the one above"
-        drawn.append(text(0, up - 7, said) if narrow else text(right + 8, up + 14, said))
+        beside = (0.0, up - 7) if narrow else (right + 8, up + 14)
+        drawn.append(text(*beside, said[row]))
     return picture(width, 10 + len(ladder) * tall, "".join(drawn), label=label, name=name)
+
+
+def _said(ladder: Sequence[Rung], row: int) -> str:
+    rate = ladder[row].rate
+    said = f"{numbers.number(rate.value)} {rate.unit}"
+    if not row or not ladder[row - 1].rate.value:
+        return said
+    share = rate.value / ladder[row - 1].rate.value
+    more = f"{numbers.share(share)} of" if share <= 1 else f"{numbers.ratio(share)} ×"
+    return f"{said}, {more} the one above"

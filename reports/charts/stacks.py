@@ -9,6 +9,7 @@ from reports.charts.svg import element, picture, text
 
 _WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 90.0, 30.0
 _NARROW, _TALL = 354.0, 50.0
+_LETTER, _MOST_LEFT = 7.0, 440.0
 
 Stack = tuple[str, Sequence[tuple[str, float]]]
 """The name of a bar, and its parts."""
@@ -26,7 +27,8 @@ def stacks(
 
     A narrow chart has each bar's name above it instead of beside it.
     """
-    width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, _LEFT, _ROW)
+    left = max(_LEFT, min(_MOST_LEFT, 8 + _LETTER * max(len(title) for title, _ in bars)))
+    width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, left, _ROW)
     parts = list(dict.fromkeys(part for _, pieces in bars for part, _ in pieces))
     longest = max(sum(amount for _, amount in pieces) for _, pieces in bars) or 1.0
     scale = (width - begin - _RIGHT) / longest

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+_LINE = 14.0
+
 
 def coordinate(value: float) -> str:
     """Print a coordinate as short as it can be at a tenth of a pixel."""
@@ -38,6 +40,14 @@ def picture(width: float, height: float, content: str, *, label: str, name: str)
         f'width="{coordinate(width)}" height="{coordinate(height)}" data-name="{escape(name)}" '
         f'aria-label="{escape(label)}">{content}</svg>'
     )
+
+
+def free_level(wanted: float, taken: list[float]) -> float:
+    """Give the first level from the wanted one downwards at which no other words stand."""
+    while any(abs(wanted - other) < _LINE for other in taken):
+        wanted += 1.0
+    taken.append(wanted)
+    return wanted
 
 
 @dataclass(frozen=True)

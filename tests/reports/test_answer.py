@@ -66,6 +66,14 @@ def test_a_cell_whose_trials_were_all_rejected_is_not_said_to_have_had_none():
     assert told.endswith("no number (every trial was rejected as contended).")
 
 
+def test_a_run_that_has_not_begun_says_so_once():
+    here = samples.demo()
+    bare = [dataclasses.replace(c, rate=None, comparison=None, trials=()) for c in here.cells]
+    told = answer(dataclasses.replace(here, cells=tuple(bare), warnings=("0 of 84 trials.",)))
+    assert told.sentences[0][1] == "No trial was run, so there is no answer yet."
+    assert told.warnings == ("0 of 84 trials.",)
+
+
 def test_nothing_measured_is_said_plainly():
     empty = dataclasses.replace(samples.demo(), cells=())
     assert answer(empty).sentences == (("", "Nothing was measured."),)

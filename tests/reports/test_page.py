@@ -234,7 +234,7 @@ def test_two_runs_compared_lead_with_what_changed():
     page = render(samples.two_runs(), against=samples.versus())
     assert "<h1>What changed from quickstart-2026-11-21 to quickstart-minna?</h1>" in page
     assert (
-        "quickstart-minna is slower than quickstart-2026-11-21 in 1 of 4 cells and faster in 1"
+        "quickstart-minna is faster than quickstart-2026-11-21 in 1 of 4 cells and slower in 1"
         in page
     )
     assert "only in the first run" in page
