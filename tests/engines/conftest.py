@@ -47,7 +47,7 @@ threads = 1
 trials = {trials}
 warmup = "3 steps"
 until = "{until}"
-timeout = "120 s"
+timeout = "{timeout}"
 tolerate = ["contended", "throttled", "stalled"]
 """
 PLATFORM = """
@@ -91,6 +91,7 @@ class Site:
         nodes: int | Sequence[int],
         trials: int = 1,
         until: str = "10 steps",
+        timeout: str = "120 s",
         workload: Sequence[str] = ("tinycnn",),
         more: str = "",
     ) -> None:
@@ -101,6 +102,7 @@ class Site:
             nodes=nodes,
             trials=trials,
             until=until,
+            timeout=timeout,
             workload=json.dumps(list(workload)),
             more=more,
         )

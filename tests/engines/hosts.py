@@ -148,6 +148,20 @@ class Hosts:
         """Put the cable back."""
         _ip("-n", self._net("sw"), "link", "set", f"p{name}", "up")
 
+    def part(self, *names: str, parted: bool = True) -> None:
+        """Let hosts reach all others but each other, or each other again."""
+        for name in names:
+            how = "on" if parted else "off"
+            _ip(
+                "-n",
+                self._net("sw"),
+                "link",
+                "set",
+                f"p{name}",
+                *("type", "bridge_slave"),
+                *("isolated", how),
+            )
+
     def shape(self, name: str, rate: str) -> None:
         """Let a host's cable carry so much each way, for example ``200mbit``."""
         for net, device in ((self._net(name), "eth0"), (self._net("sw"), f"p{name}")):

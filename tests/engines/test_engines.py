@@ -216,6 +216,24 @@ def test_a_cable_that_is_out_for_three_seconds_costs_nothing_but_time(site):
     ended_well(site, {"h1", "h2"})
 
 
+def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
+    framework("torch")
+    site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
+    site.study("torch", "ddp", nodes=2, until="20 s", timeout="45 s")
+    running = Running(site)
+    site.hosts.part("h1", "h2")
+    try:
+        assert running.process.wait(240) == 0
+    finally:
+        site.hosts.part("h1", "h2", parted=False)
+    (late,) = site.outcomes()
+    assert late["outcome"] == "timed-out", late["reason"]
+    assert "The link between rank" in late["reason"]
+    assert "stands still" in late["reason"]
+    assert "rank 0 on h1" in late["reason"]
+    assert "rank 1 on h2" in late["reason"]
+
+
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])
 def test_horovod_trains_over_gloo_and_over_mpi(site, open_mpi, name):
     program("mpirun", package="openmpi-bin")
