@@ -21,6 +21,9 @@ from harness.errors import BakeoffError, nearest
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a full disk or a broken device behind the standard output says."""
 
+_BY_SIGNAL = 128
+"""What shells add to the number of a signal that ended a program."""
+
 VERBS = {
     "run": "Run a study and write its report.",
     "plan": "Print what a study would run, and touch nothing.",
@@ -109,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _end(number: int, frame: FrameType | None) -> None:
     """End as for Ctrl-C when killed politely, so that nothing we started goes on without us."""
-    raise SystemExit(128 + number)
+    raise SystemExit(_BY_SIGNAL + number)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -126,8 +129,9 @@ def _run(arguments: list[str] | None) -> int:
         click.echo("Interrupted.", err=True)
         return 130
     except SystemExit as stop:
-        click.echo("Interrupted.", err=True)
-        return stop.code if isinstance(stop.code, int) else 1
+        if isinstance(stop.code, int) and stop.code > _BY_SIGNAL:  # not what click completes with
+            click.echo("Interrupted.", err=True)
+        raise
     except BrokenPipeError:
         # The reader of our output (head, less) went away; that is no fault.
         _say_no_more()

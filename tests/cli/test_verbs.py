@@ -184,6 +184,7 @@ def test_the_shell_completes_names(typed: str, expected: str, tmp_path: Path) ->
         COMP_CWORD=str(len(typed.split()) - 1),
     )
     assert f"plain,{expected}" in asked.stdout.splitlines()
+    assert asked.stderr == ""
 
 
 @pytest.mark.parametrize(
