@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ class Ranking:
     varied: tuple[str, ...]
     telling: tuple[str, ...]
     """Those of the varied factors by which cells are named."""
+    shared: frozenset[str]
+    """Names that several cells would have, as only their options differ."""
     cells: tuple[CellResult, ...]
     """Those with a number that may be ranked."""
     set_aside: tuple[CellResult, ...]
@@ -37,7 +40,10 @@ class Ranking:
 
     def name(self, cell: CellResult) -> str:
         """Name a cell by what sets it apart within this ranking."""
-        return name_of(cell, self.telling)
+        name = name_of(cell, self.telling)
+        if name not in self.shared:
+            return name
+        return cell.label.removeprefix(f"{cell.workload} · ")  # which has its options, too
 
     def machine(self, cell: CellResult) -> str:
         """Name the run a cell comes from by its platform, or by itself where that is not enough."""
@@ -97,6 +103,11 @@ def _side_by_side(cells: list[CellResult], runs: Sequence[RunInfo]) -> list[Cell
     return [cell for group in groups.values() for cell in group]
 
 
+def _shared(cells: Sequence[CellResult], told: Sequence[str]) -> frozenset[str]:
+    named = Counter(name for name, _ in {(name_of(cell, told), cell.key) for cell in cells})
+    return frozenset(name for name, count in named.items() if count > 1)
+
+
 def rankings(results: Results) -> tuple[Ranking, ...]:
     """Rank each workload's cells apart: images and volumes per second do not compare."""
     by_workload: dict[str, list[CellResult]] = {}
@@ -109,6 +120,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
             for name in results.varied
             if name != "workload" and _differs(cells, name) and not _follows(cells, name)
         )
+        told = telling(cells, varied)
         differing = [c for c in cells if not c.is_comparable]
         ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
         if len(results.runs) > 1:
@@ -119,7 +131,8 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
                 context=_context(cells),
                 unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
                 varied=varied,
-                telling=telling(cells, varied),
+                telling=told,
+                shared=_shared(cells, told),
                 cells=tuple(ranked),
                 set_aside=tuple(differing),
                 without=tuple(c for c in cells if not c.rate and c not in differing),

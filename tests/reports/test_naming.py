@@ -47,3 +47,13 @@ def test_what_cannot_apply_is_not_called_a_default():
     assert factor_words("checkpoint_to", None) == ""
     assert factor_words("checkpoint_every", None) == "no checkpoints"
     assert factor_words("threads", None) == "threads default"
+
+
+def test_cells_that_differ_in_options_only_go_by_their_labels():
+    here = samples.demo()
+    pair = [
+        dataclasses.replace(here.cells[0], key=k, factors={}, label=f"alexnet · torch · graph {k}")
+        for k in ("on", "off")
+    ]
+    told = names(dataclasses.replace(here, cells=tuple(pair), varied=()))
+    assert list(told.values()) == ["torch · graph on", "torch · graph off"]

@@ -225,9 +225,9 @@ def test_many_warnings_are_folded_with_the_gravest_first():
 def test_cells_that_failed_alike_share_a_warning():
     here = samples.failures()
     failed = here.cells[3]
-    twin = dataclasses.replace(failed, key="twin", framework="torch")
+    twin = dataclasses.replace(failed, key="twin", framework="keras")
     told = answer(dataclasses.replace(here, cells=(*here.cells, twin)))
-    assert any("jax bf16, torch bf16: no number" in warning for warning in told.warnings)
+    assert any("jax bf16, keras bf16: no number" in warning for warning in told.warnings)
 
 
 def test_two_runs_compared_lead_with_what_changed():
