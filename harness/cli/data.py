@@ -49,6 +49,8 @@ def command() -> None:
 @click.option("--format", "file_format", default="raw", show_default=True)
 @click.option("--samples", type=click.IntRange(1), required=True, help="How many to make.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--stripe-count", type=click.IntRange(1), help="Lustre servers a file lies on.")
+@click.option("--stripe-mb", type=click.IntRange(1), help="Mebibytes together on one of them.")
 @_placed
 @click.option("--json", "as_json", is_flag=True, help="Print what the set is as JSON.")
 def create(
@@ -56,6 +58,8 @@ def create(
     file_format: str,
     samples: int,
     seed: int,
+    stripe_count: int | None,
+    stripe_mb: int | None,
     at: str | None,
     platform: str,
     as_json: bool,
@@ -67,10 +71,15 @@ def create(
     from harness.cli.listener import listening
     from harness.data.create import create as make
     from harness.data.inspect import described
-    from harness.data.sets import Spec
+    from harness.data.sets import Spec, is_finished
+    from harness.node.input.dataset import FILES
+    from harness.run.stripes import Stripes, lay
 
     spec = Spec(content, file_format, samples, seed)
-    folder = _folder(at, platform) / spec.name
+    stripes = Stripes(stripe_count, stripe_mb)
+    folder = _folder(at, platform) / (spec.name + stripes.suffix)
+    if stripes.suffix and not is_finished(folder):
+        lay(folder / FILES, stripes)
     with listening() as listener:
         make(spec, folder, doing=listener.doing)
     told = described(folder)

@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import Unavailable, nearest
 from harness.node.checkpoints import asked
 from harness.node.input.dataset import name_of
-from harness.run import shelf
+from harness.run import shelf, stripes
 from harness.spec.cell import Cell
 from harness.spec.plan import Plan
 from harness.spec.platform import Platform
@@ -59,7 +59,7 @@ def data_set(platform: Platform, cell: Cell) -> Path | None:
     factors: Mapping[str, Any] = cell.factors
     folder = data_folder(platform, factors.get("tier"))
     name = name_of(cell.content, str(factors["format"]), int(factors["samples"]), 1)
-    return folder / name
+    return folder / (name + stripes.of(factors).suffix)
 
 
 def data_sets(plan: Plan) -> list[tuple[Cell, Path]]:
@@ -87,11 +87,11 @@ def checkpoint_folders(platform: Platform, cell: Cell, trial: str) -> dict[str, 
 
 
 def make_room(platform: Platform, cell: Cell, trial: str) -> None:
-    """Make a trial's folders on tiers that are in reach: a container is given what is there."""
+    """Make a trial's folders on tiers that are in reach: striped as asked, there for containers."""
     for folder in checkpoint_folders(platform, cell, trial).values():
         tier = next(one for one in folder.parents if one.name == CHECKPOINTS).parent
         if tier.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            stripes.lay(folder, stripes.of(cell.factors))
 
 
 def remove_checkpoints(platform: Platform, cell: Cell, trial: str) -> None:
@@ -115,6 +115,7 @@ def create_command(plan: Plan, cell: Cell) -> str:
     """Give the command that makes what a cell reads."""
     tier, platform = cell.factors.get("tier"), plan.platform.name
     where = f" --at {tier}" if tier is not None else ""
+    where += "".join(f" {word}" for word in stripes.of(cell.factors).options)
     machine = f" --platform {platform}" if platform != "local" else ""
     return (
         f"bakeoff data create {cell.content} --format {cell.factors['format']} "

@@ -19,6 +19,7 @@ from harness.launch.launch import Launch, Node, Worker
 from harness.launch.placement import DOOR
 from harness.node import job as jobs
 from harness.node.job import Job, Span
+from harness.run import stripes
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
 from harness.run.nodes import Nodes
@@ -90,7 +91,7 @@ def run_trial(
     worker = _worker(bench, prepared, str(name), token)
     launch = bench.nodes.launcher.launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
-    if cell.factors["container"]:
+    if cell.factors["container"] or stripes.of(cell.factors).suffix:
         make_room(bench.platform, cell, token)
     try:
         ended = bench.nodes.run(

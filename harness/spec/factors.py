@@ -175,6 +175,13 @@ FACTORS: Mapping[str, Factor] = _factors(
         None,
         "fast storage tier that takes checkpoints first and drains them to where they stay",
     ),
+    Factor(
+        "stripe_count",
+        "count",
+        None,
+        "servers of a Lustre file system that each file lies on; absent: its own default",
+    ),
+    Factor("stripe_mb", "count", None, "mebibytes of a file that lie together on one of them"),
     Factor("container", "flag", False, "run the ranks in the platform's container"),
     Factor(
         "communicate",

@@ -12,7 +12,7 @@ from harness.data.own import Own
 from harness.errors import nearest
 from harness.node import shapes
 from harness.node.workload import Checkpointing, Opening, Reading, Training
-from harness.spec import checkpoint, collective
+from harness.spec import checkpoint, collective, stripes
 from harness.spec.cell import Cell, cell_key
 from harness.spec.factors import FACTORS, IN_CELL, Value
 from harness.spec.framework import FrameworkInfo, framework_info
@@ -171,6 +171,7 @@ class Resolver:
         work = subject(workload).value
         reason = why_no_input(work, info, factors, self._platform, self._own)
         reason = reason or checkpoint.why_not(work, factors, self._platform)
+        reason = reason or stripes.why_not(work, factors, self._own)
         reason = reason or collective.why_not(work, factors)
         if reason is not None:
             return reason

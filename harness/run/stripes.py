@@ -1,0 +1,60 @@
+"""This file lays a folder out over the servers of a Lustre file system, as a cell's factors say.
+
+``lfs setstripe`` on a folder decides for every file that is made in it later; files that are there
+keep theirs (Lustre operations manual, "Setting the File Layout/Striping Configuration").
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import BakeoffError, Unavailable
+
+PROGRAM = "lfs"
+
+
+@dataclass(frozen=True)
+class Stripes:
+    """Over how many servers a file lies, and how much of it lies together."""
+
+    count: int | None
+    size_mb: int | None
+
+    @property
+    def suffix(self) -> str:
+        """What a data set's name says of it: nothing where the file system decides."""
+        count = "" if self.count is None else f"-c{self.count}"
+        return count + ("" if self.size_mb is None else f"-S{self.size_mb}M")
+
+    @property
+    def options(self) -> list[str]:
+        """What ``bakeoff data create`` is told."""
+        count = [] if self.count is None else ["--stripe-count", str(self.count)]
+        return count + ([] if self.size_mb is None else ["--stripe-mb", str(self.size_mb)])
+
+
+def of(factors: Mapping[str, Any]) -> Stripes:
+    """Give what a cell asks for."""
+    return Stripes(factors.get("stripe_count"), factors.get("stripe_mb"))
+
+
+def lay(folder: Path, stripes: Stripes) -> None:
+    """Make a folder in which every file will lie as asked."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if stripes == Stripes(None, None):
+        return
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise Unavailable(f"{PROGRAM} is no program here: stripes are Lustre's.")
+    command = [program, "setstripe"]
+    command += [] if stripes.count is None else ["-c", str(stripes.count)]
+    command += [] if stripes.size_mb is None else ["-S", f"{stripes.size_mb}M"]
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+        raise BakeoffError(f"{folder}: {PROGRAM} setstripe refused: {said}")
