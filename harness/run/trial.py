@@ -44,6 +44,8 @@ from harness.store.run import complete, make_trial
 COLD = "cold"
 PROBE = "probe"
 _GRACE_S = 5.0
+_TELLING = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
+"""Lets the libraries print which transport they chose: once, while they start."""
 _OUTPUT_BYTES = 1 << 20
 LOST = (
     "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
@@ -148,9 +150,12 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
         shutil.rmtree(caches, ignore_errors=True)
     caches.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
     factors = prepared.cell.factors
+    env = environment(prepared.interpreter.env, caches, _allocator(prepared.cell))
+    if prepared.cell.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
+        env = {**_TELLING, **env}
     return Worker(
         argv=tuple(prepared.interpreter.argv),
-        env=environment(prepared.interpreter.env, caches, _allocator(prepared.cell)),
+        env=env,
         payload=bench.payload,
         token=token,
         nodes=bench.nodes.gather(int(factors["nodes"] or 1), int(factors["ranks_per_node"] or 1)),

@@ -2,7 +2,8 @@
 
 A trial has one verdict, the worst found, with all its evidence. ``noisy``, ``straggler`` and
 ``unsteady`` come from the windows alone and mark a trial; ``stalled``, ``throttled`` and
-``contended`` come from what the collector saw of the hardware meanwhile, and reject it.
+``contended`` come from what the collector saw of the hardware meanwhile, and reject it;
+so does ``misrouted``, from the way that messages really took (``routes.py``).
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from dataclasses import dataclass, field
 from harness.stats.estimate import median
 from harness.stats.steady import FEWEST_WINDOWS, Shape, Steady
 
-SEVERITY = ("valid", "noisy", "straggler", "unsteady", "stalled", "throttled", "contended")
+SEVERITY = (
+    *("valid", "noisy", "straggler", "unsteady"),
+    *("stalled", "throttled", "contended", "misrouted"),
+)
 """From harmless to worst."""
-REJECTING = frozenset({"stalled", "throttled", "contended"})
+REJECTING = frozenset({"stalled", "throttled", "contended", "misrouted"})
 """Verdicts whose trials are shown but not counted; those from the windows only mark."""
 
 
@@ -55,6 +59,9 @@ THRESHOLDS = {
         Threshold("throttled", "slowed", 0.02, "share of readings with a GPU's clocks held down"),
         Threshold("throttled", "clock fall", 0.1, "fall of a GPU's clock within the trial"),
         Threshold("stalled", "stall", 1.0, "seconds that a window must take to be a stall"),
+        Threshold(
+            "misrouted", "sockets", 1, "MB of a rank that TCP carried on a network not claimed"
+        ),
         Threshold("stalled", "stall windows", 10, "and how many median windows that must be"),
     )
 }

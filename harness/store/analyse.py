@@ -65,6 +65,7 @@ def estimate_cells(
 ) -> dict[str, list[CellResult]]:
     """Judge every trial and estimate every cell, by run; nothing is compared yet."""
     units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
+    runs = {run.info.name: run for run in dataset.runs}
     tolerated = {run.info.name: run.info.measure.get("tolerate") or () for run in dataset.runs}
     trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
     # an attempt that somebody cancelled says nothing of the cell, and is made again
@@ -78,6 +79,7 @@ def estimate_cells(
                 units[place],
                 steady_from=steady_from,
                 tolerated=tolerated[record.run],
+                run=runs[record.run],
             )
             trials[place].append(judged)
     return {

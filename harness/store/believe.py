@@ -24,7 +24,7 @@ def doubt(trial: TrialPaths) -> str | None:
     sample_tables.keep(record)
     ((_, streams),) = read_streams([record])
     tolerated = run.info.measure.get("tolerate") or ()
-    judged = judge_trial(record, streams, unit, tolerated=tolerated)
+    judged = judge_trial(record, streams, unit, tolerated=tolerated, run=run)
     if judged.verdict not in rejecting(tolerated):
         return None
     return f"{judged.verdict}: {judged.evidence[0]}"

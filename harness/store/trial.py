@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady, verdict
 from harness.store import checkpoints, epochs, spoilers, usage
-from harness.store.records import TrialRecord
+from harness.store.records import RunRecord, TrialRecord
 from harness.store.results import InputResult, TrialResult
 from harness.store.streams import Stream
 
@@ -23,6 +23,7 @@ def judge_trial(
     *,
     steady_from: int | None = None,
     tolerated: Sequence[str] = (),
+    run: RunRecord | None = None,
 ) -> TrialResult:
     """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
     import numpy as np
@@ -64,6 +65,7 @@ def judge_trial(
         (
             *verdict.judge(begin, shape),
             *verdict.judge_ranks(_step_by_rank(record, streams, begin.start)),
+            *_routes(run, record, streams),
             *(
                 finding
                 for seen in spoilers.hardware(nodes, streams, begin.start)
@@ -182,6 +184,21 @@ def _total(values: Any) -> int | None:
     """Add up what the ranks used; unknown if one of them is."""
     known = list(values)
     return None if not known or None in known else int(sum(known))
+
+
+def _routes(
+    run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream]
+) -> tuple[verdict.Finding, ...]:
+    """Hold the ways that messages took against what the platform of the run claims."""
+    if run is None or len(streams) < 2:
+        return ()
+    from harness.stats.routes import judge_routes
+    from harness.store import routes
+
+    claim = routes.claim(run.info.platform)
+    if not claim.fabric and not claim.interface:
+        return ()
+    return judge_routes(claim, routes.routes(run.paths, record, streams))
 
 
 def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
