@@ -89,5 +89,8 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def ordinal(number: int) -> str:
-    """Write second, third, 4th."""
-    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
+    """Write second, third, 4th, 22nd."""
+    if number < 4:
+        return ("zeroth", "first", "second", "third")[number]
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
+    return f"{number}{ending or 'th'}"

@@ -13,6 +13,7 @@ from harness.stats.estimate import (
     geometric_mean,
     median,
     median_interval,
+    ordinal,
     quantile,
     trials_for,
 )
@@ -99,3 +100,11 @@ def test_quantiles_lie_between_neighbours() -> None:
     assert quantile([1, 2, 3, 4, 5], 0.5) == 3
     assert quantile([1, 2, 3, 4, 5], 1.0) == 5
     assert quantile([0, 10], 0.95) == pytest.approx(9.5)
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(2, "second"), (4, "4th"), (12, "12th"), (21, "21st"), (22, "22nd"), (103, "103rd")],
+)
+def test_ranks_are_named_as_people_say_them(number: int, word: str) -> None:
+    assert ordinal(number) == word
