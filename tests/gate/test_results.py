@@ -102,3 +102,18 @@ def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
     assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
     stored = read_json(tmp_path / "gate" / f"{plan.cells[0].key}.json")
     assert (stored["state"], stored["detail"]) == (first.state, first.detail)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give one place for what torch made, which all frameworks are held to."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow@1.15", "keras", "jax"])
+def test_frameworks_pass_the_whole_gate_on_tinycnn(name: str, tmp_path, kept) -> None:
+    framework("torch")
+    framework(name)
+    (result,) = gate.ensure(plan_of(tmp_path, "tinycnn", name), kept=kept).values()
+    assert result.state == (NAMED if name == "keras" else EQUIVALENT), result
