@@ -40,6 +40,8 @@ Training mode throughout: batch norm normalises by the batch. Dropout is off, sa
 own PATH is examined as a layer: then it drops, and the host checks rate and scaling. A Residual is
 not examined as a layer; its parts are. The batch counts as the global batch, so an SGD rate with
 ``rate_batch`` is scaled by it. Starting state: initial = fresh optimiser (moments 0, step 0).
+
+A request with ``norms`` in ``about`` is about ranks that train together: see ``together.py``.
 """
 
 from __future__ import annotations
@@ -93,6 +95,12 @@ class Subject(Protocol):
 def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> None:
     """Run what the given folder asks for and write the made folder."""
     given = tensors.read(given_path)
+    if "norms" in given.about:
+        from harness.node import together  # ranks that train together are few
+
+        plain = resized(workload, given.about.get("input"))
+        together.examine(adapter, plain, given, made_path, put_thinned)
+        return
     if not hasattr(adapter, "examine"):
         raise Unsupported("this adapter cannot be examined")
     subject = adapter.examine(resized(workload, given.about.get("input")), given.about["precision"])
@@ -160,6 +168,11 @@ def _thinned(stream: Iterator[Made], most: int) -> Iterator[Made]:
             yield name, (len(thin),), thin.tobytes()
 
 
+def put_thinned(made: Writer, prefix: str, state: Iterator[Made], most: int) -> None:
+    """Write a state, of each tensor at most so many items."""
+    _put(made, prefix, _thinned(state, most))
+
+
 def _updates(subject: Subject, given: Folder, made: Writer) -> None:
     batch = given.tensors["input"], given.tensors["target"]
     for series, is_restarted in (("free", False), ("restarted", True)):
@@ -171,8 +184,8 @@ def _updates(subject: Subject, given: Folder, made: Writer) -> None:
             if is_restarted and update > 1:
                 subject.load(given.under("restart/{}/".format(update)))
             subject.update(*batch)
-            state = _thinned(subject.state(), given.about.get("thin", 0))
-            _put(made, "{}/{}/".format(series, update), state)
+            prefix = "{}/{}/".format(series, update)
+            put_thinned(made, prefix, subject.state(), given.about.get("thin", 0))
 
 
 def _layers(subject: Subject, given: Folder, made: Writer) -> None:

@@ -39,6 +39,8 @@ class Result:
     detail: str
     semantics: Mapping[str, Any] | None = None
     timed: Mapping[str, Any] | None = None
+    ranks: Mapping[str, Any] | None = None
+    """Of cells whose ranks train together."""
 
     def __str__(self) -> str:
         return (

@@ -38,15 +38,20 @@ _ALONE: Mapping[str, Any] = {
     "global_batch": None,
     "input": "synthetic",
 }
-"""One rank stands for all: a strategy changes who adds gradients, not what a layer computes."""
+"""One rank stands for all: a strategy changes who adds gradients, not what a layer computes.
+
+What a strategy does change is examined apart (``equal_ranks.py``)."""
 
 
 class Examiner:
     """One agent for all examinations; a context, because the agent has to be ended."""
 
     def __init__(self, platform: Platform, scratch: Path) -> None:
-        # Nothing is timed here, so no core is kept for the observer.
-        self._platform = platform.model_copy(update={"observer": Observer(cores=0)})
+        # Nothing is timed here: no core is kept for the observer, and ranks may share theirs.
+        binding = platform.binding.model_copy(update={"oversubscribe": True})
+        self._platform = platform.model_copy(
+            update={"observer": Observer(cores=0), "binding": binding}
+        )
         self._scratch = scratch
         self._interrupts = Interrupts()
         self._installed = self._interrupts.installed()
@@ -79,22 +84,22 @@ class Examiner:
             env=environment(interpreter.env, self._scratch / "caches", allocator=None),
             payload=str(payload),
             token=token,
-            nodes=self._nodes.gather(1, 1),
+            nodes=self._nodes.gather(1, int(job.factors["ranks_per_node"])),
         )
         launch = lay_out(str(trial.job), job, self._platform, worker)
-        (rank,) = launch.ranks
         command = TrialCommand(
             token=token,
-            ranks=(
+            ranks=tuple(
                 RankCommand(
-                    rank=0,
+                    rank=rank.rank,
                     argv=rank.argv,
                     env=rank.env,
                     cwd=rank.cwd,
                     cpus=rank.cpus,
-                    stdout=str(trial.stdout(0)),
-                    stderr=str(trial.stderr(0)),
-                ),
+                    stdout=str(trial.stdout(rank.rank)),
+                    stderr=str(trial.stderr(rank.rank)),
+                )
+                for rank in launch.ranks
             ),
             timeout_s=timeout_s,
             grace_s=_GRACE_S,
@@ -109,7 +114,9 @@ class Examiner:
             raise SystemExit(self._interrupts.exit_code)
         if ended.end is None:
             return Outcome(NODE_LOST, "the agent that watched it was lost")
-        return judge(ended.end, {0: said(trial, 0)}, timeout_s, str(trial.stderr(0)))
+        words = {rank.rank: said(trial, rank.rank) for rank in launch.ranks}
+        errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
+        return judge(ended.end, words, timeout_s, errors)
 
 
 def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:

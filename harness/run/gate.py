@@ -23,7 +23,7 @@ from harness.data import folders, requests
 from harness.errors import Unavailable
 from harness.node.job import Job
 from harness.node.workload import Training
-from harness.run import environment, findings, shelf
+from harness.run import environment, equal_ranks, findings, shelf
 from harness.run import payload as payloads
 from harness.run.cache import Cache
 from harness.run.environment import Interpreter
@@ -119,7 +119,10 @@ class _Gate:
         except NoReference as problem:
             return Result(NOT_CHECKED, str(problem))
         at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
-        return joined(semantics, timed, cell, at)
+        result = joined(semantics, timed, cell, at)
+        if result.state == NOT_CHECKED or not equal_ranks.is_due(cell):
+            return result
+        return equal_ranks.joined(result, self._ranks(cell, small), at)
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
         """Give one half from what is kept, or examine; without a precision, the semantics."""
@@ -141,6 +144,31 @@ class _Gate:
         if file.is_file():
             return read(read_json(file))
         part = self._examine(cell, small, precision, interpreter, factors)
+        if part.finding is not None or part.is_unsupported:
+            with explained(file):
+                file.parent.mkdir(exist_ok=True)
+            write_json(file, record(part))
+        return part
+
+    def _ranks(self, cell: Cell, small: Training) -> Part:
+        """Hold the cell's ranks together against one rank; from what is kept, if it is."""
+        interpreter = environment.resolve(cell.environment, self._platform)
+        chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **_factors(cell, None)}
+        code = self._closures.digest(cell.workload_module, cell.adapter_module)
+        facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen]
+        file = self._kept / "results" / f"{shelf.digest([*facts, dict(cell.options)])}.json"
+        if file.is_file():
+            return read(read_json(file))
+        place = self._workplace()
+        self._watch(f"{self._title}: {equal_ranks.RANKS} ranks: {cell.framework}")
+        with tempfile.TemporaryDirectory(dir=place.scratch) as name:
+            part = equal_ranks.examine(
+                cell,
+                small,
+                chosen,
+                Path(name),
+                lambda job: place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S),
+            )
         if part.finding is not None or part.is_unsupported:
             with explained(file):
                 file.parent.mkdir(exist_ok=True)
@@ -222,6 +250,6 @@ def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
 def _code_digest() -> str:
     """Digest the host's part in what is found."""
     whole = hashlib.sha256(code_digest().encode())
-    for module in (arithmetic, findings):
+    for module in (arithmetic, findings, equal_ranks):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()

@@ -1,0 +1,55 @@
+"""This file examines TensorFlow's ranks together: the strategy's step on a share of the batch."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Tuple
+
+from harness.node.adapters.tensorflow import settings
+from harness.node.adapters.tensorflow.lowering import Lowering
+from harness.node.adapters.tensorflow.subject import TensorFlowSubject
+from harness.node.adapters.tensorflow.training import LoweredSubject, Trainer
+from harness.node.place import Place
+from harness.node.tensors import Tensor
+from harness.node.together import share
+from harness.node.workload import Training
+
+
+class _Lowered(LoweredSubject):
+    """A lowering whose trainer takes part in a strategy."""
+
+    def __init__(self, workload: Training, lowering: Lowering, strategy: Any) -> None:
+        super().__init__(workload, lowering)
+        self._strategy = strategy
+
+    def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
+        """Start an optimiser and variables."""
+        return Trainer(self._workload, self._lowering, initial, global_batch, self._strategy)
+
+
+class TogetherSubject(TensorFlowSubject):
+    """One rank of several."""
+
+    def __init__(self, workload: Training, adapter: Any, place: Place) -> None:
+        lowering = Lowering(workload.network, settings.style({}, "float64"))
+        super().__init__(_Lowered(workload, lowering, adapter._strategy), False)
+        self._strategy = adapter._strategy
+        self._place = place
+
+    def update(self, given: Tensor, target: Tensor) -> None:
+        """Run one whole training step, as the strategy calls it."""
+        trainer = self._start(given)
+        if self._update is None:
+            batch = self._batch(given, target)
+            step = self._strategy.run(lambda: trainer.step(*batch, is_dropping=False))
+            self._update = settings.jitted(step, False)
+        self._update()
+
+    def _batch(self, given: Tensor, target: Tensor) -> Tuple[Any, Any]:
+        inputs, wanted = super()._batch(given, target)
+        mine = share(given.shape[0], self._place.rank, self._place.size)
+        return inputs[mine], wanted[mine]
+
+
+def subject(adapter: Any, workload: Training, place: Place) -> TogetherSubject:
+    """Lower a workload for this rank."""
+    return TogetherSubject(workload, adapter, place)
