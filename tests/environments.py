@@ -8,7 +8,7 @@ import sys
 from harness.errors import Unavailable
 from harness.run import interpreter
 
-EVERYWHERE = ("torch", "jax", "jax[orbax]", "tensorflow", "keras", "tinygrad")
+EVERYWHERE = ("torch", "jax", "jax[orbax]", "tensorflow", "keras", "tinygrad", "mpi")
 WHERE_PYTHON_37_IS = ("tensorflow@1.15",)
 
 

@@ -73,6 +73,7 @@ STRATEGIES = (
     "data-parallel",
     "several-gpus",
     "distopt",
+    "mpi",
 )
 
 FACTORS: Mapping[str, Factor] = _factors(
