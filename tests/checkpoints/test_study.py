@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.cli.command import bakeoff
 
 pytestmark = pytest.mark.io
@@ -40,6 +42,12 @@ roles = ["checkpoint"]
 [storage.fast]
 path = "{0}/fast"
 roles = ["fast"]
+"""
+BOX = """
+[frameworks.null.container]
+engine = "bwrap"
+image = "/"
+interpreter = "{0}"
 """
 
 
@@ -101,3 +109,16 @@ def test_what_cannot_be_saved_is_a_hole_with_its_reason(
     )
     done = bakeoff("plan", str(study), "--platform", str(run / "tiers.toml"), cwd=run)
     assert why in done.stdout + done.stderr
+
+
+def test_a_container_saves_to_the_tiers_outside(tmp_path: Path) -> None:
+    needs.program("bwrap", package="bubblewrap")
+    for tier in ("slow", "fast"):
+        (tmp_path / tier).mkdir()
+    box = PLATFORM.format(tmp_path) + BOX.format(sys.executable)
+    (tmp_path / "tiers.toml").write_text(box, "utf-8")
+    inside = STUDY.replace('framework = "null"', 'framework = "null"\ncontainer = true')
+    (tmp_path / "saving.toml").write_text(inside, "utf-8")
+    done = bakeoff("run", "saving.toml", "--platform", "./tiers.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [*(tmp_path / "slow").iterdir(), *(tmp_path / "fast").iterdir()] == []

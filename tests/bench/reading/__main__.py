@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -20,9 +21,10 @@ from typing import Any
 
 from harness.data.create import create
 from harness.data.sets import Spec
+from harness.node.input.dataset import Dataset
 from harness.stats.estimate import median_interval
 from tests.bench.reading.readers import Fio, Reader
-from tests.storage.slow_tier import missing, slow_tier
+from tests.storage.slow_tier import FIGURES, missing, slow_tier
 
 VOLUMES = {"npy": 64, "npz": 32, "hdf5": 32}
 SMALL = 768
@@ -158,7 +160,16 @@ def _threads(small: Path, rounds: int) -> int:
             stack.callback(way.close)
         rates = _rates(ways, rounds)
     one, eight = ways
+    print(f"the tier's own figures allow {_allowed(small, rates[one]):.2f} times", flush=True)
     return _held(eight, one, 2.3, rates)
+
+
+def _allowed(small: Path, rates: list[float]) -> float:
+    """Give what no number of threads can gain more than: the tier's figures over one thread's."""
+    figures = tomllib.loads(FIGURES.read_text("utf-8"))[TIER]
+    mean = Dataset(str(small)).manifest["sample_bytes"] / SMALL
+    most = min(figures["bytes_per_s"], figures["requests_per_s"] * mean)
+    return float(most / 1e6 / statistics.median(rates))
 
 
 def _held(name: str, against: str, goal: float, rates: Rates) -> int:
