@@ -137,8 +137,8 @@ def read_end(message: Mapping[str, Any]) -> TrialEnd:
     fields = {name: value for name, value in message.items() if name != "say"}
     ranks = tuple(RankEnd(**rank) for rank in fields.pop("ranks"))
     memory = MemoryEvidence(**fields.pop("memory"))
-    lists = {name: tuple(fields.pop(name)) for name in ("stand_ins", "waits")}
-    return TrialEnd(ranks=ranks, memory=memory, **lists, **fields)
+    fields |= {name: tuple(fields[name]) for name in ("stand_ins", "waits")}
+    return TrialEnd(ranks=ranks, memory=memory, **fields)
 
 
 class Lines:

@@ -74,7 +74,8 @@ class Cluster:
         """Read a profile's settings; refuse one without its unit."""
         given = {name: default for name, (default, _) in SETTINGS.items()}
         given |= {name: str(value) for name, value in platform.launcher.settings.items()}
-        return Cluster(platform, **{name: _read(name, text) for name, text in given.items()})
+        read: dict[str, Any] = {name: _read(name, text) for name, text in given.items()}
+        return Cluster(platform, **read)
 
     def is_slow(self, node: int) -> bool:
         """Tell whether a node is one of the slow ones: the same in every run."""

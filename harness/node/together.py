@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import replace
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Callable, Dict, Sequence, Set, Tuple
 
 from harness.node import place as places
 from harness.node.contracts import Unsupported
@@ -84,7 +84,7 @@ def _of(given: Folder, workload: Training) -> Dict[str, Tensor]:
     """Choose the starting values that this network has."""
     from harness.node.shapes import parameter_shapes, sites
 
-    names = set()
+    names: Set[str] = set()
     for site in sites(workload.network):
         names.update(name for name, _ in parameter_shapes(site))
         if isinstance(site.layer, BatchNorm):
