@@ -7,7 +7,7 @@ carried, whatever the number of ranks (NVIDIA's nccl-tests, PERFORMANCE.md): of 
 
 from __future__ import annotations
 
-from harness.store.results import CellResult, Interval, Results
+from harness.store.results import CellResult, Interval, Results, RunInfo
 from reports.ranking import rankings
 from reports.tables import Column, Table
 
@@ -32,18 +32,20 @@ def collectives(results: Results) -> Table:
         Column("algorithm_interval", "interval", "interval"),
         Column("bus", "bus bandwidth, GB/s", "number"),
         Column("bus_interval", "interval", "interval"),
+        Column("peak_share", "of the link's peak", "share"),
         Column("carried", "carried by"),
         Column("interfaces", "over"),
         Column("trials", "n", "count"),
     )
     rows = []
+    peaks = {run.name: link_peak(run) for run in results.runs}
     for ranking in rankings(results):
         of_messages = [c for c in ranking.cells if c.factors.get("message_bytes") is not None]
         for cell in sorted(of_messages, key=_order):
             name = f"{cell.framework} {cell.strategy}"
             if len(ranking.runs) > 1:
                 name += f" · {ranking.machine(cell)}"
-            rows.append(_row(cell, name))
+            rows.append(_row(cell, name, peaks.get(cell.run)))
     return Table("collectives", "What exchanging messages costs", columns, tuple(rows))
 
 
@@ -55,7 +57,14 @@ def _ranks(cell: CellResult) -> int:
     return int(cell.factors.get("nodes") or 1) * int(cell.factors.get("ranks_per_node") or 1)
 
 
-def _row(cell: CellResult, name: str) -> tuple[object, ...]:
+def link_peak(run: RunInfo) -> float | None:
+    """Give what all adapters of a node carry together in one direction, as the platform claims."""
+    network = run.platform.get("network") or {}
+    bandwidth = network.get("bandwidth")
+    return None if bandwidth is None else float(bandwidth) * int(network.get("adapters") or 1)
+
+
+def _row(cell: CellResult, name: str, peak: float | None) -> tuple[object, ...]:
     size, ranks = float(cell.factors["message_bytes"]), _ranks(cell)
     factor = bus_factor(cell.workload, ranks)
     assert cell.rate is not None, "a ranked cell has a rate"
@@ -70,6 +79,7 @@ def _row(cell: CellResult, name: str) -> tuple[object, ...]:
         _times(cell.rate.interval, 1e-9),
         rate * factor / 1e9,
         _times(cell.rate.interval, factor * 1e-9),
+        rate * factor / peak if peak and int(cell.factors.get("nodes") or 1) > 1 else None,
         _said(cell, "collectives"),
         interfaces(cell),
         cell.rate.n,

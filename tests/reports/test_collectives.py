@@ -49,6 +49,21 @@ def test_algorithm_bandwidth_is_the_message_over_the_time(tmp_path: Path) -> Non
         assert row["bus"] == pytest.approx(1.5 * row["algorithm"])
 
 
+def test_what_a_link_carries_is_held_against_its_peak(tmp_path: Path) -> None:
+    network = {"fabric": "Ethernet", "bandwidth": 1e9, "adapters": 2}
+    told = Recording(reference=None, platform={"name": "ours", "network": network})
+    one_node = RecordedCell(
+        "all-reduce",
+        factors={"ranks_per_node": 2, "strategy": "ddp", "message_bytes": 2**24},
+        behaviour=QUIET,
+        unit="bytes",
+    )
+    run = write_run(tmp_path, [swept(4, 2**24), one_node], told)
+    by_ranks = {row["ranks"]: row for row in records(collectives(analyse(Dataset([run]))))}
+    assert by_ranks[4]["peak_share"] == pytest.approx(by_ranks[4]["bus"] / 2)
+    assert by_ranks[2]["peak_share"] is None  # no message left the node
+
+
 def test_bandwidth_is_no_line_of_scaling_and_the_sweep_speaks_of_the_network(
     tmp_path: Path,
 ) -> None:
