@@ -30,7 +30,7 @@ from harness.spec.cell import Cell, fingerprint
 from harness.spec.plan import Plan
 from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.layout import VERSION, RunPaths
-from harness.store.run import create
+from harness.store.run import creating
 
 
 @dataclass(frozen=True)
@@ -115,24 +115,22 @@ def _missing_data(plan: Plan) -> list[str]:
 
 def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths:
     """Make the run directory with everything but trials."""
-    paths = create(
-        root,
-        {
-            "id": f"{root.name}-{secrets.token_hex(4)}",
-            "name": plan.study.name,
-            "title": plan.study.title,
-            "seed": plan.measure.seed,
-            "started_wall_ns": time.time_ns(),
-            "payload": RunPaths(root).payload.name,
-            "first": dict(ground.fingerprints),
-            "accepted": dict(ground.fingerprints),
-        },
-    )
-    write_whole(paths.study, study_text)
-    ground.payload.copy(paths.payload)
-    _record_environments(paths, ground)
-    write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
-    write_json(paths.plan, plans.to_json(plan))
+    told = {
+        "id": f"{root.name}-{secrets.token_hex(4)}",
+        "name": plan.study.name,
+        "title": plan.study.title,
+        "seed": plan.measure.seed,
+        "started_wall_ns": time.time_ns(),
+        "payload": RunPaths(root).payload.name,
+        "first": dict(ground.fingerprints),
+        "accepted": dict(ground.fingerprints),
+    }
+    with creating(root, told) as paths:
+        write_whole(paths.study, study_text)
+        ground.payload.copy(paths.payload)
+        _record_environments(paths, ground)
+        write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
+        write_json(paths.plan, plans.to_json(plan))
     return paths
 
 

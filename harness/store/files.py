@@ -12,9 +12,10 @@ from typing import Any
 
 from harness.errors import RunError
 
+_SPACE = "Free some space, then go on: a run that was begun by `bakeoff resume`."
 _REASONS = {
-    errno.ENOSPC: "the disk is full. Free some space, then go on with `bakeoff resume`.",
-    errno.EDQUOT: "your disk quota is used up. Free some space, then go on with `bakeoff resume`.",
+    errno.ENOSPC: f"the disk is full. {_SPACE}",
+    errno.EDQUOT: f"your disk quota is used up. {_SPACE}",
     errno.EACCES: "you may not write here. Start from another folder, or ask for the right.",
     errno.EPERM: "you may not write here. Start from another folder, or ask for the right.",
     errno.EROFS: "this file system is read-only. Start from another folder.",

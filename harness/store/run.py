@@ -32,8 +32,9 @@ from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 OUTCOME_VERSION = 1  # 1: first
 
 
-def create(root: Path, identity: Mapping[str, Any]) -> RunPaths:
-    """Make a run directory; refuse one that exists."""
+@contextmanager
+def creating(root: Path, identity: Mapping[str, Any]) -> Iterator[RunPaths]:
+    """Make a run directory to fill; refuse one that exists, leave nothing of one half filled."""
     paths = RunPaths(root)
     with explained(root):
         try:
@@ -43,9 +44,14 @@ def create(root: Path, identity: Mapping[str, Any]) -> RunPaths:
                 f"{root}: there is a run already. Go on with `bakeoff resume {root}`, "
                 f"or choose another --name."
             ) from None
-        paths.cells.mkdir()
-    write_json(paths.run, {"version": VERSION, **identity})
-    return paths
+    try:
+        with explained(root):
+            paths.cells.mkdir()
+        write_json(paths.run, {"version": VERSION, **identity})
+        yield paths
+    except BaseException:  # a full disk, or Ctrl-C
+        shutil.rmtree(root, ignore_errors=True)
+        raise
 
 
 def open_run(root: Path) -> RunPaths:

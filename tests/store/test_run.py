@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -15,13 +16,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from harness.errors import RunError
 from harness.store import run as store
+from harness.store.files import explained
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 
 
 def test_a_run_is_made_once(tmp_path):
-    store.create(tmp_path / "run", {"id": "x"})
-    with pytest.raises(RunError, match="bakeoff resume"):
-        store.create(tmp_path / "run", {"id": "y"})
+    with store.creating(tmp_path / "run", {"id": "x"}):
+        pass
+    with (
+        pytest.raises(RunError, match="bakeoff resume"),
+        store.creating(tmp_path / "run", {"id": "y"}),
+    ):
+        pass
     assert store.open_run(tmp_path / "run").root == tmp_path / "run"
 
 
@@ -35,7 +41,17 @@ def test_only_run_directories_of_our_format_are_opened(tmp_path):
 
 def test_a_run_cannot_be_made_where_nobody_may_write():
     with pytest.raises(RunError, match=r"may not write|read-only"):
-        store.create(Path("/sys/bakeoff"), {})
+        store.creating(Path("/sys/bakeoff"), {}).__enter__()
+
+
+def test_nothing_is_left_of_a_run_that_could_not_be_made_whole(tmp_path):
+    with (
+        pytest.raises(RunError, match="the disk is full"),
+        store.creating(tmp_path / "run", {"id": "x"}),
+        explained(tmp_path),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
 
 
 HOLD = """
@@ -73,7 +89,8 @@ class Trials(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp()
-        self.paths = store.create(Path(self.folder) / "run", {"id": "x"})
+        with store.creating(Path(self.folder) / "run", {"id": "x"}) as self.paths:
+            pass
         self.running: set[TrialName] = set()
         self.done: set[TrialName] = set()
 
