@@ -60,12 +60,13 @@ def keep(record: TrialRecord) -> list[Path]:
             recording = read_recording(paths.samples(node))
             if recording is None:
                 continue
-            _write(recording, node, table)
+            write(recording, node, table)
         kept.append(table)
     return kept
 
 
-def _write(recording: Recording, node: str, path: Path) -> None:
+def write(recording: Recording, node: str, path: Path) -> None:
+    """Write one recording as a table."""
     import duckdb
     import numpy as np
 

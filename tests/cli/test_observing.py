@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from harness.store.recording import read_recording
@@ -38,6 +40,11 @@ def test_collect_observes_any_command_and_says_what_it_used(tmp_path: Path) -> N
     recording = read_recording(tmp_path / "s.bin")
     assert recording is not None
     assert recording.whole
+    busiest = "select max(value) from $1 where channel = 'rank.user'"
+    ((used,),) = duckdb.execute(busiest.replace("$1", f"'{told['table']}'")).fetchall()
+    series = recording.find("rank:0", "rank.user")
+    assert series is not None
+    assert used == pytest.approx(series.raw.max() * series.channel.scale)
 
 
 STOP_US = "until [ -e s.bin ]; do :; done; kill $PPID; exec sleep 600"
@@ -50,6 +57,25 @@ def test_the_commands_exit_code_becomes_ours(tmp_path: Path, script: str, code: 
     assert (tmp_path / "s.bin").is_file()
 
 
+ASKED_AT_ONCE = """
+import os, signal, subprocess, sys
+from harness.cli.collect import command
+class Asked(subprocess.Popen):
+    def __init__(self, *told):
+        super().__init__(*told)
+        os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen = Asked
+sys.exit(command.main(["--output", "s.bin", "--", "sleep", "600"], standalone_mode=False))
+"""
+
+
+def test_who_is_asked_to_stop_while_it_starts_its_command_leaves_none_behind(
+    tmp_path: Path,
+) -> None:
+    asked = subprocess.run([sys.executable, "-c", ASKED_AT_ONCE], cwd=tmp_path, timeout=60)
+    assert asked.returncode == 143
+
+
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     asked = bakeoff("collect", "--", "no-such-program", cwd=tmp_path)
     assert asked.returncode == 127
@@ -57,10 +83,22 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rate_without_a_number_says_how_to_write_it(tmp_path: Path) -> None:
-    asked = bakeoff("collect", "--rate", "nvml", "--", "true", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--rate", "nvml"), "SOURCE=HZ"),
+        (("--rate", "all=nan"), "SOURCE=HZ"),
+        (("--rate", "nvlm=1"), "no source is called 'nvlm'. Did you mean 'nvml'?"),
+        (("--output", "missing/s.bin"), "nothing can be written into that folder"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_the_command(
+    tmp_path: Path, given: tuple[str, ...], said: str
+) -> None:
+    asked = bakeoff("collect", *given, "--", "touch", "begun", cwd=tmp_path)
     assert asked.returncode == 2
-    assert "SOURCE=HZ" in asked.stderr
+    assert said in " ".join(asked.stderr.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_is_watched_and_its_page_shows_the_hardware(tmp_path: Path) -> None:
