@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from harness.data import draws, reduced, rounded
+from harness.node.network import Dense, Network, Tanh
 from harness.node.shapes import ImpossibleNetwork, sites
 from harness.stats import gate
 from tests.gate.network import WORKLOAD
@@ -130,3 +131,11 @@ def test_what_stays_heavy_at_its_smallest_gets_fewer_samples_and_updates() -> No
         for one in (alexnet, resnet50, cosmoflow_lee)
     ]
     assert effort == [(2, 5), (4, 5), (3, 2)]
+
+
+def test_what_feeds_a_tanh_is_drawn_small_enough_to_leave_it_a_slope() -> None:
+    network = Network((64,), (Dense("fc1", 64), Dense("fc2", 4), Tanh("tanh")))
+    drawn = dict(draws.initial(network))
+    large = 6 * draws.normal("input", (8, 64))
+    assert np.abs(large @ drawn["fc1/weight"].T).max() > 10
+    assert np.abs(large @ drawn["fc2/weight"].T).max() < 4
