@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb")
-ARRAYS_ONLY = frozenset({"npy", "npz", "hdf5"})
+FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb", "datum")
+ARRAYS_ONLY = frozenset({"npy", "npz", "hdf5", "datum"})
 """Formats that hold arrays of one shape; the others hold any bytes."""
 
 
@@ -33,6 +33,14 @@ class Content:
     classes: int = 0
     target_length: int = 0
     """Numbers in a target; 0: it is a class."""
+
+    def fits(self, form: str) -> str | None:
+        """Say why a format cannot hold such samples; None if it can."""
+        if form in ARRAYS_ONLY and not self.is_array:
+            return f"{form} holds arrays, and {self.name} are encoded pictures"
+        if form == "datum" and not (self.dtype == "|u1" and len(self.shape) == 3 and self.classes):
+            return f"datum holds pictures of bytes with a class, and {self.name} are none"
+        return None
 
     @property
     def is_array(self) -> bool:

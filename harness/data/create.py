@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS, Content
+from harness.data.catalogue import CONTENTS, FORMATS, Content
 from harness.data.contents import sample
 from harness.data.durable import settle, write_numbers
 from harness.data.sets import MADE, Spec, is_finished
@@ -56,11 +56,8 @@ def checked(spec: Spec) -> Content:
         hint = nearest(spec.format, FORMATS)
         raise UsageError(f"'{spec.format}' is no format.{hint}\n    Known: {', '.join(FORMATS)}.")
     content = CONTENTS[spec.content]
-    if spec.format in ARRAYS_ONLY and not content.is_array:
-        raise UsageError(
-            f"{spec.format} holds arrays, and {spec.content} are encoded pictures; "
-            "raw, tar, tfrecord and lmdb hold any bytes."
-        )
+    if (why := content.fits(spec.format)) is not None:
+        raise UsageError(f"{why}; raw, tar, tfrecord and lmdb hold any bytes.")
     return content
 
 

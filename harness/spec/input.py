@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
+from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.own import Own
 from harness.errors import nearest
 from harness.node.workload import Ceiling, Opening, Reading, Training
@@ -19,6 +19,9 @@ OF_INPUT = (
 _ON_STORAGE = ("read", "write")
 OPEN = "open"
 """The reader of metadata."""
+CAFFE = "data-layer"
+_CAFFE_AHEAD = 4
+"""Batches that Caffe's Data layer reads ahead unless told otherwise (caffe.proto: prefetch)."""
 _ASYNCHRONOUS = ("async-thread", "async-process")
 
 
@@ -53,7 +56,8 @@ def complete(
     if factors["reader"] is None:
         readers = info.factors.get("reader") or (None,)
         factors["reader"] = OPEN if isinstance(workload, Opening) else readers[0]
-    for name, value in (("reader_threads", 1), ("prefetch", 0)):
+    ahead = _CAFFE_AHEAD if factors["reader"] == CAFFE else 0
+    for name, value in (("reader_threads", 1), ("prefetch", ahead)):
         if factors[name] is None:
             factors[name] = value
     if factors["reader"] in _ASYNCHRONOUS and factors["buffers"] is None:
@@ -88,11 +92,11 @@ def why_not(
     if format_name not in FORMATS:
         hint = nearest(format_name, FORMATS)
         return f"no format is called '{format_name}'.{hint}"
-    if format_name in ARRAYS_ONLY and not CONTENTS[content].is_array:
-        return f"{format_name} holds arrays, and {content} are encoded pictures"
+    if (unfit := CONTENTS[content].fits(format_name)) is not None:
+        return unfit
     if factors["decode"] and CONTENTS[content].is_array:
         return f"{content} are stored as arrays: there is nothing to decode"
-    lacking = _lacks(info, factors) or _no_tier(factors, platform)
+    lacking = _lacks(info, factors) or _no_tier(factors, platform) or _why_not_caffe(factors)
     return lacking or _too_much_memory(CONTENTS[content].median_bytes, factors, platform)
 
 
@@ -119,6 +123,21 @@ def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:
         return f"{workload.name} opens a file for each sample: format = raw"
     if factors["cache"] != FACTORS["cache"].default:
         return "cache is about what files hold; what is kept of their names only root can drop"
+    return None
+
+
+def _why_not_caffe(factors: dict[str, Value]) -> str | None:
+    """Say what Caffe's own reading cannot do; nobody stands beside it between two epochs."""
+    if factors["reader"] != CAFFE:
+        return None
+    if factors["format"] != "datum":
+        return f"Caffe's Data layer reads its own messages: format = datum, not {factors['format']}"
+    if factors["shuffle"] != "none":
+        return "Caffe's Data layer reads in the order of the LMDB: shuffle = none"
+    if factors["cache"] != FACTORS["cache"].default:
+        return "Caffe reads by itself: nothing can be dropped between its epochs, nor proved"
+    if not factors["prefetch"] or factors["reader_threads"] != 1:
+        return "Caffe's Data layer has one thread, at least a batch ahead: prefetch from 1 up"
     return None
 
 

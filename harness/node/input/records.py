@@ -58,12 +58,12 @@ def data_length(first: bytes) -> int:
 
 def before(number: int, length: int) -> bytes:
     """Give the part of a message that stands before a sample's bytes, which are its end."""
-    identity = _feature(b"id", _field(3, _field(1, _varint(number))))  # Int64List.value, packed
-    inner = _key(1, 2) + _varint(length)  # BytesList.value
-    value = _key(1, 2) + _varint(len(inner) + length) + inner  # Feature.bytes_list
-    entry = _field(1, b"x") + _key(2, 2) + _varint(len(value) + length) + value
-    features = identity + _key(1, 2) + _varint(len(entry) + length) + entry
-    return _key(1, 2) + _varint(len(features) + length) + features
+    identity = _feature(b"id", _field(3, _field(1, varint(number))))  # Int64List.value, packed
+    inner = _key(1, 2) + varint(length)  # BytesList.value
+    value = _key(1, 2) + varint(len(inner) + length) + inner  # Feature.bytes_list
+    entry = _field(1, b"x") + _key(2, 2) + varint(len(value) + length) + value
+    features = identity + _key(1, 2) + varint(len(entry) + length) + entry
+    return _key(1, 2) + varint(len(features) + length) + features
 
 
 def _feature(name: bytes, value: bytes) -> bytes:
@@ -71,14 +71,15 @@ def _feature(name: bytes, value: bytes) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    return _key(number, 2) + _varint(len(data)) + data
+    return _key(number, 2) + varint(len(data)) + data
 
 
 def _key(number: int, kind: int) -> bytes:
-    return _varint(number << 3 | kind)
+    return varint(number << 3 | kind)
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """Write a number as protocol buffers do: seven bits a byte, the last one below 128."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

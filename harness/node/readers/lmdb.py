@@ -33,8 +33,12 @@ class Lmdb:
             value = transaction.get(self._key(sample))
             if value is None:
                 raise ValueError("the LMDB holds no sample {}".format(sample))
-            into[: len(value)] = value
-            return len(value)
+            return self.taken(value, into)
+
+    def taken(self, value: memoryview, into: memoryview) -> int:
+        """Copy a whole value."""
+        into[: len(value)] = value
+        return len(value)
 
     def _key(self, sample: int) -> bytes:
         return b"%09d" % sample if self._keys is None else self._keys[sample]

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from harness.node.adapters.caffe import blobs, prototxt  # noqa: E402
+from harness.node.input import datum  # noqa: E402
 
 LINES = {
     "bvlc": {"begin": 290, "step": 239, "output": 258, "stop": 311, "done": 332, "rate": 112},
@@ -33,6 +34,7 @@ class Caffe:
         self.dialect = dialect
         self.lines = LINES[dialect]
         self.is_stopped = False
+        self.cursor, self.batch, self.scale, self.seen = None, 0, 1.0, []
         self.draw = random.Random(1)
         self.weights = [[self.draw.gauss(0, 0.1) for _ in range(SIZE)] for _ in range(SIZE)]
 
@@ -51,7 +53,7 @@ class Caffe:
 
     def set_up(self, path):
         net = prototxt.read(Path(path).read_text(encoding="utf-8"))
-        shapes = blobs.infer(net).tops
+        shapes = blobs.infer(net, self.open_source(net)).tops
         for layer in prototxt.every(net, "layer"):
             name = prototxt.one(layer, "name")
             self.say("net.cpp", 124, f"Setting up {name}")
@@ -62,8 +64,44 @@ class Caffe:
         self.say("net.cpp", 257, "Network initialization done.")
         return net
 
+    def open_source(self, net):
+        """Open the LMDB of a Data layer as Caffe does; give its first picture's shape."""
+        layers = [one for one in prototxt.every(net, "layer") if ("type", "Data") in one]
+        if not layers:
+            return ()
+        import lmdb
+
+        own = prototxt.one(layers[0], "data_param")
+        if prototxt.one(own, "backend") != "LMDB":
+            self.fail("db.cpp", 20, "Unknown database backend")
+        self.scale = prototxt.one(prototxt.one(layers[0], "transform_param"), "scale")
+        self.batch = prototxt.one(own, "batch_size")
+        source = prototxt.one(own, "source")
+        try:
+            held = lmdb.open(source, readonly=True)  # a folder, with a lock in it
+        except lmdb.Error as problem:
+            self.fail("db_lmdb.hpp", 15, f"Check failed: mdb_status == 0 (2 vs. 0) {problem}")
+        self.cursor = held.begin(buffers=True).cursor()
+        self.say("db_lmdb.cpp", 35, f"Opened lmdb {source}")
+        self.cursor.first()
+        first = datum.fields(memoryview(self.cursor.value()))
+        return tuple(first[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
+
+    def read_batch(self):
+        """Parse so many messages in the database's own order, from its start again at its end."""
+        for _ in range(self.batch):
+            found = datum.fields(memoryview(self.cursor.value()))
+            size = math.prod(found[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
+            if len(found[datum.DATA]) != size:
+                self.fail("data_transformer.cpp", 60, f"Check failed: {size} bytes of a datum")
+            self.seen.append(found[datum.LABEL])
+            if not self.cursor.next():
+                self.cursor.first()
+
     def iterate(self):
         """Push one drawn sample through a matrix, and the matrix towards a drawn class."""
+        if self.cursor is not None:
+            self.read_batch()
         given = [self.draw.gauss(0, 1) for _ in range(SIZE)]
         target = self.draw.randrange(SIZE)
         scores = [sum(w * x for w, x in zip(row, given, strict=True)) for row in self.weights]
@@ -118,6 +156,9 @@ class Caffe:
             self.say("solver.cpp", self.lines["done"] - 5, f"Iteration {iteration}, loss = {loss}")
             self.say("solver.cpp", self.lines["done"], "Optimization Done.")
         self.say("caffe.cpp", 250, "Optimization Done.")
+        if self.cursor is not None:
+            said = f"{self.scale} {' '.join(map(str, self.seen))}"
+            Path(options.solver).with_name("read.txt").write_text(said, encoding="utf-8")
 
     def show(self, iteration, loss, rate, display):
         speed = "" if self.dialect == "intel" else f" (-1.4e-45 iter/s, 0s/{display} iters)"

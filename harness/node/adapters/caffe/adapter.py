@@ -18,6 +18,7 @@ from harness.node.adapters.caffe.lowering import lower
 from harness.node.adapters.caffe.solver import solver
 from harness.node.contracts import Unsupported
 from harness.node.feed import Feed
+from harness.node.input.open import opened
 from harness.node.job import Job, Span
 from harness.node.outside import Mark
 from harness.node.place import Place
@@ -40,7 +41,8 @@ class CaffeActivity:
         self._adapter = adapter
         self._workload = workload
         self._feed = feed
-        self.net, tops = lower(workload, feed)
+        source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
+        self.net, tops = lower(workload, feed, source)
         self._net_path = adapter.write("net.prototxt", self.net)
         self.timing = adapter.time_net(self._net_path)
         self._assert_shapes(tops)
@@ -62,7 +64,8 @@ class CaffeActivity:
     def parameters(self) -> int:
         """Count what the solver changes, from the prototxt that Caffe reads."""
         with builtins.open(self._net_path, encoding="utf-8") as file:
-            return blobs.infer(prototxt.read(file.read())).learned
+            net = prototxt.read(file.read())
+        return blobs.infer(net, tuple(self._feed.input)).learned
 
     def _assert_shapes(self, tops: Mapping[str, str]) -> None:
         """Compare what Caffe printed on setting up with what the vocabulary says."""
@@ -164,6 +167,15 @@ class CaffeAdapter:
         with builtins.open(path, "w", encoding="utf-8") as file:
             file.write(prototxt.write(message))
         return path
+
+    def lay(self, database: str) -> str:
+        """Show Caffe an LMDB as it wants it, a folder with data.mdb; its lock stays in there."""
+        folder = os.path.join(self._folder, "input")
+        os.makedirs(folder, exist_ok=True)
+        link = os.path.join(folder, "data.mdb")
+        if not os.path.lexists(link):
+            os.symlink(database, link)
+        return folder
 
     def time_net(self, net: str) -> Any:
         """Run ``caffe time``."""

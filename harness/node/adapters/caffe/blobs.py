@@ -26,15 +26,15 @@ class Blobs(NamedTuple):
     """Shapes of what each layer holds, by its name."""
 
 
-def infer(net: Message) -> Blobs:
-    """Walk a net as Caffe sets it up."""
+def infer(net: Message, stored: Shape = ()) -> Blobs:
+    """Walk a net as Caffe sets it up; ``stored`` is the shape of what an LMDB holds first."""
     shapes: Dict[str, Shape] = {}
     tops: Dict[Tuple[str, str], Shape] = {}
     held: Dict[str, List[Shape]] = {}
     learned = 0
     for layer in every(net, "layer"):
         bottoms = [shapes[name] for name in every(layer, "bottom")]
-        made, parameters = _set_up(layer, bottoms)
+        made, parameters = _set_up(layer, bottoms, stored)
         for name, shape in zip(every(layer, "top"), made):
             shapes[name] = tops[one(layer, "name"), name] = shape
         held[one(layer, "name")] = parameters
@@ -56,13 +56,16 @@ def convolved(size: int, kernel: int, stride: int, pad: int) -> int:
     return (size + 2 * pad - kernel) // stride + 1
 
 
-def _set_up(layer: Message, bottoms: List[Shape]) -> Tuple[List[Shape], List[Shape]]:
+def _set_up(layer: Message, bottoms: List[Shape], stored: Shape) -> Tuple[List[Shape], List[Shape]]:
     """Give the shapes of a layer's tops and of its parameters."""
     kind = one(layer, "type")
     if kind in ("DummyData", "Input"):
         own = one(layer, "input_param" if kind == "Input" else "dummy_data_param")
         shapes = every(own, "shape")
         return [tuple(every(shape, "dim")) for shape in shapes], []
+    if kind == "Data":
+        batch = one(one(layer, "data_param"), "batch_size")
+        return [(batch, *stored), (batch,)], []
     x = bottoms[0]
     if kind == "Convolution":
         own = one(layer, "convolution_param")

@@ -16,19 +16,21 @@ What Caffe does in its own way, and what is written for it:
   is Bessel-corrected. Training does not read them.
 - LRN divides alpha by its size, so alpha is multiplied by it.
 - What a layer overwrites in place is what its predecessor does not need again in backward.
-- The batch is drawn anew in every step: DummyData redraws all but constants, and constant inputs
-  make the loss degenerate. What that takes is measured (``input_s``) and part of the step.
+- Files are read by Caffe's own Data layer, from an LMDB of its own messages.
+- Else the batch is drawn anew in every step: DummyData redraws all but constants, and constant
+  inputs make the loss degenerate. What that takes is measured (``input_s``) and part of the step.
 - Dense layers and convolutions start as everywhere: ``msra`` by fan-out is Kaiming-normal.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from harness.node.adapters.caffe.blobs import convolved, pooled
 from harness.node.adapters.caffe.prototxt import Message, Word
 from harness.node.contracts import Unsupported
 from harness.node.feed import Classes, Feed
+from harness.node.input.open import opened
 from harness.node.network import (
     LRN,
     AveragePool,
@@ -134,10 +136,18 @@ class Lowering:
         return [(name + "_h", plain), (name + "_w", size)]
 
 
-def lower(workload: Training, feed: Feed) -> Tuple[Message, Dict[str, str]]:
-    """Write a training net; beside it, which layer makes the final value of each path."""
+def lower(
+    workload: Training, feed: Feed, source: Optional[str] = None
+) -> Tuple[Message, Dict[str, str]]:
+    """Write a training net; beside it, which layer makes the final value of each path.
+
+    ``source`` is the folder of an LMDB that it reads; None: its batches are drawn.
+    """
     net = Lowering(workload.network)
-    _data(net, feed)
+    if source is None:
+        _data(net, feed)
+    else:
+        _files(net, feed, source)
     last = net.row(workload.network.layers, "", "data")
     lower_loss(net, workload.loss, workload.network, last)
     layers = [("layer", layer) for layer in net.layers]
@@ -169,6 +179,22 @@ def _data(net: Lowering, feed: Feed) -> None:
     for shape in ((feed.batch, *picture), (feed.batch, *label)):
         own.append(("shape", [("dim", size) for size in shape]))
     net.add("input", "DummyData", [], "data", ("top", "label"), ("dummy_data_param", own))
+
+
+def _files(net: Lowering, feed: Feed, folder: str) -> None:
+    """Let Caffe's own Data layer read, as many batches ahead as asked; it divides as we do."""
+    dataset, files = opened(feed)
+    if dataset.shape != tuple(feed.input):
+        raise Unsupported(
+            "the files hold samples of {}, and the network takes {}".format(
+                dataset.shape or "encoded pictures", tuple(feed.input)
+            )
+        )
+    source: Message = [("source", folder), ("batch_size", feed.batch), ("backend", Word("LMDB"))]
+    source += [("prefetch", files.prefetch)]
+    scale: Message = [("scale", 1 / float(dataset.manifest["scale"]))]
+    own = [("top", "label"), ("transform_param", scale), ("data_param", source)]
+    net.add("input", "Data", [], "data", *own)
 
 
 def _conv(net: Lowering, site: Site, x: str) -> str:
