@@ -33,6 +33,12 @@ def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="With --detach: submit at most so many jobs.",
         ),
         click.option(
+            "--spread",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="With --detach: deal each job's blocks over N allocations, one after another.",
+        ),
+        click.option(
             "--detach", is_flag=True, help="Let the platform's queue run it, and come back at once."
         ),
     ):
@@ -54,6 +60,7 @@ def hand_over(
     *,
     max_jobs: int | None,
     max_node_hours: float | None,
+    spread: int | None,
 ) -> None:
     """Say what it costs, refuse what costs too much, and submit it.
 
@@ -65,18 +72,19 @@ def hand_over(
     from harness.store.layout import RunPaths
 
     queue.queue_of(plan.platform)
-    wanted = allocations(plan, estimate(plan), waiting, most=max_jobs)
-    if len(wanted) > 1 and plan.measure.until_interval is not None:
+    wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
+    if sum(one.parts for one in wanted) > 1 and plan.measure.until_interval is not None:
         raise UsageError(
             "measure.until_interval decides over all cells together, and these would run in "
-            f"{len(wanted)} jobs: add --max-jobs 1."
+            f"{sum(one.parts for one in wanted)} allocations: add --max-jobs 1."
         )
     hours = sum(one.node_hours for one in wanted)
     most = sum(one.most_node_hours for one in wanted)
     for number, one in enumerate(wanted, 1):
+        times = f"{one.parts} times " if one.parts > 1 else ""
         click.echo(
             f"Job {number}: {counted(one.nodes, 'node')}, {counted(len(one.keys), 'cell')}, "
-            f"{counted(one.trials, 'trial')}, at most {one.minutes} min, "
+            f"{counted(one.trials, 'trial')}, {times}at most {one.minutes} min, "
             f"guessed {one.node_hours:.2f} node-hours",
             err=True,
         )

@@ -23,6 +23,7 @@ def command(
     detach: bool,
     max_jobs: int | None,
     max_node_hours: float | None,
+    spread: int | None,
 ) -> int:
     """Go on with a run that was interrupted.
 
@@ -33,6 +34,7 @@ def command(
     from harness.errors import UsageError
     from harness.run import queue, session
     from harness.run.preparation import read_plan
+    from harness.spec.allocation import blocks_of
     from harness.store.believe import doubt
     from harness.store.layout import RunPaths
     from reports.source import run_directories
@@ -42,7 +44,7 @@ def command(
         names = ", ".join(directory.name for directory in directories)
         raise UsageError(f"{run} holds several runs; name one of them: {names}.")
     paths = RunPaths(directories[0].resolve())
-    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours)
+    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
     if detach:
         plan, submitted = read_plan(paths), queue.jobs(paths)
         live = queue.states(plan.platform, submitted)
@@ -60,9 +62,16 @@ def command(
             lambda: paths.root,
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
+            spread=spread,
         )
         return 0
-    only = None if allocation is None else queue.job(paths, allocation).keys
+    only, blocks = None, None
+    if allocation is not None:
+        job, plan = queue.job(paths, allocation), read_plan(paths)
+        only, part = job.keys, queue.part(plan.platform, job)
+        blocks = None if part is None else blocks_of(plan.order, part, job.parts)
     with watching() as observer:
-        result = session.resume(paths.root, mix=mix, only=only, observer=observer, rejects=doubt)
+        result = session.resume(
+            paths.root, mix=mix, only=only, blocks=blocks, observer=observer, rejects=doubt
+        )
     return conclude(result, read_plan(RunPaths(result.run)), as_json=as_json)

@@ -40,6 +40,7 @@ def command(
     detach: bool,
     max_jobs: int | None,
     max_node_hours: float | None,
+    spread: int | None,
     **typed: Any,
 ) -> int:
     """Run a study and write its report.
@@ -53,7 +54,7 @@ def command(
     from harness.spec.estimate import estimate
     from harness.store.believe import doubt
 
-    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours)
+    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
     study, plan = Selection(**typed).plan()
     if create_environments:
         create_missing(plan)
@@ -67,6 +68,7 @@ def command(
             lambda: session.lay_out_only(plan, root=root, study_text=study.text),
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
+            spread=spread,
         )
         return 0
     preparation.found(plan)  # or minutes of proving would come before "nothing to read"

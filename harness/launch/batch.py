@@ -19,6 +19,8 @@ class Batch:
     nodes: int
     minutes: int
     log: str
+    parts: int = 1
+    """How often it is run, one after another, each time on nodes of its own."""
 
 
 def text(

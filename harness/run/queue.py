@@ -7,10 +7,11 @@ requeued or run into its time limit, it loses the trial that was running and no 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from harness import providers
@@ -37,6 +38,8 @@ class Submitted:
     nodes: int
     minutes: int
     keys: tuple[str, ...]
+    parts: int = 1
+    """Over how many allocations its blocks are dealt."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +78,17 @@ def submit(
             nodes=allocation.nodes,
             minutes=allocation.minutes,
             log=str(paths.job_log(number)),
+            parts=allocation.parts,
         )
         script = paths.job_script(number)
         script.parent.mkdir(exist_ok=True)
         write_whole(script, launcher.script(batch, platform.launcher.settings))
         # The job may start before its number is known: what it runs must be there already.
-        known.append(Submitted(number, "", batch.nodes, batch.minutes, allocation.keys))
+        one = Submitted(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
+        known.append(one)
         _record(paths, known)
         job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
-        known[-1] = Submitted(number, job, batch.nodes, batch.minutes, allocation.keys)
+        known[-1] = replace(one, job=job)
         _record(paths, known)
     return tuple(known[-len(wanted) :])
 
@@ -104,6 +109,14 @@ def job(paths: RunPaths, number: int) -> Submitted:
     raise UsageError(f"{paths.root}: this run has no allocation {number}.")
 
 
+def part(platform: Platform, one: Submitted) -> int | None:
+    """Say which part of its job this process is, where that has several; else None."""
+    if one.parts == 1:
+        return None
+    found: int | None = queue_of(platform).part(os.environ)
+    return found
+
+
 def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
     """Ask the queue once about several jobs; one that it no longer knows is left out."""
     names = [one.job for one in some if one.job]
@@ -114,7 +127,9 @@ def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]
     found = {}
     for line in said.splitlines():
         name, word, elapsed, *why = line.split(maxsplit=3)
-        found[name] = State(word, elapsed, " ".join(why))
+        job, _, part = name.partition("_")
+        if job not in found or part.isdigit():  # a part that runs says more than those that wait
+            found[job] = State(word, elapsed, " ".join(why))
     return found
 
 

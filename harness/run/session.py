@@ -60,18 +60,21 @@ def resume(
     *,
     mix: bool = False,
     only: Container[str] | None = None,
+    blocks: Container[int] | None = None,
     observer: Observer,
     rejects: Rejects = lambda _: None,
 ) -> SessionResult:
     """Go on with a run; refuse if what it measures has changed, unless mixing is wanted.
 
-    ``only`` names the cells whose trials to run; None: all.
+    ``only`` names the cells whose trials to run, ``blocks`` the blocks; None: all.
     """
     paths = store.open_run(run.resolve())
     with store.locked(paths):
         plan = read_plan(paths)
         if only is not None:
             plan = replace(plan, order=tuple(one for one in plan.order if one[0] in only))
+        if blocks is not None:
+            plan = replace(plan, order=tuple(one for one in plan.order if one[1] in blocks))
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         ledger.take_up()

@@ -7,7 +7,7 @@ shapes are left than jobs are wanted, those whose joining wastes least share the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from harness.spec.estimate import Estimate
@@ -25,11 +25,13 @@ class Allocation:
     trials: int
     seconds: float
     """What they are guessed to take."""
+    parts: int = 1
+    """Over how many allocations, one after another, its blocks are dealt."""
 
     @property
     def minutes(self) -> int:
-        """Give the time limit: half as long again as the guess, and five minutes."""
-        return ceil((self.seconds * _SLACK + _MARGIN_S) / 60)
+        """Give the time limit of a part: half as long again as the guess, and five minutes."""
+        return ceil((self.seconds / self.parts * _SLACK + _MARGIN_S) / 60)
 
     @property
     def node_hours(self) -> float:
@@ -39,13 +41,21 @@ class Allocation:
     @property
     def most_node_hours(self) -> float:
         """Give what it costs if it runs into its time limit."""
-        return self.nodes * self.minutes / 60
+        return self.nodes * self.minutes * self.parts / 60
 
 
 def allocations(
-    plan: Plan, guess: Estimate, waiting: Mapping[str, int], *, most: int | None = None
+    plan: Plan,
+    guess: Estimate,
+    waiting: Mapping[str, int],
+    *,
+    most: int | None = None,
+    parts: int = 1,
 ) -> tuple[Allocation, ...]:
-    """Pack the waiting trials, counted by cell, into at most so many jobs; the smallest first."""
+    """Pack the waiting trials, counted by cell, into at most so many jobs; the smallest first.
+
+    Each job's blocks are dealt over so many ``parts``, or as many as there are blocks.
+    """
     shapes: dict[int, Allocation] = {}
     for cell in plan.cells:
         count = waiting.get(cell.key, 0)
@@ -59,7 +69,16 @@ def allocations(
     while most is not None and len(found) > max(1, most):
         place = min(range(len(found) - 1), key=lambda at: _waste(found, at))
         found[place : place + 2] = [_joined(found[place], found[place + 1])]
-    return tuple(found)
+    dealt = min(parts, len({block for _, block in plan.order}))
+    return tuple(replace(one, parts=dealt) for one in found)
+
+
+def blocks_of(order: Sequence[tuple[str, int]], part: int, parts: int) -> frozenset[int]:
+    """Name the blocks that are run in one of so many parts, counted from 1; neighbours stay so."""
+    blocks = sorted({block for _, block in order})
+    return frozenset(
+        block for at, block in enumerate(blocks) if at * parts // len(blocks) == part - 1
+    )
 
 
 def _waste(found: Sequence[Allocation], place: int) -> float:

@@ -25,6 +25,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
         *_provenance(dataset, results),
         *_claims(results.cells),
         *_repetition(results),
+        *_nodes(results),
         *_precision(results.cells),
         *_batches(results.cells),
         *_verdicts(trials),
@@ -105,6 +106,39 @@ def _repetition(results: Results) -> Iterator[str]:
     for run in results.runs:
         if run.repetition is not None and not (run.repetition.stopped and run.repetition.narrow):
             yield str(run.repetition)
+
+
+def _nodes(results: Results) -> Iterator[str]:
+    """Say whether intervals speak of some nodes or of the machine that they belong to."""
+    for run in results.runs:
+        there = run.platform.get("nodes")
+        if run.is_simulated or not there or there < 2:
+            continue
+        cells = [cell for cell in results.cells if cell.run == run.name and cell.rate is not None]
+        sets = {cell.key: {trial.nodes for trial in cell.trials if trial.counted} for cell in cells}
+        bound = [seen for seen in sets.values() if len(seen) == 1]
+        if bound:
+            named = ", ".join(sorted({node for seen in bound for nodes in seen for node in nodes}))
+            yield (
+                f"{counted(len(bound), 'cell')} ran all trials on the same nodes ({named}): the "
+                f"intervals speak of these nodes, not of all {there}. Trials of several "
+                "allocations would (`bakeoff run --detach --spread 3`)."
+            )
+        if (torn := _torn_blocks(cells)) > 0:
+            yield (
+                f"In {counted(torn, 'block')} cells of as many nodes ran on different ones: what "
+                "sets these nodes apart is in their comparison."
+            )
+
+
+def _torn_blocks(cells: Sequence[CellResult]) -> int:
+    """Count the blocks in which cells of one size did not share their nodes."""
+    seen: dict[tuple[int, int], set[tuple[str, ...]]] = {}
+    for cell in cells:
+        for trial in cell.trials:
+            if trial.counted:
+                seen.setdefault((trial.block, len(trial.nodes)), set()).add(trial.nodes)
+    return len({block for (block, _), sets in seen.items() if len(sets) > 1})
 
 
 def _precision(cells: Sequence[CellResult]) -> Iterator[str]:

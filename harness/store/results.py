@@ -138,6 +138,8 @@ class TrialResult:
     """None where it waited for no input."""
     checkpoints: CheckpointResult | None = None
     """None where none were taken."""
+    nodes: tuple[str, ...] = ()
+    """Where its ranks ran."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ def judge_trial(
         "started_wall_ns": record.started_wall_ns,
         "directory": str(record.directory),
         "facts": _facts(streams),
+        "nodes": tuple(dict.fromkeys(rank.host for rank in record.ranks)),
     }
     silent = len(streams) < len(record.ranks) or any(not len(each.steps) for each in streams)
     if record.outcome != "ok" or silent or not streams:

@@ -122,6 +122,23 @@ def test_a_study_handed_to_the_queue_runs_packed_in_one_job_for_each_shape(site,
     assert [len(outcome["ranks"]) for outcome in outcomes] == [1] * 13 + [2] * 13
 
 
+def test_the_blocks_of_a_job_are_dealt_over_several_allocations(site, slurm):
+    site.platform("slurm")
+    site.study("null", "ddp", nodes=[2], trials=4, until="0.1 s")
+    study = ("run", "study.toml", "--platform", "there.toml", "--name", "dealt", "--detach")
+    told = bakeoff(site, slurm, *study, "--spread", "2").stderr
+    assert "4 trials, 2 times at most" in told
+    bakeoff(site, slurm, "status", "runs/dealt", "--wait")
+    assert sorted(o["block"] for o in site.outcomes("runs/dealt")) == [1, 2, 3, 4]
+    log = (site.folder / "runs" / "dealt" / "log.jsonl").read_text().splitlines()
+    said = [json.loads(line) for line in log]
+    ran = [one.get("trial", "|") for one in said if one["what"] in ("trial", "resumed")]
+    assert [sorted(part) for part in (ran[1:3], ran[4:6])] == [
+        ["trial-1", "trial-2"],
+        ["trial-3", "trial-4"],
+    ]
+
+
 def test_a_cancelled_job_keeps_what_it_finished_and_another_goes_on(site, slurm):
     site.platform("slurm")
     site.study("null", "ddp", nodes=[2], trials=4, until="5 s")

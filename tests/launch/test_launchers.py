@@ -107,6 +107,14 @@ def test_no_word_of_a_command_becomes_a_directive(name: str, prefix: str):
         providers.load("launchers", name).script(batch, {})
 
 
+def test_a_job_in_parts_is_an_array_whose_parts_run_one_after_another():
+    launcher = providers.load("launchers", "slurm")
+    script = launcher.script(dataclasses.replace(BATCH, parts=3), {})
+    assert "#SBATCH --array=1-3%1\n" in script
+    assert launcher.part({"SLURM_ARRAY_TASK_ID": "2"}) == 2
+    assert launcher.part({}) is None
+
+
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
 def test_a_value_with_blanks_and_signs_stays_one_word_of_its_directive(name: str):
     log = "/shared/my runs/a'b#c$(reboot)"

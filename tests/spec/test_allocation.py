@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.spec.allocation import allocations
+from harness.spec.allocation import allocations, blocks_of
 from harness.spec.estimate import Estimate
 from harness.spec.plan import Plan
 from harness.spec.platform import Platform
@@ -36,6 +36,26 @@ def guessed(plan: Plan) -> Estimate:
 
 def owed(plan: Plan) -> dict[str, int]:
     return {cell.key: 3 for cell in plan.cells}
+
+
+def test_blocks_are_dealt_over_allocations_that_cost_as_much_together(plan: Plan) -> None:
+    whole = allocations(plan, guessed(plan), owed(plan))
+    dealt = allocations(plan, guessed(plan), owed(plan), parts=2)
+    assert [one.parts for one in dealt] == [2, 2, 2]
+    assert [one.node_hours for one in dealt] == [one.node_hours for one in whole]
+    assert [one.minutes for one in dealt] == [13, 13, 13]
+    parts = [blocks_of(plan.order, part, 2) for part in (1, 2)]
+    assert not parts[0] & parts[1]
+    assert parts[0] | parts[1] == {block for _, block in plan.order}
+    assert max(parts[0]) < min(parts[1])
+
+
+def test_there_are_no_more_allocations_than_blocks(plan: Plan) -> None:
+    blocks = {block for _, block in plan.order}
+    dealt = allocations(plan, guessed(plan), owed(plan), parts=99)
+    assert {one.parts for one in dealt} == {len(blocks)}
+    parts = [blocks_of(plan.order, part, len(blocks)) for part in range(1, len(blocks) + 1)]
+    assert [len(one) for one in parts] == [1] * len(blocks)
 
 
 def test_cells_of_one_shape_share_one_allocation(plan: Plan) -> None:

@@ -72,11 +72,18 @@ def script(batch: Batch, settings: Mapping[str, Any]) -> str:
         "--open-mode=": "append",
         "--exclusive": True,
         "--requeue": True,
+        "--array=": f"1-{batch.parts}%1" if batch.parts > 1 else None,
         "--no-kill": True,  # a lost node costs one trial, not the study
         "--signal=": "B:TERM@60",
         **{f"--{key}=": settings.get(key) or None for key in _ASKED},
     }
     return text("#SBATCH", directives, batch.argv, options=settings.get("options"))
+
+
+def part(environ: Mapping[str, str]) -> int | None:
+    """Say which part of a job this is, where it has several."""
+    number = environ.get("SLURM_ARRAY_TASK_ID")
+    return None if number is None else int(number)
 
 
 def submit(script_path: str) -> tuple[str, ...]:
@@ -85,7 +92,10 @@ def submit(script_path: str) -> tuple[str, ...]:
 
 
 def state(*jobs: str) -> tuple[str, ...]:
-    """Give the command that prints a line for each job still there: number, state, time, why."""
+    """Give the command that prints a line for each job still there: number, state, time, why.
+
+    Of one in parts the number is followed by "_" and which of them.
+    """
     return ("squeue", "--noheader", "--format=%i %T %M %r", f"--jobs={','.join(jobs)}")
 
 
