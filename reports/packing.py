@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 3_600_000
 """What the timelines of one page may take, all together."""
+_UNREAD = 10_000
+"""So many intervals without a reading take next to nothing once compressed."""
 _TOUCHING = 0.01
 """Such a share of an interval before the first reading is not worth a column."""
 _GAP = 65535
@@ -161,7 +163,8 @@ def packed(timeline: Timeline, most_characters: int) -> str:
 
     Every reading if that fits; else every reading as finely as a chart can show it; else bins.
     """
-    finest = binned(timeline, sum(len(channel.times_s) for channel in timeline.channels) + 1)
+    readings = sum(len(channel.times_s) for channel in timeline.channels)
+    finest = binned(timeline, readings + _UNREAD)
     if finest.raw and finest.width_s <= timeline.interval_s * 1.01:
         every = f"every reading, one each {timeline.interval_s:.3g} s"
         coarsely = f"{every}, to {100 / _COARSE:.1f} % of its line's range"

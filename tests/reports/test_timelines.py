@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.charts.heat import heat
-from reports.evidence import Channel, Evidence, Timeline
+from reports.evidence import Channel, Evidence, Mark, Timeline
 from reports.packing import binned, packed, packed_together
 from reports.page import render
 from reports.readings import write_readings
@@ -95,6 +95,20 @@ def test_readings_are_told_more_coarsely_before_any_is_left_out():
     assert told["kinds"] == 1
     assert told["shown"] == "every reading, one each 1 s, to 0.4 % of its line's range"
     assert np.abs(rows[0] - NOISE).max() < 10 / 250
+
+
+def test_a_phase_before_the_first_reading_costs_no_reading():
+    values = [40.0, 60.0, 50.0]
+    begun_before = line(values, marks=(Mark("start-up", -4.0, 3.0),))
+    told, rows = unpacked(packed(begun_before, 10_000))
+    assert told["shown"] == "every reading, one each 1 s"
+    assert [value for value in rows[0] if not math.isnan(value)] == values
+
+
+def test_readings_days_apart_are_not_spread_over_every_second_between():
+    channel = Channel("gpu0", [0.0, 1e6], [1.0, 2.0])
+    told, _ = unpacked(packed(Timeline("busy", "%", 0.0, 100.0, (channel,), 1.0), 10_000))
+    assert told["bins"] < 10_000
 
 
 def test_what_small_timelines_leave_of_their_share_goes_to_large_ones():
