@@ -109,7 +109,7 @@ class Watcher:
             "trial": standing,
             "nodes": {
                 node: [
-                    {"scope": scope, "channel": name, "unit": now.channel.unit, "value": now.value}
+                    {"scope": scope, "channel": name, "unit": now.unit, "value": now.value}
                     for (scope, name), now in told.items()
                 ]
                 for node, told in nodes.items()

@@ -18,6 +18,11 @@ class Now:
     value: float
     t_ns: int
 
+    @property
+    def unit(self) -> str:
+        """Of the value: what a counter counts, per second."""
+        return f"{self.channel.unit}/s" if self.channel.kind == "counter" else self.channel.unit
+
 
 class Follower:
     """Reads what was appended since the last look; a file that is not there yet is empty."""

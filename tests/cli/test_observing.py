@@ -110,7 +110,9 @@ def test_a_run_is_watched_and_its_page_shows_the_hardware(tmp_path: Path) -> Non
     assert "core 0" in drawn.stdout
     told = json.loads(bakeoff("watch", "r", "--json", cwd=tmp_path).stdout)
     (channels,) = told["nodes"].values()
-    assert "memory.available" in {one["channel"] for one in channels}
+    units = {one["channel"]: one["unit"] for one in channels}
+    assert units["memory.available"] == "bytes"
+    assert units["switches"] == "1/s"
     page = (tmp_path / "runs" / "r" / "report.html").read_text(encoding="utf-8")
     for text in ("cores busy", "Observing took", "What each phase", "rank:0", "not read, because"):
         assert text in page

@@ -159,9 +159,13 @@ def test_rapl_says_where_it_wraps_and_only_root_may_read_it(tree: Any) -> None:
             f"{folder}/name": "package-0\n",
             f"{folder}/energy_uj": "262143328000\n",
             f"{folder}/max_energy_range_uj": "262143328850\n",
+            # the same package once more, over memory
+            "sys/class/powercap/intel-rapl-mmio:0/name": "package-0\n",
+            "sys/class/powercap/intel-rapl-mmio:0/energy_uj": "7\n",
         }
     )
     sampler = opened("energy", observed)
+    assert len(sampler.channels) == 1
     assert sampler.channels[0].wraps == 262143328851
     assert reading(sampler) == {("rapl:0/package-0", "energy"): pytest.approx(262143.328)}
 

@@ -30,7 +30,9 @@ class Energy:
         channels = []
         reason = "this machine shows no RAPL energy counters"
         parent = observed.root / "sys/class/powercap"
-        for path in sorted(parent.glob("*rapl*/energy_uj")):
+        # Some chips show the same package over memory (intel-rapl-mmio:0) as well as by registers.
+        found = parent.glob("intel-rapl:*/energy_uj")
+        for path in sorted(found) or sorted(parent.glob("*rapl*/energy_uj")):
             folder = path.parent
             try:
                 self._files.append(Held(path))
