@@ -16,7 +16,6 @@ from reports.words import SIMULATED
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST_BAR = 8
 _MOST_BAR = 48
-_MOST_NAME = 40
 _MOST_HELD = 3
 """So many cells of a ranking are held against published figures; the page does all."""
 
@@ -55,17 +54,13 @@ def _line(ranking: Ranking, cell: CellResult, top: float) -> _Line:
     if compared and said != "reference":
         ratio = numbers.ratio(compared.ratio, compared.interval)
     return _Line(
-        name=_short(printable(name)),
+        name=printable(name),
         rate=rate,
         interval=interval if cell.rate and cell.rate.interval else "",
         ratio=ratio,
         answer=said,
         share=cell.rate.value / top if cell.rate and top else 0.0,
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _MOST_NAME else name[: _MOST_NAME - 1] + "…"
 
 
 def _ranking(ranking: Ranking, width: int) -> list[str]:
@@ -76,22 +71,28 @@ def _ranking(ranking: Ranking, width: int) -> list[str]:
     where = "" if len(ranking.runs) > 1 else f", {ranking.machine(ranking.cells[0])}"
     context = f", {ranking.context}" if ranking.context else ""
     unit = printable(ranking.unit)
-    name = max(len(line.name) for line in lines)
     rate = max(len(unit), *(len(line.rate) for line in lines))
     interval = max(len("[interval]"), *(len(line.interval) for line in lines))
     ratio = max(len("×"), *(len(line.ratio) for line in lines))
-    fixed = 2 + name + 2 + 2 + rate + 2 + interval + 2 + ratio + 2 + len("cannot tell")
-    bar = min(_MOST_BAR, width - fixed)
+    name = max(len(line.name) for line in lines)
+    left = width - (2 + 2 + rate + 2 + interval + 2 + ratio + 2 + len("cannot tell"))
+    is_beside = left - name - 2 >= _LEAST_BAR
+    before = 2 + name + 2 if is_beside else 4
+    bar = min(_MOST_BAR, left - before + 2)
     if bar < _LEAST_BAR:
         bar = 0
-    drawn = [
-        f"  {line.name:<{name}}  {text_bar(line.share, bar):<{bar}}  {line.rate:>{rate}}"
-        f"  {line.interval:<{interval}}  {line.ratio:>{ratio}}  {line.answer}".rstrip()
-        for line in lines
-    ]
+    drawn = []
+    for line in lines:
+        if not is_beside:
+            drawn.append(_wrapped(line.name, width, "  ", "  "))
+        named = f"  {line.name}" if is_beside else ""
+        drawn.append(
+            f"{named:<{before}}{text_bar(line.share, bar):<{bar}}  {line.rate:>{rate}}"
+            f"  {line.interval:<{interval}}  {line.ratio:>{ratio}}  {line.answer}".rstrip()
+        )
     title = printable(f"{ranking.workload}{context}{where}")
     columns = f"{unit:>{rate}}  {'[interval]':<{interval}}  {'×':>{ratio}}  reference"
-    before = 2 + name + 2 + bar + 2
+    before += bar + 2
     if len(title) < before - 2:
         return [f"{title:<{before}}{columns}", *drawn]
     return [title, f"{'':<{before}}{columns}", *drawn]

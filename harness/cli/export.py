@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli import completion
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,9 +46,14 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
 
 
 @click.command("export")
-@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
 @click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="The format.")
-@click.option("--table", "name", help="ranking (default), cells, trials, gate, holes or runs.")
+@click.option(
+    "--table",
+    "name",
+    help="ranking (default), cells, trials, scaling, collectives, communication, gate, what-ran, "
+    "holes or runs.",
+)
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from harness.store.results import Gate
+from reports.ranking import rankings
 from reports.terminal import render, text_bar
 from tests.reports import samples
 
@@ -23,6 +27,26 @@ def test_a_line_has_name_bar_rate_interval_ratio_and_answer():
 @pytest.mark.parametrize("make", [samples.demo, samples.failures])
 def test_lines_stay_within_the_terminal(width, make):
     assert max(map(len, render(make(), width).splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_name_machine_or_mark_is_cut_off(width):
+    results = samples.two_runs()
+    unchecked = tuple(
+        dataclasses.replace(cell, gate=Gate("not checked", "")) for cell in results.cells
+    )
+    machine = "A machine whose title says at length what it is, and where"
+    named = tuple(
+        dataclasses.replace(run, platform={**run.platform, "title": f"{machine}, {i}"})
+        for i, run in enumerate(results.runs)
+    )
+    text = render(dataclasses.replace(results, cells=unchecked, runs=named), width)
+    told = " ".join(text.split())
+    for ranking in rankings(dataclasses.replace(results, runs=named)):
+        for cell in ranking.cells:
+            assert f"{ranking.name(cell)} ? · {ranking.machine(cell)}" in told
+    assert max(map(len, text.splitlines())) <= width
+    assert "█" in text
 
 
 def test_names_cannot_steer_the_terminal():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.cli.export import command as export
 from harness.cli.report import command as report
 from harness.cli.show import command as show
 from harness.errors import RunError, UsageError
+from reports.layouts import TABLES
 from tests import runs
 
 
@@ -76,6 +78,11 @@ def test_what_is_no_run_is_refused_in_words(tmp_path):
         invoke(show, tmp_path)
     with pytest.raises(RunError, match="there is no such run"):
         invoke(show, tmp_path / "nowhere")
+
+
+def test_the_help_of_export_names_every_table():
+    (told,) = (option.help for option in export.params if option.name == "name")
+    assert set(re.findall(r"[\w-]+", told)) - {"default", "or"} == set(TABLES)
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "markdown", "latex", "junit"])
