@@ -34,6 +34,11 @@ class Content:
     target_length: int = 0
     """Numbers in a target; 0: it is a class."""
 
+    @property
+    def most_bytes(self) -> int:
+        """Bound a sample's size: of a million pictures none is six times the median."""
+        return self.median_bytes if self.is_array else 6 * self.median_bytes
+
     def fits(self, form: str) -> str | None:
         """Say why a format cannot hold such samples; None if it can."""
         if form in ARRAYS_ONLY and not self.is_array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.own import Own
 from harness.errors import nearest
 from harness.node.workload import Ceiling, Opening, Reading, Training
+from harness.spec.cell import Cell
 from harness.spec.factors import FACTORS, Value
 from harness.spec.framework import FrameworkInfo
 from harness.spec.platform import Platform
@@ -60,7 +62,9 @@ def complete(
     for name, value in (("reader_threads", 1), ("prefetch", ahead)):
         if factors[name] is None:
             factors[name] = value
-    if factors["reader"] in _ASYNCHRONOUS and factors["buffers"] is None:
+    if factors["reader"] not in _ASYNCHRONOUS:
+        factors["buffers"] = None  # others have none, whatever is said of their neighbours in a zip
+    elif factors["buffers"] is None:
         factors["buffers"] = 2
 
 
@@ -97,7 +101,7 @@ def why_not(
     if factors["decode"] and CONTENTS[content].is_array:
         return f"{content} are stored as arrays: there is nothing to decode"
     lacking = _lacks(info, factors) or _no_tier(factors, platform) or _why_not_caffe(factors)
-    return lacking or _too_much_memory(CONTENTS[content].median_bytes, factors, platform)
+    return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)
 
 
 def _why_not_own(
@@ -162,13 +166,25 @@ def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
     return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
 
 
-def buffer_bytes(sample_bytes: int, factors: dict[str, Value]) -> int | None:
+def buffer_bytes(sample_bytes: int, factors: Mapping[str, Value]) -> int | None:
     """Give what the asynchronous reader holds on a node at most; None for another reader."""
     if factors["reader"] not in _ASYNCHRONOUS:
         return None
     samples = int(factors["buffer_samples"] or 0)
     ranks = int(factors["ranks_per_node"] or 1)
     return ranks * int(factors["buffers"] or 1) * samples * sample_bytes
+
+
+def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
+    """Say beforehand how much memory asynchronous readers take at most."""
+    most = 0
+    for cell in made:
+        if cell.content is not None:
+            each = CONTENTS[cell.content].most_bytes if own is None else own.largest
+            most = max(most, buffer_bytes(each, cell.factors) or 0)
+    if not most:
+        return []
+    return [f"Buffers of asynchronous readers take up to {most / 1e6:,.0f} MB of a node."]
 
 
 def _too_much_memory(

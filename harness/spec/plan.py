@@ -15,6 +15,7 @@ from harness.spec import cell as cells
 from harness.spec.cell import Cell
 from harness.spec.factors import FACTORS, Value, shown
 from harness.spec.hole import Hole, NothingLeft
+from harness.spec.input import held_in_buffers
 from harness.spec.matrix import points
 from harness.spec.measure import Measure
 from harness.spec.models import STORED
@@ -108,7 +109,7 @@ def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
         for number, count in enumerate(matched)
         if count == 0 and not study.only
     ]
-    notes += _oversubscribed(platform, made) + _own_data(own, made)
+    notes += _oversubscribed(platform, made) + _own_data(own, made) + held_in_buffers(made, own)
     reference = _reference(study, asked.values(), [one for one, _ in left_out.values()], notes)
     return Plan(
         study=Heading(

@@ -123,3 +123,9 @@ def test_the_sizes_of_pictures_lie_around_their_median() -> None:
     sizes = sorted(len(sample(CONTENTS["small-pictures"], 1, number).data) for number in range(40))
     assert 10_000 < sizes[20] < 14_500
     assert sizes[0] < 9_000 < 16_000 < sizes[-1]
+
+
+def test_no_picture_is_larger_than_what_buffers_are_planned_for() -> None:
+    content = CONTENTS["small-pictures"]
+    largest = max(len(sample(content, 1, number).data) for number in range(60))
+    assert content.median_bytes < largest < content.most_bytes

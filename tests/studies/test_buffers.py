@@ -1,0 +1,21 @@
+"""This file has a plan say how much memory asynchronous readers take, or why it is too much."""
+
+from __future__ import annotations
+
+from harness.spec.plan import make_plan
+from harness.spec.platform import load_platform
+from harness.spec.study import load_study
+
+
+def test_the_memory_of_buffers_is_said_beforehand() -> None:
+    plan = make_plan(load_study("lee2021", size="smoke"), load_platform())
+    # 2 buffers × 512 traces of 4 × 1600 16-bit numbers
+    assert "Buffers of asynchronous readers take up to 13 MB of a node." in plan.notes
+
+
+def test_what_would_take_more_than_half_of_a_node_is_left_out_with_the_figure() -> None:
+    overrides = ["matrix.buffer_samples=10_000_000", "zip=[{reader = ['pread', 'async-thread']}]"]
+    overrides += ["matrix.workload='neuron-inverter'"]
+    plan = make_plan(load_study("lee2021", size="smoke", overrides=overrides), load_platform())
+    (why,) = [hole.why for hole in plan.holes]
+    assert why.startswith("its buffers would hold 238 GiB of a node's ")
