@@ -147,12 +147,17 @@ def file_system(path: str) -> str:
 
 
 def proof(
-    file_bytes: int, read_bytes: Optional[int], resident: Optional[int], kind: str
+    file_bytes: int,
+    read_bytes: Optional[int],
+    resident: Optional[int],
+    kind: str,
+    given: Optional[int] = None,
 ) -> Dict[str, object]:
     """Say what share of an epoch's bytes came from storage, who says so, and what to call it.
 
-    On a file system that charges nobody for its reading (FUSE, some network ones), the pages that
-    were not in memory before are the only witness.
+    On a file system that charges nobody for its reading (FUSE, network ones) the pages that were
+    not in memory before are a witness; where the device or Lustre's servers count what they gave
+    the node, both have to say so.
     """
     share: Optional[float] = None
     witness = ""
@@ -160,6 +165,9 @@ def proof(
         share, witness = min(1.0, read_bytes / file_bytes), "bytes read from storage"
     elif resident is not None:
         share, witness = 1.0 - resident / file_bytes, "pages not in memory before"
+        if given is not None:
+            share = min(share, given / file_bytes)
+            witness += ", and bytes that storage gave the node"
     return {"cold_fraction": share, "witness": witness, "cache": label(share)}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from harness.node.input import cold
+from harness.node.input import cold, counters
 from harness.node.input.audit import audited
 from harness.node.input.dataset import Dataset
 from harness.node.input.files import COLD, WARM, Files
@@ -39,6 +39,7 @@ class Epochs:
         self._bytes = 0
         self._resident: Optional[int] = None
         self._before: Mapping[str, int] = {}
+        self._given: Optional[int] = None
         self._kind = cold.file_system(dataset.paths[0])
 
     def left(self) -> int:
@@ -82,6 +83,7 @@ class Epochs:
             _read_once(dataset.paths)
         self._resident = cold.resident_bytes(dataset.paths)
         self._loader.begin(order)
+        self._given = counters.given(dataset.paths[0], self._kind)
         self._before = cold.used(self._loader.pids())
 
     def _order_of(self, rank: int) -> List[int]:
@@ -99,6 +101,8 @@ class Epochs:
     def _end(self) -> Dict[str, Any]:
         after = cold.used(self._loader.pids())
         spent = {name: after[name] - self._before[name] for name in after}
+        now = counters.given(self._dataset.paths[0], self._kind)
+        given = None if now is None or self._given is None else now - self._given
         told = audited(self._order, self._delivered, keeps_order=self._loader.keeps_order)
         own_share = len(self._order) / self._dataset.samples
         proved = cold.proof(
@@ -106,6 +110,7 @@ class Epochs:
             spent["read_bytes"],
             self._resident,
             self._kind,
+            given,
         )
         return {
             "number": self._number,
@@ -113,6 +118,7 @@ class Epochs:
             "left_out": self._dataset.samples - len(self._order) if self._files.size == 1 else None,
             "resident_before": self._resident,
             "read_bytes": spent["read_bytes"],
+            "given_bytes": given,
             "calls": spent["syscr"],
             "call_bytes": spent["rchar"],
             "cpu_s": spent["cpu_ns"] / 1e9,
