@@ -162,6 +162,8 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
     click.echo(f"Observed for {use.steady.seconds:.3g} s: {path}", err=True)
     for device in seen.stand_ins:
         click.echo(f"  ! {device}: nothing below that is said of it was measured.", err=True)
+    if not told:
+        click.echo("  That was too short to tell anything.", err=True)
     for one in told:
         if one.mean or one.peak:
             click.echo(_line(one), err=True)

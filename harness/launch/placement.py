@@ -81,7 +81,7 @@ def _rank(
             "PYTHONPATH": worker.payload,
             "BAKEOFF_TOKEN": worker.token,
             **variables(seat, worker.nodes, each, has_mpi=has_mpi),
-            **device_variables(share, binding.shares),
+            **device_variables(share, binding.shares, job.factors),
             **platform.environment,
         },
         cwd=job.directory,

@@ -34,13 +34,17 @@ def wish(
     )
 
 
-def variables(share: Share, everybody: Sequence[Share]) -> dict[str, str]:
+def variables(
+    share: Share, everybody: Sequence[Share], factors: Mapping[str, Any]
+) -> dict[str, str]:
     """Give a rank's environment.
 
     Adapters take the accelerator with their local rank's number, so all ranks see the same list,
     each rank's own at its place; with one per process NCCL could not use the links between them.
     """
     found = dict(share.variables)
+    if factors.get("device") == "cpu":
+        found["BAKEOFF_DEVICES"] = ""  # what the node's GPUs do meanwhile is not this trial's
     if share.devices:
         visible = [device for one in everybody for device in one.devices]
         found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # or CUDA numbers them by speed

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.stats.verdict import Hardware
+from harness.store.recording import Series
 from harness.store.streams import Stream
 from harness.store.usage import NodeUse, Span, devices
 
@@ -91,14 +92,18 @@ def _neighbours(use: NodeUse) -> tuple[tuple[str, float], ...]:
 
 
 def _foreign_contexts(use: NodeUse) -> int | None:
-    used = set(devices(use))
     peaks = [
         peak
-        for series in use.recording.named("gpu.processes.foreign")
-        if series.channel.scope in used
+        for series in _of_ranks(use, "gpu.processes.foreign")
         if (peak := series.peak(use.steady.start_ns, use.steady.end_ns)) is not None
     ]
     return int(max(peaks)) if peaks else None
+
+
+def _of_ranks(use: NodeUse, name: str) -> Iterator[Series]:
+    """Give a channel of the GPUs that the ranks may use: others' are others' business."""
+    used = set(devices(use))
+    return (series for series in use.recording.named(name) if series.channel.scope in used)
 
 
 def _quota(use: NodeUse) -> Iterator[tuple[float, float]]:
@@ -122,7 +127,7 @@ def _heat(use: NodeUse) -> Iterator[tuple[str, int]]:
 
 def _slowed(use: NodeUse) -> Iterator[tuple[str, float]]:
     """Give, for each reason, the share of readings in which a GPU's clocks were held down."""
-    for series in use.recording.named("gpu.slowed"):
+    for series in _of_ranks(use, "gpu.slowed"):
         inside = (series.times_ns >= use.steady.start_ns) & (series.times_ns <= use.steady.end_ns)
         flags = series.raw[inside & (series.raw >= 0)]
         for bit, reason in _SLOWED.items():
@@ -134,7 +139,7 @@ def _slowed(use: NodeUse) -> Iterator[tuple[str, float]]:
 def _falls(use: NodeUse) -> Iterator[tuple[str, float, float]]:
     """Give the clocks that were lower in the last third of the steady windows than in the first."""
     third = (use.steady.end_ns - use.steady.start_ns) // _THIRD
-    for series in use.recording.named("gpu.clock.sm"):
+    for series in _of_ranks(use, "gpu.clock.sm"):
         first = series.mean(use.steady.start_ns, use.steady.start_ns + third)
         last = series.mean(use.steady.end_ns - third, use.steady.end_ns)
         if first and last is not None and last < first:
@@ -155,7 +160,7 @@ def _with_stall(seen: Hardware, use: NodeUse, here: Sequence[Stream], start: int
     }
     gpus = {
         series.channel.scope: rate
-        for series in use.recording.named("gpu.utilisation")
+        for series in _of_ranks(use, "gpu.utilisation")
         if (rate := series.mean(span.start_ns, span.end_ns)) is not None
     }
     return replace(

@@ -17,6 +17,7 @@ import pytest
 from harness.collect.devices import used_by, visible
 from harness.store import samples
 from harness.store.recording import Recording
+from harness.store.spoilers import hardware
 from harness.store.usage import NodeUse, Span, gpu_share, power_w
 from tests.cli.command import bakeoff
 from tests.collect.observing import observe
@@ -144,7 +145,13 @@ def test_power_and_use_are_of_the_gpus_that_the_ranks_may_use(
         ranks={0: os.getpid()},
         devices={0: UUIDS[1]},
         rates={"nvml": 10.0},
-        environment={**os.environ, "LD_LIBRARY_PATH": library(), "STUB_GPUS": "4"},
+        environment={
+            **os.environ,
+            "LD_LIBRARY_PATH": library(),
+            "STUB_GPUS": "4",
+            "STUB_PIDS": "1",
+            "STUB_SLOWED": "64",  # of another one
+        },
     )
     series = recording.find(f"gpu:{UUIDS[1]}", "gpu.energy")
     assert series is not None
@@ -152,6 +159,8 @@ def test_power_and_use_are_of_the_gpus_that_the_ranks_may_use(
     use = NodeUse("here", recording, (0,), span)
     assert gpu_share([use]) == pytest.approx(0.15)
     assert power_w([use]) == pytest.approx(200.0, rel=0.01)
+    (seen,) = hardware([use], [], 0)
+    assert (seen.foreign_contexts, seen.slowed) == (0, {})
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,13 @@ def test_ranks_on_gpus_all_see_them_in_the_order_of_the_ranks():
     assert set(made.ranks[1].cpus) <= {2, 3}
 
 
+def test_ranks_without_gpus_are_observed_without_the_nodes_gpus():
+    factors = {"nodes": 1, "ranks_per_node": 1, "device": "cpu"}
+    (rank,) = launch("j", dataclasses.replace(job(1), factors=factors), PLATFORM, WORKER).ranks
+    assert rank.env["BAKEOFF_DEVICES"] == ""
+    assert "CUDA_VISIBLE_DEVICES" not in rank.env
+
+
 def test_what_the_platform_sets_for_its_ranks_wins_over_what_binding_chose():
     binding = Binding(threads="pinned")
     platform = PLATFORM.model_copy(update={"binding": binding})
