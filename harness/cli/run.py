@@ -114,6 +114,8 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
     from harness.run.gate import ensure
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
+    from harness.store.records import read_run
+    from harness.store.sample_tables import keep_all
     from reports.page import render
     from reports.readings import write_readings
     from reports.source import read_page
@@ -133,6 +135,7 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
         page = RunPaths(result.run).report
         readings = write_readings(evidence, page)
         write_whole(page, render(results, evidence, place=page, readings=readings))
+        keep_all(read_run(result.run))
         if as_json:
             told = {"run": str(result.run), "report": str(page), **summary(results)}
             click.echo(json.dumps(told, indent=2, ensure_ascii=False))

@@ -6,7 +6,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from harness.stats.verdict import rejecting
-from harness.store import sample_tables
 from harness.store.layout import TrialPaths
 from harness.store.records import RunRecord, read_run, read_trial
 from harness.store.streams import read_streams
@@ -14,14 +13,10 @@ from harness.store.trial import judge_trial
 
 
 def doubt(trial: TrialPaths) -> str | None:
-    """Say why a trial that ended well cannot be believed; None if nothing speaks against it.
-
-    Its samples are rewritten as a table meanwhile: nobody is being measured at this moment.
-    """
+    """Say why a trial that ended well cannot be believed; None if nothing speaks against it."""
     run = _run(trial.root.parents[2])
     record = read_trial(run, trial)
     unit = next(cell.unit for cell in run.cells if cell.key == record.cell_key)
-    sample_tables.keep(record)
     ((_, streams),) = read_streams([record])
     tolerated = run.info.measure.get("tolerate") or ()
     judged = judge_trial(record, streams, unit, tolerated=tolerated, run=run)

@@ -15,7 +15,7 @@ from harness.errors import RunError
 from harness.store import samples, tables
 from harness.store.layout import TrialPaths
 from harness.store.recording import Recording, read_recording
-from harness.store.records import TrialRecord
+from harness.store.records import RunRecord, TrialRecord, read_trials
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,6 +63,12 @@ def keep(record: TrialRecord) -> list[Path]:
             write(recording, node, table)
         kept.append(table)
     return kept
+
+
+def keep_all(run: RunRecord) -> None:
+    """Do so for every trial of a run: at the end of a session, when nobody waits for the next."""
+    for record in read_trials(run).records:
+        keep(record)
 
 
 def write(recording: Recording, node: str, path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.store import epochs, event_lines
@@ -47,7 +48,7 @@ def read_streams(
     trials: Sequence[TrialRecord],
 ) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
     """Read the ranks of each trial that left an event file, in the order of the trials."""
-    bytes(_KEPT)  # never touched; else the kernel clears the same pages again for every batch
+    _keep_pages()
     waiting: list[tuple[TrialRecord, list[int]]] = []
     texts: list[bytes] = []
     size = 0
@@ -63,6 +64,12 @@ def read_streams(
             yield from _streams(waiting, texts)
             waiting, texts, size = [], [], 0
     yield from _streams(waiting, texts)
+
+
+@cache
+def _keep_pages() -> None:
+    """Let what is freed be kept: else the kernel clears the same pages again for every batch."""
+    bytes(_KEPT)  # never touched
 
 
 def _streams(
