@@ -89,6 +89,21 @@ def test_an_all_reduce_follows_the_cable_and_says_which_one_carried_it(site):
     assert size / trial.rate == pytest.approx(wire_s, rel=0.15)
 
 
+def test_a_claim_of_infiniband_that_ran_over_sockets_is_misrouted(site):
+    framework("torch")
+    site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
+    with (site.folder / "there.toml").open("a") as file:
+        file.write('[network]\nfabric = "InfiniBand HDR"\n')
+    more = "message_bytes = 4000000"
+    site.study("torch", "ddp", nodes=2, workload=("all-reduce",), more=more)
+    site.hosts.run("h0", *site.command)
+    (cell,) = read_results([site.folder / "run"]).cells
+    assert {trial.verdict for trial in cell.trials} == {"misrouted"}
+    (first, *_) = cell.trials[0].evidence
+    assert first.startswith("rank 0 on h1 sent")
+    assert first.endswith("MB through sockets of eth0, not the claimed InfiniBand HDR")
+
+
 def bakeoff(site, slurm, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     argv = (sys.executable, "-P", "-m", "harness.cli", *words)
     return site.hosts.run("h0", *argv, env=slurm.env, check=check)
