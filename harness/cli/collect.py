@@ -139,10 +139,12 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
     from harness.store.recording import read_recording
     from harness.store.usage import NodeUse, Span, readings
 
-    recording = None if seen.problem else read_recording(path)
+    recording = read_recording(path) if path.is_file() else None
     if recording is None:
-        click.echo(f"Nothing was recorded: {seen.problem}.", err=True)
+        click.echo(f"Nothing was recorded: {seen.problem or 'the file is gone'}.", err=True)
         return
+    if seen.problem:
+        click.echo(f"Recorded in part only: {seen.problem}.", err=True)
     table = _table(path, recording)
     node = str(recording.facts["node"])
     use = NodeUse(node, recording, (0,), Span(*span))

@@ -299,7 +299,8 @@ def test_whole_disks_are_read_and_one_that_was_taken_out_is_lost(
     tree: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = "7 0 16 3 9 0 32 4 1 5 9"
-    disks = opened("disks", tree({"sys/block/sda/stat": numbers, "sys/block/loop0/stat": numbers}))
+    files = ("sda/stat", "loop0/stat", "dm-0/stat", "dm-0/slaves/sda")
+    disks = opened("disks", tree({f"sys/block/{file}": numbers for file in files}))
     try:
         told = reading(disks)
         assert told[("disk:sda", "disk.written")] == 32 * 512

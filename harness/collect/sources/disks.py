@@ -32,13 +32,18 @@ def open(observed: Observed) -> Disks:  # noqa: A001 - the contract's name
     return Disks(observed)
 
 
+def _is_made_of_others(path: Path) -> bool:
+    """Tell volumes, arrays and the like, whose bytes their disks count already."""
+    return path.name.startswith(_NOT_DISKS) or any((path / "slaves").glob("*"))
+
+
 class Disks:
     """Counters of each disk since boot."""
 
     def __init__(self, observed: Observed) -> None:
         # Each by its own file: /proc/diskstats sums up every partition and loop device as well.
         disks = sorted((observed.root / "sys/block").glob("*"))
-        whole = [path / "stat" for path in disks if not path.name.startswith(_NOT_DISKS)]
+        whole = [path / "stat" for path in disks if not _is_made_of_others(path)]
         self._files = held(whole, "disk")
         names = [Path(file.path).parent.name.replace("!", "/") for file in self._files]
         self.channels = tuple(
