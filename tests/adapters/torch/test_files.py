@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[3]
 SPEC = Spec("tiny-pictures", "npy", 256)
 
 
-def events(folder: Path, workload: str, **factors: Any) -> list[dict[str, Any]]:
+def events(
+    folder: Path, workload: str, *, options: Mapping[str, Any] = {}, **factors: Any
+) -> list[dict[str, Any]]:
     asked = {"batch": 16, "device": "cpu", "precision": "fp32", "threads": 1, "layout": "default"}
     asked |= {"deterministic": True, "format": "npy", "cache": "cold", "devices_per_rank": 1}
     asked |= {"shuffle": "file", "buffer_samples": 64, "reader_threads": 2, **factors}
@@ -36,7 +39,7 @@ def events(folder: Path, workload: str, **factors: Any) -> list[dict[str, Any]]:
         adapter_module="harness.node.adapters.torch.adapter",
         strategy="none",
         factors=asked,
-        options={"compile_mode": "default", "backend": "default"},
+        options={"compile_mode": "default", "backend": "default", **options},
         warmup=Span(steps=3),
         until=Span(steps=20),
         seed=1,
@@ -46,13 +49,25 @@ def events(folder: Path, workload: str, **factors: Any) -> list[dict[str, Any]]:
     (place / "job.json").write_text(text(job))
     command = [framework("torch"), "-m", "harness.node", place / "job.json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, env=environment, check=True, capture_output=True)
+    subprocess.run(command, env=environment, check=not options, capture_output=True)
     return [json.loads(line) for line in (place / "events.0.jsonl").read_text().splitlines()]
 
 
 def losses(said: list[dict[str, Any]]) -> dict[int, float]:
     """Two trials may choose other windows, so losses are told at other steps."""
     return {one["step"]: one["values"]["loss"] for one in said if one["event"] == "values"}
+
+
+def test_pinned_memory_is_for_gpus(tmp_path: Path) -> None:
+    create(SPEC, tmp_path / "set", doing=lambda _: None)
+    options = {"pin_memory": True}
+    (failed,) = [
+        one
+        for one in events(tmp_path, "tinycnn", options=options, reader="dataloader")
+        if one["event"] == "failed"
+    ]
+    assert failed["kind"] == "unsupported"
+    assert "torch sees none" in failed["message"]
 
 
 def test_the_loss_does_not_depend_on_who_reads(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from harness.node.feed import describe
-from harness.node.input.open import reading
+from harness.node.input.open import Own, reading
 from harness.node.place import Place
 from harness.node.workload import Reading
 
@@ -21,9 +21,11 @@ def opened(folder: str, factors: dict[str, Any]) -> Any:
     """Open the files as a trial of a read workload does."""
     workload = Reading("read", "What is read", "any", 1)
     feed = describe(workload, factors, 1, Place(0, 1, 0, 1, "here", "none"), {"data": folder})
-    own = None
+    own: Own | None = None
     if factors["reader"] == "dataloader":
-        from harness.node.adapters.torch.loading import own  # type: ignore[assignment]
+        from harness.node.adapters.torch.loading import own as loaders
+
+        own = loaders({})
     return reading(workload, feed, own)
 
 

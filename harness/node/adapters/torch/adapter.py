@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import Any, Dict, Mapping
 
 from harness.node.contracts import Unsupported
@@ -79,14 +80,15 @@ class TorchAdapter:
             from harness.node.adapters.torch.loading import own
             from harness.node.input.open import reading
 
-            return reading(workload, feed, own)
+            return reading(workload, feed, own(options))
         if not isinstance(workload, Training):
             raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
         make: Any = MarkedActivity if self._settings.is_gpu else TrainingActivity
         if feed.files is not None:
-            from harness.node.adapters.torch.loading import FedActivity, FedMarkedActivity
+            from harness.node.adapters.torch.loading import FedActivity, FedMarkedActivity, own
 
-            make = FedMarkedActivity if self._settings.is_gpu else FedActivity
+            fed = FedMarkedActivity if self._settings.is_gpu else FedActivity
+            make = partial(fed, loaders=own(options))
         try:
             self._trainer = Trainer(workload, self._settings, self._job.seed, self._strategy)
             self._trainer.start_optimiser(feed.global_batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch.utils import data as torch_data
@@ -15,7 +15,7 @@ from harness.node.input.dataset import Dataset
 from harness.node.input.epochs import Epochs
 from harness.node.input.files import Files
 from harness.node.input.loader import Batch
-from harness.node.input.open import container, loader_of, opened
+from harness.node.input.open import Own, container, loader_of, opened
 
 _TYPES = {"|u1": torch.uint8, "<u2": torch.uint16, "<i2": torch.int16, "<f4": torch.float32}
 
@@ -64,7 +64,9 @@ class TorchLoader:
 
     keeps_order = True
 
-    def __init__(self, dataset: Dataset, files: Files, batch: int) -> None:
+    def __init__(self, dataset: Dataset, files: Files, batch: int, *, pinned: bool) -> None:
+        if pinned and not torch.cuda.is_available():
+            raise Unsupported("pinned memory is for copies to a GPU, and torch sees none")
         self._order = _Order()
         self._loader = torch_data.DataLoader(
             _Samples(dataset),
@@ -73,6 +75,7 @@ class TorchLoader:
             num_workers=files.threads,
             prefetch_factor=max(1, files.prefetch),
             persistent_workers=True,
+            pin_memory=pinned,
             collate_fn=_collated,
         )
         self._batches: Any = None
@@ -103,15 +106,21 @@ class TorchLoader:
         self._loader = None
 
 
-def own(dataset: Dataset, files: Files, batch: int) -> Optional[TorchLoader]:
+def own(options: Mapping[str, Any]) -> Own:
     """Give torch's own loader where it is asked for."""
-    return TorchLoader(dataset, files, batch) if files.reader == "dataloader" else None
+
+    def made(dataset: Dataset, files: Files, batch: int) -> Optional[TorchLoader]:
+        if files.reader != "dataloader":
+            return None
+        return TorchLoader(dataset, files, batch, pinned=bool(options.get("pin_memory")))
+
+    return made
 
 
 class _Fed:
     """What a training has beside its synthetic batch: the next one, from files."""
 
-    def __init__(self, trainer: Trainer, feed: Feed, unit: str) -> None:
+    def __init__(self, trainer: Trainer, feed: Feed, unit: str, loaders: Own) -> None:
         super().__init__(trainer, feed, unit)  # type: ignore[call-arg]
         dataset, files = opened(feed)
         if dataset.shape != tuple(feed.input):
@@ -121,7 +130,7 @@ class _Fed:
                 )
             )
         self.epochs = Epochs(
-            dataset, files, loader_of(dataset, files, feed.batch, own), feed.batch, whole=False
+            dataset, files, loader_of(dataset, files, feed.batch, loaders), feed.batch, whole=False
         )
         self._trainer: Trainer = trainer
         self._dtype = _TYPES[dataset.manifest["dtype"]]
