@@ -149,7 +149,7 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
     node = str(recording.facts["node"])
     use = NodeUse(node, recording, (0,), Span(*span))
     told = readings([use])
-    unread = {note["source"]: note["reason"] for note in recording.noted("unavailable")}
+    unread = dict(recording.unread())
     if as_json:
         facts = {
             "samples": str(path),

@@ -158,8 +158,10 @@ class Collector:
             lane.ended()
         for lane in self._lanes[1:]:
             lane.stop()
-        hanging = [lane.name for lane in self._lanes if not lane.ended()]
+        hanging = [lane.source for lane in self._lanes if not lane.ended()]
         self._lanes = []
+        for source in hanging:
+            recording.note("unavailable", source=source, reason="its last reading never came back")
         recording.anchor()
         recording.note("ends", hanging=hanging)
         recording.close()

@@ -145,6 +145,7 @@ class Lane(threading.Thread):
         shortest_s: float = SHORTEST_S,
     ) -> None:
         super().__init__(name=f"samples-{name}", daemon=True)
+        self.source = name
         self._recording = recording
         self._counts = counts
         self._opening = opening

@@ -122,6 +122,13 @@ class Recording:
         """Give the notes of one kind."""
         return (note for note in self.notes if note["what"] == what)
 
+    def unread(self) -> Iterator[tuple[str, str]]:
+        """Name the sources that could not be read, or not always, and say why."""
+        for note in self.noted("unavailable"):
+            yield note["source"], note["reason"]
+        for note in self.noted("failing"):
+            yield note["source"], f"a reading failed: {note['reason']}"
+
 
 def read_recording(path: Path) -> Recording | None:
     """Read a samples file; None if there is none, or none that can be read."""

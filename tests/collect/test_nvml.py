@@ -130,6 +130,13 @@ def test_slow_calls_delay_no_other_source(watch: Watch) -> None:
     assert len(core.raw) >= 12
 
 
+def test_a_driver_that_never_answers_is_left_behind_and_named(watch: Watch) -> None:
+    recording, end = watch(0.5, slow_ms=60_000)
+    assert end["problem"] is None
+    assert dict(recording.unread())["nvml"] == "its last reading never came back"
+    assert recording.find("core:0", "cpu.user") is not None
+
+
 def test_contexts_of_others_are_told_from_those_of_ranks(watch: Watch) -> None:
     recording, _ = watch(pids=f"1,{os.getpid()}")
     assert max(raw(recording, 0, "gpu.processes")) == 2
