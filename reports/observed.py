@@ -38,10 +38,11 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
         axis = _Axis(dataset, trial)
         for node, recording in _recordings(Path(trial.directory)):
             marks, first_ns = _phases(dataset, cell, trial)
+            steps = _steps(dataset, cell, trial, first_ns)
             zero_ns = axis.on(node, first_ns)
             drawn += [
                 replace(one, clock_bound_s=axis.bound_s(node))
-                for one in timelines(recording, _place(name, trial, node), marks, zero_ns)
+                for one in timelines(recording, _place(name, trial, node), marks + steps, zero_ns)
             ]
             phases += by_phase(name, node, recording, marks, zero_ns)
             for note in recording.noted("unavailable"):
@@ -119,15 +120,40 @@ def _place(name: str, trial: TrialResult, node: str) -> Place:
 
 def _phases(dataset: Dataset, cell: CellResult, trial: TrialResult) -> tuple[tuple[Mark, ...], int]:
     """Give the first rank's phases as marks, and when the first began."""
-    name = str(TrialName(trial.block, trial.attempt))
     rows = dataset.sql(
         "SELECT phase, start_ns, coalesce(end_ns, start_ns) FROM phases "  # noqa: S608  keys and names of our own files, quoted
-        f"WHERE run = {_quoted(cell.run)} AND cell_key = {_quoted(cell.key)} "
-        f"AND trial = {_quoted(name)} AND rank = 0 ORDER BY start_ns"
+        f"WHERE {_of_first_rank(cell, trial)} ORDER BY start_ns"
     ).rows
     zero = int(rows[0][1]) if rows else 0
     marks = [Mark(phase, (start - zero) / 1e9, (end - zero) / 1e9) for phase, start, end in rows]
     return tuple(marks), zero
+
+
+def _steps(
+    dataset: Dataset, cell: CellResult, trial: TrialResult, zero_ns: int
+) -> tuple[Mark, ...]:
+    """Mark the first rank's step windows, each of one step or of several."""
+    rows = dataset.sql(
+        "SELECT steps, start_ns, end_ns FROM windows "  # noqa: S608  as above
+        f"WHERE {_of_first_rank(cell, trial)} ORDER BY start_ns"
+    ).rows
+    return tuple(
+        Mark(
+            "step" if steps == 1 else "window of steps",
+            (start - zero_ns) / 1e9,
+            (end - zero_ns) / 1e9,
+            "step",
+        )
+        for steps, start, end in rows
+    )
+
+
+def _of_first_rank(cell: CellResult, trial: TrialResult) -> str:
+    name = str(TrialName(trial.block, trial.attempt))
+    return (
+        f"run = {_quoted(cell.run)} AND cell_key = {_quoted(cell.key)} "
+        f"AND trial = {_quoted(name)} AND rank = 0"
+    )
 
 
 def _quoted(text: str) -> str:

@@ -56,6 +56,11 @@ class Binned:
     raw: bool
     """Whether each bin holds one reading, so that low, mean and high are the same."""
 
+    @property
+    def stop_s(self) -> float:
+        """Say where the last bin ends."""
+        return float(self.start_s + self.width_s * self.mean.shape[1])
+
 
 def _ends(timeline: Timeline) -> tuple[float, float]:
     """Begin and end where readings or marks do, whole intervals from the first reading."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.store.results import Results
 from reports import numbers
-from reports.charts.heat import BINS, NARROW, heat
+from reports.charts.heat import BINS, NARROW, heat, steps_drawn
 from reports.charts.lines import lines
 from reports.charts.roofline import roofline
 from reports.evidence import Evidence, Timeline
-from reports.packing import MOST_CHARACTERS, binned, packed_together
+from reports.packing import MOST_CHARACTERS, Binned, binned, packed_together
 from reports.scaling import scaling, scaling_lines
 from reports.tables import Column, Table
 
@@ -95,19 +95,26 @@ def timeline_drawings(evidence: Evidence, raw: Sequence[str] = ()) -> list[Drawi
     """
     places = raw or [""] * len(evidence.timelines)
     packed = packed_together(evidence.timelines, MOST_CHARACTERS)
-    drawn, group = [], ""
+    grids = [binned(timeline, BINS) for timeline in evidence.timelines]
+    drawn: list[Drawing] = []
+    spans: dict[str, tuple[float, float]] = {}
+    owners = [one.title.rpartition(": ")[0] or one.title for one in evidence.timelines]
+    for own, grid in zip(owners, grids, strict=True):
+        first, last = spans.get(own, (grid.start_s, grid.stop_s))
+        spans[own] = min(first, grid.start_s), max(last, grid.stop_s)
     for index, timeline in enumerate(evidence.timelines):
-        own = timeline.title.rpartition(": ")[0]
-        is_first, group = not own or own != group, own
-        name = f"timeline-{index + 1}"
-        drawn.append(_timeline(timeline, name, packed[index], places[index], is_first=is_first))
+        own, name = owners[index], f"timeline-{index + 1}"
+        is_first = owners.index(own) == index
+        drawing = _timeline(timeline, grids[index], spans[own], name, is_first=is_first)
+        drawn.append(replace(drawing, packed=packed[index], raw=places[index]))
     return drawn
 
 
-def _timeline(timeline: Timeline, name: str, packed: str, raw: str, *, is_first: bool) -> Drawing:
+def _timeline(
+    timeline: Timeline, grid: Binned, axis: tuple[float, float], name: str, *, is_first: bool
+) -> Drawing:
     import numpy as np
 
-    grid = binned(timeline, BINS)
     columns = (
         Column("channel", "channel", "name"),
         Column("mean", f"mean, {timeline.unit}", "number"),
@@ -131,12 +138,10 @@ def _timeline(timeline: Timeline, name: str, packed: str, raw: str, *, is_first:
     return Drawing(
         timeline.title,
         " ".join(said),
-        heat(timeline, grid, name=name),
+        heat(timeline, grid, name=name, axis=axis),
         name,
         Table(name, timeline.title, columns, tuple(rows)),
-        packed,
-        raw,
-        heat(timeline, grid, name=f"{name}-narrow", width=NARROW),
+        narrow=heat(timeline, grid, name=f"{name}-narrow", width=NARROW, axis=axis),
     )
 
 
@@ -146,6 +151,10 @@ def _shared(timeline: Timeline) -> list[str]:
         said.append("Steps and readings were timed by one clock.")
     elif timeline.clock_bound_s is not None:
         said.append(f"Clocks agree within {numbers.seconds(timeline.clock_bound_s)}.")
+    steps = {mark.name for mark in steps_drawn(timeline.marks)}
+    if steps:
+        what = "step" if steps == {"step"} else "window of steps"
+        said.append(f"Short lines below the phases: where each {what} began.")
     if timeline.source:
         said.append(timeline.source)
     return said

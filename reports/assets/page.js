@@ -102,24 +102,32 @@
     svg.prepend(make('style', {}, document.getElementById('chart-style').textContent));
     return new XMLSerializer().serializeToString(svg);
   };
-  // A ranking is a table with drawn cells; as a picture it needs its words beside the bars.
+  // A ranking is a table with drawn cells; as a picture it needs its words and headings beside the bars.
+  const DRAWN = 440;
   const bars = (table) => {
-    const rows = every('tr', table.tBodies[0]);
-    const svg = make('svg', { class: 'chart', viewBox: `0 0 960 ${rows.length * 30 + 34}` });
-    svg.append(make('text', { x: 0, y: 14 }, table.caption.textContent));
-    rows.forEach((row, i) => {
-      const top = i * 30 + 30;
-      const cells = Array.from(row.cells);
-      const at = cells.findIndex((c) => c.classList.contains('bar'));
-      svg.append(make('text', { x: 0, y: top + 15 }, cells.slice(0, at).map(words).join(' · ')));
-      const drawn = cells[at].querySelector('svg');
-      if (drawn) {
-        const copy = drawn.cloneNode(true);
-        Object.entries({ x: 230, y: top, width: 440 }).forEach(([k, v]) => copy.setAttribute(k, v));
+    const rows = [table.tHead.rows[0], ...table.tBodies[0].rows].map((row) => Array.from(row.cells));
+    const pen = document.createElement('canvas').getContext('2d');
+    pen.font = `12px ${getComputedStyle(document.querySelector('.chart')).fontFamily}`;
+    const svg = make('svg', { class: 'chart' });
+    let left = 0;
+    rows[0].forEach((head, column) => {
+      const drawn = head.classList.contains('bar');
+      const wide = drawn ? DRAWN : Math.ceil(Math.max(...rows.map((row) => pen.measureText(words(row[column])).width)));
+      const write = (text, share, top) => text && svg.append(make('text', { x: left + share * wide, y: top + 15, 'text-anchor': ['start', 'middle', 'end'][2 * share] }, text));
+      rows.forEach((row, i) => {
+        const cell = row[column];
+        if (!drawn) write(words(cell), head.classList.contains('n') ? 1 : 0, i * 30 + 20);
+        every('.ends span', cell).forEach((end, at) => write(words(end), at / 2, i * 30 + 20));
+        const picture = cell.querySelector('svg');
+        if (!drawn || !picture) return;
+        const copy = picture.cloneNode(true);
+        Object.entries({ x: left, y: i * 30 + 20, width: DRAWN }).forEach(([k, v]) => copy.setAttribute(k, v));
         svg.append(copy);
-      }
-      svg.append(make('text', { x: 690, y: top + 15 }, cells.slice(at + 1).map(words).filter(Boolean).join('   ')));
+      });
+      left += wide + 18;
     });
+    svg.prepend(make('text', { x: 0, y: 14 }, table.caption.textContent));
+    svg.setAttribute('viewBox', `0 0 ${left} ${rows.length * 30 + 20}`);
     return finish(svg);
   };
   every('[data-bars]').forEach((b) => b.addEventListener('click', () =>

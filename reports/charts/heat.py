@@ -11,14 +11,15 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.charts.svg import Scale, element, picture, text, ticks
+from reports.charts.svg import Scale, coordinate, element, picture, text, ticks
 from reports.evidence import Mark, Timeline
 
 if TYPE_CHECKING:
     from reports.packing import Binned
 
 _LEFT, _RIGHT = 110.0, 16.0
-_MOST_STEPS = 400
+_APART = 4.0
+"""Steps nearer than this many pixels would be a solid bar."""
 BINS = 760
 WIDE, NARROW = 1040.0, 354.0
 _LEVELS = 63
@@ -62,6 +63,12 @@ def _pixels(timeline: Timeline, grid: Binned) -> Any:
     return np.where(np.isnan(grid.mean), 0, level).astype(np.uint8)
 
 
+def steps_drawn(marks: Sequence[Mark], across: float = WIDE - _LEFT - _RIGHT) -> list[Mark]:
+    """Give the steps to mark, unless they lie too dense to be told apart."""
+    steps = [mark for mark in marks if mark.kind == "step"]
+    return steps if len(steps) * _APART <= across else []
+
+
 def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
     drawn = []
     phases = [mark for mark in marks if mark.kind == "phase"]
@@ -74,28 +81,36 @@ def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
         )
         if right - left > 6.5 * len(mark.name):
             drawn.append(text(left + 4, top + 12, mark.name))
-    steps = [mark for mark in marks if mark.kind == "step"]
-    if len(steps) <= _MOST_STEPS:
-        drawn += [
-            element(
-                "line", class_="axis", x1=at(m.start_s), x2=at(m.start_s), y1=top + 18, y2=top + 24
-            )
-            for m in steps
-        ]
+    steps = steps_drawn(marks, at.end - at.start)
+    if steps:
+        ticked = "".join(f"M{coordinate(at(mark.start_s))} {top + 18:.0f}v6" for mark in steps)
+        drawn.append(element("path", class_="axis", d=ticked))
     return drawn
 
 
-def heat(timeline: Timeline, grid: Binned, *, name: str, width: float = WIDE) -> str:
-    """Draw a timeline's means; gaps show the hatching behind."""
+def heat(
+    timeline: Timeline,
+    grid: Binned,
+    *,
+    name: str,
+    width: float = WIDE,
+    axis: tuple[float, float] | None = None,
+) -> str:
+    """Draw a timeline's means; gaps show the hatching behind.
+
+    ``axis`` is what the drawings of one recording span together, this one's own times without it.
+    """
     rows = len(timeline.channels)
     height = max(4.0, min(18.0, 440.0 / max(rows, 1)))
     top = 28.0 if timeline.marks else 4.0
     bottom = top + rows * height
-    stop = grid.start_s + grid.width_s * grid.mean.shape[1]
-    at = Scale(grid.start_s, stop, _LEFT, width - _RIGHT)
+    stop = grid.stop_s
+    first, last = axis or (grid.start_s, stop)
+    at = Scale(first, last, _LEFT, width - _RIGHT)
     data = base64.b64encode(_png(_pixels(timeline, grid))).decode()
     across, down = width - _LEFT - _RIGHT, bottom - top
     area: dict[str, Any] = {"x": _LEFT, "y": top, "width": across, "height": down}
+    read = {**area, "x": at(grid.start_s), "width": at(stop) - at(grid.start_s)}
     hatch = element("path", class_="axis", d="M0 6L6 0")
     pattern = element(
         "pattern", hatch, id=f"gap-{name}", width="6", height="6", patternUnits="userSpaceOnUse"
@@ -110,7 +125,7 @@ def heat(timeline: Timeline, grid: Binned, *, name: str, width: float = WIDE) ->
             class_="heat",
             data_start=f"{grid.start_s:.9g}",
             data_stop=f"{stop:.9g}",
-            **area,
+            **read,
         ),
         *_marks(timeline.marks, at, 0.0),
     ]
@@ -119,7 +134,7 @@ def heat(timeline: Timeline, grid: Binned, *, name: str, width: float = WIDE) ->
         middle = top + (row + 0.5) * height + 4
         label = timeline.channels[row].name
         drawn.append(text(_LEFT - 8, middle, label, text_anchor="end"))
-    for value in ticks(grid.start_s, stop, 8 if width == WIDE else 4):
+    for value in ticks(first, last, 8 if width == WIDE else 4):
         drawn.append(
             element("line", class_="axis", x1=at(value), x2=at(value), y1=bottom, y2=bottom + 4)
         )

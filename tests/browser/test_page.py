@@ -28,6 +28,13 @@ PAGES = {
     "hostile": lambda: render(samples.hostile()),
 }
 APPROVED = Path(__file__).parent / "approved"
+TEXTS = "Array.from(document.querySelectorAll('text')).map((t) => t.textContent)"
+CUT_OFF = """
+Array.from(document.querySelectorAll('text')).filter((text) => {
+  const [ink, all] = [text.getBBox(), document.documentElement.viewBox.baseVal];
+  return ink.x < -1 || ink.x + ink.width > all.width + 1 || ink.y + ink.height > all.height + 1;
+}).map((text) => text.textContent)
+"""
 KEEP_PLOTS = """
 window.plots = [];
 window.uPlot = new Proxy(uPlot, { construct: (made, told) => {
@@ -157,6 +164,9 @@ def test_every_chart_downloads_as_svg_that_opens_alone(visit, browser, tmp_path)
         alone = browser.new_page()
         alone.goto(place.as_uri())
         assert alone.evaluate("document.querySelectorAll('text').length") > 2
+        assert alone.evaluate(CUT_OFF) == []
+        if name.startswith("ranking-"):
+            assert {"images/s", "interval"} <= set(alone.evaluate(TEXTS))
         painted = "getComputedStyle(document.querySelector('text:not([class])')).fill"
         assert alone.evaluate(painted) == "rgb(27, 29, 31)"
         alone.close()

@@ -138,7 +138,7 @@ def test_a_cell_the_gate_rejected_is_greyed_and_not_ranked():
 
 
 def test_what_was_not_checked_carries_a_mark():
-    assert '<span class="hidden">(not checked)</span>' in render(samples.demo())
+    assert '<span class="hidden"> (not checked)</span>' in render(samples.demo())
 
 
 def test_every_chart_has_its_table():

@@ -14,12 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.store.analyse import analyse
+from harness.store.dataset import Dataset
 from reports.charts.heat import heat
 from reports.evidence import Channel, Evidence, Mark, Timeline
+from reports.observed import _phases, _steps
 from reports.packing import binned, packed, packed_together
 from reports.page import render
 from reports.readings import write_readings
+from reports.sections import timeline_drawings
 from reports.timelines import _Line, _shifted
+from tests import runs
 from tests.reports import samples
 
 
@@ -143,6 +148,33 @@ def test_marks_stand_above_the_heat_map():
     drawn = heat(timeline, binned(timeline, 100), name="t")
     assert ">warm-up</text>" in drawn
     assert drawn.index("steady") > 0
+
+
+def test_steps_are_marked_where_they_can_be_told_apart():
+    steps = tuple(Mark("step", at / 10, at / 10, "step") for at in range(300))
+    few, many = (line([1.0] * 30, marks=steps[:count]) for count in (200, 300))
+    told = [timeline_drawings(Evidence(timelines=(one,)))[0] for one in (few, many)]
+    assert ["v6" in drawing.svg for drawing in told] == [True, False]
+    assert ["where each step began" in drawing.note for drawing in told] == [True, False]
+    assert "v6" not in told[0].narrow
+
+
+def test_a_real_trials_steps_are_marks(tmp_path):
+    results = analyse(dataset := Dataset([runs.write_run(tmp_path, [runs.RecordedCell()])]))
+    (cell,) = results.cells
+    phases, zero_ns = _phases(dataset, cell, cell.trials[0])
+    steps = _steps(dataset, cell, cell.trials[0], zero_ns)
+    assert len(steps) > 5
+    assert {mark.kind for mark in steps} == {"step"}
+    assert phases[0].start_s <= steps[0].start_s < steps[-1].start_s < phases[-1].end_s
+
+
+def test_all_timelines_of_a_recording_have_one_axis():
+    long = line([1.0] * 9, title="a trial on vm: cores")
+    short = line([1.0] * 3, title="a trial on vm: memory")
+    other = line([1.0] * 3, title="another on vm: memory")
+    drawn = timeline_drawings(Evidence(timelines=(long, short, other)))
+    assert [">8 s<" in drawing.svg for drawing in drawn] == [True, True, False]
 
 
 def test_hostile_channel_names_cannot_end_the_script_that_carries_them():
