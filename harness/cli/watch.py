@@ -201,12 +201,12 @@ def _figures(told: Readings) -> list[tuple[str, str]]:
             text = f"{cores:.2f} cores, {now.value / _GIB:.2f} GiB"
             figures.append((scope.replace(":", " "), text))
     for channel, title in _MOVING:
-        rates = {scope: now.value for (scope, name), now in told.items() if name == channel}
-        busiest = max(rates, key=lambda scope: rates[scope], default="")
-        if busiest.startswith("net:"):  # bridges and bonds count what their interfaces count
-            rates = {busiest: rates[busiest]}
-            title = f"{title}, {busiest[4:]}"
-        if moved := sum(rates.values()):
+        moved = sum(
+            now.value
+            for (scope, name), now in told.items()
+            if name == channel and scope != "net:lo"
+        )
+        if moved:
             figures.append((title, f"{moved / _MB:.1f} MB/s"))
     power = [now.value for (scope, name), now in told.items() if _counts_power(scope, name)]
     if power:

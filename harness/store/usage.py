@@ -157,7 +157,10 @@ def _readings(use: NodeUse) -> Iterator[Reading]:
         mean = None if shown is None else series.mean(steady.start_ns, steady.end_ns)
         if shown is not None and mean is not None:
             peak = series.peak(steady.start_ns, steady.end_ns)
-            yield Reading(node, series.channel.scope, *shown, mean, peak)
+            title, unit = shown
+            if series.channel.name == "numa.used":
+                title = series.channel.meaning or title
+            yield Reading(node, series.channel.scope, title, unit, mean, peak)
 
 
 def used_memory(recording: Recording) -> tuple[float, float] | None:

@@ -94,9 +94,10 @@ def test_interfaces_and_disks_are_read_as_psutil_reads_them() -> None:
     first = psutil.net_io_counters(pernic=True)
     told = reading(sampler)
     last = psutil.net_io_counters(pernic=True)
-    for name, counters in first.items():
-        now = told[f"net:{name}", "net.received"]
-        assert between(counters.bytes_recv, now, last[name].bytes_recv)
+    for (scope, channel), now in told.items():
+        if channel == "net.received":
+            name = scope.partition(":")[2]
+            assert between(first[name].bytes_recv, now, last[name].bytes_recv)
     try:
         disks = opened("disks")
     except Unavailable:
@@ -108,6 +109,14 @@ def test_interfaces_and_disks_are_read_as_psutil_reads_them() -> None:
         name = scope.partition(":")[2]
         if channel == "disk.written":
             assert between(before[name].write_bytes, now, after[name].write_bytes)
+
+
+def test_interfaces_made_of_others_are_not_counted_twice(tree: Any) -> None:
+    lines = [f"  {name}: 100 1 0 0 0 0 0 0 50 1 0 0 0 0 0 0" for name in ("eth0", "bond0")]
+    files = {"proc/net/dev": "\n".join(["Inter-|", " face |", *lines, ""])}
+    told = reading(opened("network", tree({**files, "sys/class/net/bond0/lower_eth0": ""})))
+    assert {scope for scope, _ in told} == {"net:eth0"}
+    assert told["net:eth0", "net.sent"] == 50
 
 
 @pytest.fixture

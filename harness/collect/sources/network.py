@@ -32,7 +32,11 @@ class Network:
 
     def __init__(self, observed: Observed) -> None:
         self._file = hold(observed.root / "proc/net/dev", many=True)
-        self._names = list(self._told())
+        known = observed.root / "sys/class/net"
+        # Bonds, bridges and VLANs count what the interfaces below them count already.
+        self._names = [
+            name for name in self._told() if not any((known / name.decode()).glob("lower_*"))
+        ]
         if not self._names:
             self._file.close()
             raise Unavailable("this machine shows no network interface")
