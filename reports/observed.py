@@ -45,8 +45,8 @@ def evidence(dataset: Dataset, results: Results) -> Evidence:
                 for one in timelines(recording, _place(name, trial, node), marks + steps, zero_ns)
             ]
             phases += by_phase(name, node, recording, marks, zero_ns)
-            for note in recording.noted("unavailable"):
-                unread[Unread(node, note["source"], note["reason"])] = None
+            for source, reason in recording.unread():
+                unread[Unread(node, source, reason)] = None
     metered = (energy(cell, called[cell.run, cell.key]) for cell in results.cells)
     ceilings, points = roof(results)
     return Evidence(
