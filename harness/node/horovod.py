@@ -8,7 +8,9 @@ or under horovodrun, Horovod meets by itself.
 from __future__ import annotations
 
 import os
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, Mapping, Optional
 
@@ -28,6 +30,8 @@ class Meeting:
 
     def open(self, horovod: Any) -> None:
         """Start Horovod; its ranks meet in here, or each would train alone and call it many."""
+        if self._board is None and _is_ours(self._place):
+            _await_board()
         horovod.init()
         if horovod.size() != self._place.size:
             raise Unsupported(
@@ -52,12 +56,34 @@ def prepare(factors: Mapping[str, Any], place: Place) -> Meeting:
     megabytes = factors.get("bucket_mb")
     if megabytes is not None:
         os.environ["HOROVOD_FUSION_THRESHOLD"] = str(int(megabytes) * 2**20)
-    if place.launcher != "bakeoff" or place.rank != 0 or PORT not in os.environ:
+    if place.rank != 0 or not _is_ours(place):
         return Meeting(place, None)
     board = ThreadingHTTPServer(("", int(os.environ[PORT])), _handler({}))
     board.daemon_threads = True
     threading.Thread(target=board.serve_forever, daemon=True).start()
     return Meeting(place, board)
+
+
+def _is_ours(place: Place) -> bool:
+    """Tell whether the ranks meet at our board."""
+    return place.launcher == "bakeoff" and PORT in os.environ
+
+
+def _await_board() -> None:
+    """Wait until rank 0 has put the board up: Horovod's own patience ends the process in seconds.
+
+    A rank 0 that never does ends the trial, and with it this rank.
+    """
+    while not _is_up(os.environ[ADDRESS], int(os.environ[PORT])):
+        time.sleep(0.05)
+
+
+def _is_up(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=5.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def facts(horovod: Any) -> Dict[str, Any]:

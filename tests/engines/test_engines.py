@@ -67,19 +67,23 @@ def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
     ended_well(site, {"h1", "h2"})
 
 
-def test_an_all_reduce_follows_the_cable_and_says_which_one_carried_it(site):
-    framework("torch")
+@pytest.mark.parametrize(
+    ("name", "strategy"),
+    [("torch", "ddp"), ("tensorflow", "multiworker"), ("jax", "data-parallel")],
+)
+def test_an_all_reduce_follows_the_cable_and_says_which_one_carried_it(site, name, strategy):
+    framework(name)
     site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
     size = 16_000_000
     more = f"message_bytes = {size}"
-    site.study("torch", "ddp", nodes=2, workload=("all-reduce",), more=more)
-    for name in ("h1", "h2"):
-        site.hosts.shape(name, "200mbit")
+    site.study(name, strategy, nodes=2, workload=("all-reduce",), more=more)
+    for host in ("h1", "h2"):
+        site.hosts.shape(host, "200mbit")
     try:
         site.hosts.run("h0", *site.command)
     finally:
-        for name in ("h1", "h2"):
-            site.hosts.unshape(name)
+        for host in ("h1", "h2"):
+            site.hosts.unshape(host)
     ended_well(site, {"h1", "h2"})
     (cell,) = read_results([site.folder / "run"]).cells
     (trial,) = [one for one in cell.trials if one.rate]

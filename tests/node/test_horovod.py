@@ -57,3 +57,20 @@ def test_ranks_that_see_only_themselves_do_not_train(monkeypatch):
         meeting.open(Fake(1))
     meeting.open(Fake(2))
     meeting.close()
+
+
+def test_a_rank_waits_for_the_board_of_a_first_rank_that_is_late(monkeypatch):
+    (port,) = free_ports(1, "127.0.0.1")
+    monkeypatch.setenv("HOROVOD_FUSION_THRESHOLD", "")
+    monkeypatch.setenv(horovod.ADDRESS, "127.0.0.1")
+    monkeypatch.setenv(horovod.PORT, str(port))
+    late = []
+
+    def sleep(_seconds: float) -> None:
+        late.append(horovod.prepare({}, Place(0, 2, 0, 2, "here", "bakeoff")))
+
+    monkeypatch.setattr(horovod.time, "sleep", sleep)
+    meeting = horovod.prepare({}, Place(1, 2, 1, 2, "here", "bakeoff"))
+    meeting.open(Fake(2))
+    (board,) = late
+    board.close()

@@ -31,7 +31,7 @@ class TrainingActivity:
         self.traced = self._function.get_concrete_function()
         self._compiled = compiled
         self._loss: Optional[Any] = None
-        self._wait = _waiter()
+        self._wait = waiter()
 
     def step(self) -> None:
         """Run one step; on a GPU, enqueue it."""
@@ -69,7 +69,7 @@ class TrainingActivity:
         return float(self._trainer.strategy.agree(value))
 
 
-def _waiter() -> Any:
+def waiter() -> Any:
     """Find what waits for a GPU; nothing is needed on a CPU, where calls return when done."""
     if not has_gpu():
         return lambda _: None

@@ -8,7 +8,7 @@ from harness.node.adapters.tensorflow import settings, strategies
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
-from harness.node.workload import Checkpointing, Reading
+from harness.node.workload import Checkpointing, Collective, Reading
 
 
 def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
@@ -17,14 +17,15 @@ def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contr
     strategy = settings.after_import(
         job.factors, job.seed + place.rank, lambda: strategies.join(job, place)
     )
-    return TensorFlowAdapter(job, strategy)
+    return TensorFlowAdapter(job, place, strategy)
 
 
 class TensorFlowAdapter:
     """TensorFlow in this process."""
 
-    def __init__(self, job: Job, strategy: strategies.Strategy) -> None:
+    def __init__(self, job: Job, place: Place, strategy: strategies.Strategy) -> None:
         self._job = job
+        self._place = place
         self._strategy = strategy
         self._trainer: Any = None
 
@@ -43,6 +44,14 @@ class TensorFlowAdapter:
             from harness.node.input.open import reading
 
             return reading(workload, feed, own(autotune=bool(options.get("autotune"))))
+        if isinstance(workload, Collective):
+            from harness.node import collective
+            from harness.node.adapters.tensorflow.exchange import Exchange
+
+            size = collective.message(workload, self._job.factors)
+            exchange = Exchange(workload.operation, size, self._place.size, self._strategy)
+            agree = self._strategy.agree
+            return collective.activity(exchange, agree, workload, size, self._place)
         import tensorflow.compat.v2 as tf
 
         from harness.node.adapters.tensorflow import failures
@@ -80,7 +89,7 @@ class TensorFlowAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, (Checkpointing, Reading)):
+        if isinstance(workload, (Checkpointing, Collective, Reading)):
             return self.facts()  # nothing is computed
         from harness.node.adapters.tensorflow import probing
 

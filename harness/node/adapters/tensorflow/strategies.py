@@ -8,7 +8,7 @@ and running statistics stay each rank's own.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 from harness.node import horovod as meeting
 from harness.node.contracts import Unsupported
@@ -33,6 +33,10 @@ class Strategy:
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
         return value
+
+    def collective(self, operation: str) -> Callable[[Any], Any]:
+        """Give what exchanges one message; belongs inside a traced function that is ``run``."""
+        raise Unsupported("one rank has nobody to exchange messages with")
 
     def facts(self) -> Mapping[str, Any]:
         """Say what carried the gradients."""
@@ -91,6 +95,20 @@ class MultiWorker(Strategy):
         self._offers.assign(row)
         return float(max(self._all().numpy()))
 
+    def collective(self, operation: str) -> Callable[[Any], Any]:
+        """Exchange messages as a replica."""
+        distribute, options = self._tf.distribute, self._options
+        context, total = distribute.get_replica_context, distribute.ReduceOp.SUM
+        found: Dict[str, Callable[[Any], Any]] = {
+            "all-reduce": lambda value: context().all_reduce(total, value, options),
+            "all-gather": lambda value: context().all_gather(value, 0, options),
+        }
+        if operation not in found:
+            raise Unsupported(
+                "a TensorFlow replica can ask for no {}; Horovod has broadcasts".format(operation)
+            )
+        return found[operation]
+
     def facts(self) -> Mapping[str, Any]:
         """Name what carried the gradients."""
         return {"collectives": self._collectives, "sync_batch_norm": False}
@@ -121,6 +139,18 @@ class Horovod(Strategy):
         said = tf.constant([value], tf.float64)
         found = self._horovod.allreduce(said, op=self._horovod.Max, name="bakeoff.agree")
         return float(found[0])
+
+    def collective(self, operation: str) -> Callable[[Any], Any]:
+        """Exchange messages through Horovod, which has no pairs of ranks."""
+        horovod, name = self._horovod, "bakeoff.message"
+        found: Dict[str, Callable[[Any], Any]] = {
+            "all-reduce": lambda value: horovod.allreduce(value, op=horovod.Sum, name=name),
+            "all-gather": lambda value: horovod.allgather(value, name=name),
+            "broadcast": lambda value: horovod.broadcast(value, 0, name=name),
+        }
+        if operation not in found:
+            raise Unsupported("Horovod exchanges between all ranks, never between two")
+        return found[operation]
 
     def facts(self) -> Mapping[str, Any]:
         """Name what carried the gradients."""
