@@ -283,7 +283,7 @@ def _words(where: str, found: Array, expected: Array, off: float, allowed: float
         return f"{where} has shape {found.shape}, not {expected.shape}"
     if math.isinf(off):
         return f"{where} is not a number everywhere"
-    return f"{where} is {off:.1e} off (allowed: {allowed:.0e})"
+    return f"{where} is {off:.1e} off (allowed: {allowed:.1e})"
 
 
 def _kind(name: str) -> str:
