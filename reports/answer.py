@@ -151,22 +151,30 @@ def _why_none(cell: CellResult) -> str:
     return f"every trial was rejected as {' or '.join(rejected)}"
 
 
+def _where(ranking: Ranking, cell: CellResult) -> str:
+    """Say of what a warning is: of several runs, others may have what this one lacks."""
+    if len(ranking.runs) == 1:
+        return ranking.workload
+    return f"{ranking.workload} on {_in_sentence(ranking.machine(cell))}"
+
+
 def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
     """Say first what the ranking leaves out, then the analysis' own warnings in their order."""
     told = []
     is_begun = any(cell.trials for cell in results.cells)
     for ranking in ranked:
         told += [
-            f"{ranking.workload}, {ranking.name(cell)}: not ranked, it computes something else"
+            f"{_where(ranking, cell)}, {ranking.name(cell)}: not ranked, it computes something else"
             f" ({cell.gate.detail or 'the gate gave no detail'})."
             for cell in ranking.set_aside
         ]
-        failed: dict[str, list[str]] = {}
+        failed: dict[tuple[str, str], list[str]] = {}
         for cell in ranking.without if is_begun else ():
-            failed.setdefault(_why_none(cell), []).append(ranking.name(cell))
+            alike = failed.setdefault((_where(ranking, cell), _why_none(cell)), [])
+            alike.append(ranking.name(cell))
         told += [
-            f"{ranking.workload}, {', '.join(names)}: no number ({why})."
-            for why, names in failed.items()
+            f"{where}, {', '.join(names)}: no number ({why})."
+            for (where, why), names in failed.items()
         ]
     return tuple(dict.fromkeys((*told, *results.warnings)))
 

@@ -100,7 +100,8 @@
   const finish = (svg) => {
     svg.setAttribute('xmlns', SVG);
     svg.prepend(make('style', {}, document.getElementById('chart-style').textContent));
-    return new XMLSerializer().serializeToString(svg);
+    // What a program printed may hold characters that XML does not allow.
+    return new XMLSerializer().serializeToString(svg).replace(/[^\t\n\r\x20-\ufffd]/g, '\ufffd');
   };
   // A ranking is a table with drawn cells; as a picture it needs its words and headings beside the bars.
   const DRAWN = 440;

@@ -223,6 +223,8 @@ def test_hostile_names_run_nothing(visit):
     opened.page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     assert opened.page.title().startswith("<script>alert(1)</script>")
     assert "<script>alert(1)</script>" in opened.page.locator("h1").inner_text()
+    for button in opened.page.locator("[data-bars]").all():
+        ElementTree.fromstring(downloaded(opened.page, button)[1])
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -146,3 +146,17 @@ def test_a_factor_that_only_follows_the_framework_is_not_in_the_name():
     cells[0] = dataclasses.replace(cells[0], factors={**cells[0].factors, "compile": False})
     ranked = only(dataclasses.replace(samples.demo(), cells=tuple(cells), varied=("compile",)))
     assert [ranked.name(cell) for cell in ranked.cells] == ["torch", "jax"]
+
+
+def test_of_several_runs_a_warning_names_the_one_that_lacks_a_number():
+    results = samples.two_runs()
+    last = results.cells[-1]
+    without = dataclasses.replace(last, rate=None, comparison=None, trials=())
+    cells = (*results.cells[:-1], without)
+    (warning,) = (
+        w
+        for w in answer(dataclasses.replace(results, cells=cells)).warnings
+        if "no number (no trial was run)" in w
+    )
+    ranking = only(results, last.workload)
+    assert warning.startswith(f"{last.workload} on {ranking.machine(last)}, ")
