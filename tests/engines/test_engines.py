@@ -255,7 +255,7 @@ def test_a_cable_that_is_out_for_three_seconds_costs_nothing_but_time(site):
 def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
     framework("torch")
     site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
-    site.study("torch", "ddp", nodes=2, until="20 s", timeout="45 s")
+    site.study("torch", "ddp", nodes=2, until="10 s", timeout="35 s")
     running = Running(site)
     site.hosts.part("h1", "h2")
     try:

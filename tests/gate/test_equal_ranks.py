@@ -12,7 +12,7 @@ from harness.data import folders, requests
 from harness.node.network import BatchNorm
 from harness.node.shapes import sites
 from harness.node.together import share, without_norms
-from harness.run import environment, equal_ranks, payload
+from harness.run import environment, equal_ranks, gate, payload
 from harness.run.examined import DIFFERS, EQUIVALENT, NOT_CHECKED, Part, Result
 from harness.run.examiner import Examiner
 from harness.run.findings import Finding
@@ -125,6 +125,13 @@ def test_the_result_says_what_ranks_do_and_whether_norms_are_synchronised():
     assert (wrong.state, wrong.detail) == (DIFFERS, "fc/bias is off; in float64 at 3×64×64")
     unknown = equal_ranks.joined(good, Part(None, "no Horovod here"), "")
     assert (unknown.state, unknown.detail) == (NOT_CHECKED, "2 ranks: no Horovod here")
+
+
+def test_what_exchanges_messages_proves_them_in_every_trial(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.format("torch", "ddp").replace("tinycnn", "all-reduce"))
+    (result,) = gate.ensure(make_plan(load_study(str(path)), load_platform("local"))).values()
+    assert str(result) == "equivalent (each trial proves its message before it is timed)"
 
 
 def test_one_rank_is_enough_where_nothing_is_exchanged(tmp_path):
