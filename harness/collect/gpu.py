@@ -47,8 +47,8 @@ _FIELDS = (
         139, "gpu.nvlink.received", "bytes", "counter", 1024.0, "all links, data only", _ALL_LINKS
     ),
 )
-_BITS = {1: 32, 2: 64, 3: 64, 5: 31, 6: 16}
-"""nvmlValueType -> after how many bits an unsigned counter of it begins again."""
+_BITS = {1: 32, 5: 31, 6: 16}
+"""nvmlValueType -> after how many bits a counter of it begins again; one of 64 never gets there."""
 _TYPES = {0: "<d", 1: "<I", 2: "<Q", 3: "<Q", 4: "<q", 5: "<i", 6: "<H"}
 """nvmlValueType -> how the first bytes of a field's value are to be read."""
 _UNSIGNED_64, _UNSIGNED_32 = 3, 1

@@ -91,6 +91,9 @@ def test_counters_that_wrap_go_on_counting(watch: Watch) -> None:
     assert rate(recording, 0, "gpu.pcie.sent") == pytest.approx(1e9, rel=0.01)
     assert rate(recording, 1, "gpu.pcie.received") == pytest.approx(2e9, rel=0.01)
     assert rate(recording, 1, "gpu.nvlink.sent") == pytest.approx(2**30, rel=0.01)
+    energy = recording.find(f"gpu:{UUIDS[0]}", "gpu.energy")
+    assert energy is not None
+    assert energy.channel.wraps is None, "64 bits that fall have begun anew"
 
 
 def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from harness.store import samples
+from harness.store import sample_tables, samples
+from harness.store.recording import read_recording
 from harness.store.samples import Anchor, Channel, Declared, Header, Note, Sample
 
-NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1)
+NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1) | some.sampled_from(list(samples.GAPS))
 TEXTS = some.text(max_size=20)
 CHANNELS = some.builds(
     Channel,
@@ -87,6 +90,27 @@ def test_a_damaged_frame_ends_what_is_believed(frames: list[Any], data: Any) -> 
     told = read(bytes(whole))
     before = sum(sum(map(len, parts[: count + 1])) <= at for count in range(len(parts)))
     assert told == [Header({"version": 1, "node": "here"}), *frames][:before]
+
+
+@settings(max_examples=10, deadline=None)
+@given(some.lists(some.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
+def test_a_table_holds_every_raw_number_and_why_one_is_missing(raw: list[tuple[int, int]]) -> None:
+    channels = tuple(Channel(name, "J", "counter", "gpu:x", 1e-3) for name in "ab")
+    data = samples.header() + samples.declare(Declared(0, "s", 1, 0, channels))
+    data += b"".join(samples.sample(0, tick, tick, tick + 2, row) for tick, row in enumerate(raw))
+    with TemporaryDirectory() as folder:
+        Path(folder, "s.bin").write_bytes(data)
+        recording = read_recording(Path(folder, "s.bin"))
+        assert recording is not None
+        sample_tables.write(recording, "here", Path(folder, "s.parquet"))
+        rows = duckdb.execute(
+            f"SELECT channel, t_ns, raw, gap FROM '{folder}/s.parquet'"
+        ).fetchall()
+    assert sorted(rows) == sorted(
+        (name, tick + 1, row[at], samples.GAPS.get(row[at]))
+        for tick, row in enumerate(raw)
+        for at, name in enumerate("ab")
+    )
 
 
 def test_a_frame_of_an_unknown_kind_is_passed_over() -> None:
