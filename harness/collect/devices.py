@@ -34,6 +34,19 @@ def used_by(settings: Mapping[int, str | None], uuids: Sequence[str]) -> list[st
     return [uuid for uuid in uuids if uuid in used]
 
 
+_FIRST_NAMESPACE = "pid:[4026531836]"
+"""PROC_PID_INIT_INO (include/linux/proc_ns.h): the numbers here are those that a driver gives."""
+
+
+def strangers(pids: Iterable[int], owners: Iterable[int], proc: Path = Path("/proc")) -> int | None:
+    """Count the processes of no owner; None where a container hides whose one is."""
+    wanted = set(owners)
+    found = [pid for pid in pids if not is_within(pid, wanted, proc)]
+    if all((proc / str(pid)).exists() for pid in found):
+        return len(found)
+    return len(found) if str((proc / "self/ns/pid").readlink()) == _FIRST_NAMESPACE else None
+
+
 def is_within(pid: int, owners: Iterable[int], proc: Path = Path("/proc")) -> bool:
     """Tell whether a process is one of these or descends from one."""
     wanted = set(owners)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.collect.devices import is_within
+from harness.collect.devices import strangers
 from harness.collect.sampler import Observed
 from harness.store.samples import DENIED, LOST, NOT_READ, UNSUPPORTED, Channel
 
@@ -217,9 +217,9 @@ class Gpu:
 
     def _processes(self) -> Sequence[int]:
         pids = [one.pid for one in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)]
-        own = set(self._observed.ranks.values())
-        foreign = sum(not is_within(pid, own, self._observed.root / "proc") for pid in pids)
-        return len(pids), foreign
+        own = self._observed.ranks.values()
+        foreign = strangers(pids, own, self._observed.root / "proc")
+        return len(pids), UNSUPPORTED if foreign is None else foreign
 
     def _errors(self) -> Sequence[int]:
         nvml = self._nvml

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.collect.devices import used_by, visible
+from harness.collect.devices import strangers, used_by, visible
 from harness.store import samples
 from harness.store.recording import Recording
 from harness.store.spoilers import hardware
@@ -144,6 +144,19 @@ def test_contexts_of_others_are_told_from_those_of_ranks(watch: Watch) -> None:
     recording, _ = watch(pids=f"1,{os.getpid()}")
     assert max(raw(recording, 0, "gpu.processes")) == 2
     assert max(raw(recording, 0, "gpu.processes.foreign")) == 1
+
+
+def test_processes_that_a_container_hides_may_be_the_ranks_own(tmp_path: Path) -> None:
+    (tmp_path / "5").mkdir()
+    (tmp_path / "5" / "stat").write_text("5 (x) S 1 0")
+    (tmp_path / "self" / "ns").mkdir(parents=True)
+    namespace = tmp_path / "self" / "ns" / "pid"
+    namespace.symlink_to("pid:[4026532000]")
+    assert strangers([5], [7], tmp_path) == 1
+    assert strangers([5, 91234], [7], tmp_path) is None
+    namespace.unlink()
+    namespace.symlink_to("pid:[4026531836]")  # hidden from this user, or gone
+    assert strangers([5, 91234], [7], tmp_path) == 2
 
 
 def test_power_and_use_are_of_the_gpus_that_the_ranks_may_use(
