@@ -61,12 +61,11 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
     if len(best) == 1:
         ranking, cell = best[0]
         value, interval = numbers.estimate(cell.rate)
-        where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
         within = f" {interval}" if interval != numbers.UNKNOWN else ""
-        return Card(_FASTEST, f"{ranking.name(cell)}{where}", f"{value} {ranking.unit}{within}")
-    names = sorted({r.name(cell) for r, cell in best})
+        return Card(_FASTEST, _on(ranking, cell), f"{value} {ranking.unit}{within}")
+    names = sorted({_on(r, cell) for r, cell in best})
     value = names[0] if len(names) == 1 else "Depends on the workload"
-    each = [f"{r.workload}: {r.name(c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
+    each = [f"{r.workload}: {_on(r, c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
     return Card(_FASTEST, value, "; ".join(each))
 
 
@@ -78,16 +77,29 @@ def work_per_joule(cell: CellResult) -> float | None:
 
 def _thriftiest(ranked: Sequence[Ranking]) -> Card:
     title = "Most work per joule"
+    best: list[tuple[Ranking, CellResult, float]] = []
     for ranking in ranked:
-        known = [(work_per_joule(c), c) for c in ranking.cells]
-        best = max(((w, c) for w, c in known if w is not None), key=lambda p: p[0], default=None)
-        if best:
-            unit = f"{ranking.unit.removesuffix('/s')} per joule"
-            detail = f"{numbers.number(best[0])} {unit}"
-            if len(ranked) > 1:
-                detail = f"{ranking.workload}: {detail}"
-            return Card(title, ranking.name(best[1]), detail)
-    return Card(title, numbers.UNKNOWN, "energy was not measured here")
+        known = [(work, cell) for cell in ranking.cells if (work := work_per_joule(cell))]
+        if known:
+            work, cell = max(known, key=lambda pair: pair[0])
+            best.append((ranking, cell, work))
+    if not best:
+        return Card(title, numbers.UNKNOWN, "energy was not measured here")
+    names, details = [], []
+    for ranking, cell, work in best:
+        names.append(_on(ranking, cell))
+        workload = f"{ranking.workload}: " if len(ranked) > 1 else ""
+        name = f"{names[-1]}, " if len(best) > 1 else ""
+        unit = ranking.unit.removesuffix("/s")
+        details.append(f"{workload}{name}{numbers.number(work)} {unit} per joule")
+    value = names[0] if len(set(names)) == 1 else "Depends on the workload"
+    return Card(title, value, "; ".join(details))
+
+
+def _on(ranking: Ranking, cell: CellResult) -> str:
+    """Name a cell, of several runs with its machine."""
+    where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+    return f"{ranking.name(cell)}{where}"
 
 
 def _apart(ranked: Sequence[Ranking]) -> Card:

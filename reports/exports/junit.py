@@ -22,7 +22,9 @@ def _add(suite: Element, ranking: Ranking, cell: CellResult) -> None:
     value, interval = numbers.estimate(cell.rate)
     compared = cell.comparison
     said = [f"{value} {ranking.unit} {interval}, n = {cell.rate.n}"] if cell.rate else []
-    if compared:
+    if compared and compared.answer == "reference":
+        said.append("the reference")
+    elif compared:
         said.append(f"{numbers.ratio(compared.ratio)} × reference: {compared.answer}")
     if cell.gate.state == "differs":
         message = f"computes something else: {cell.gate.detail}"

@@ -160,3 +160,27 @@ def test_of_several_runs_a_warning_names_the_one_that_lacks_a_number():
     )
     ranking = only(results, last.workload)
     assert warning.startswith(f"{last.workload} on {ranking.machine(last)}, ")
+
+
+def with_power(results, watts):
+    cells = tuple(
+        dataclasses.replace(cell, utilisation={**cell.utilisation, "power_w": watt})
+        for cell, watt in zip(results.cells, watts, strict=True)
+    )
+    return dataclasses.replace(results, cells=cells)
+
+
+def test_the_thriftiest_is_named_for_each_workload():
+    results = samples.demo()
+    card = answer(with_power(results, [100.0] * len(results.cells))).cards[1]
+    assert card.value == "Depends on the workload"
+    assert card.detail.count(" per joule") == len(rankings(results)) == 2
+
+
+def test_of_several_machines_the_fastest_and_the_thriftiest_are_named_with_theirs():
+    results = samples.two_runs()
+    own = {True: 1e6, False: 1.0}  # watts
+    here = results.runs[0].name
+    watts = [own[cell.run == here] for cell in results.cells]
+    for card in answer(with_power(results, watts)).cards[:2]:
+        assert card.value.endswith(" on minna, 2 × 28 cores")

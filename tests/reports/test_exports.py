@@ -68,6 +68,14 @@ def test_junit_fails_what_has_no_believable_number_and_skips_holes():
     assert [s.get("message") for s in root.iter("skipped")] == [samples.demo().holes[0].why]
 
 
+def test_junit_says_of_the_reference_that_it_is():
+    told = [
+        case.text for case in ElementTree.fromstring(as_junit(samples.demo())).iter("system-out")
+    ]
+    assert sum((text or "").endswith("\nthe reference") for text in told) == 2
+    assert not any("× reference: reference" in (text or "") for text in told)
+
+
 def test_hostile_text_leaves_junit_well_formed():
     root = ElementTree.fromstring(as_junit(samples.hostile()))
     assert "alert(1)" in root.get("name")
