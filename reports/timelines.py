@@ -169,9 +169,8 @@ def _moved(recording: Recording) -> list[_Line]:
 
 
 def _power(recording: Recording) -> list[_Line]:
-    drawn = _gauges(recording, "gpu.power.average", 1.0) or _gauges(
-        recording, "gpu.power.instant", 1.0
-    )
+    told = (_gauges(recording, f"gpu.power{which}", 1.0) for which in (".average", ".instant", ""))
+    drawn = next(filter(None, told), [])
     for series in recording.named("energy"):
         times, rates = series.rates()
         drawn.append(_Line(series.channel.scope, times, rates, series.period_ns / 1e9))

@@ -20,6 +20,8 @@ from harness.store.samples import DENIED, LOST, NOT_READ, UNSUPPORTED, Channel
 _ALL_LINKS = 0xFFFFFFFF
 _BUSY = "share of the driver's last 1/6 to 1 s in which any kernel ran, however small"
 _WHY_SLOWED = "nvmlClocksEventReasons: why clocks are not higher"
+# NVML API reference, nvmlDeviceGetPowerUsage.
+_POWER = "of a moment on GA100 and older, averaged over a second on newer chips"
 _FIELDS_AT = "wall clock of the driver's reading of the energy counter"
 
 
@@ -56,6 +58,8 @@ _UNSIGNED_64, _UNSIGNED_32 = 3, 1
 # nvmlUtilization_t, nvmlMemory_t, a clock, the reasons, then nvmlFieldValue_t for each field.
 _LAYOUT = struct.Struct("<2I3QI4xQ" + "IIqqiiQ" * len(_FIELDS))
 _MEMORY, _CLOCK, _REASONS, _VALUES = 8, 32, 40, 48
+_POWER_FIELDS = (1, 2)
+"""Which of the fields are power."""
 _PLACES = tuple(7 + 7 * at for at in range(len(_FIELDS)))
 """Where each field begins among what ``_LAYOUT`` reads."""
 _SPANS = ((0, 2), (2, 4), (4, 5), (5, 6), (6, 7 + len(_FIELDS)))
@@ -99,6 +103,10 @@ class Gpu:
             (self._temperature, (Channel("gpu.temperature", "°C", "gauge", scope),)),
             (self._errors, (Channel("gpu.ecc.uncorrected", "1", "counter", scope),)),
         ]
+        fields = self._field_channels(scope)
+        if not self._tells_power():
+            power = Channel("gpu.power", "W", "gauge", scope, 1e-3, meaning=_POWER)
+            self._slow.append((self._power, (power,)))
         self._slow_gaps = [NOT_READ] * sum(len(channels) for _, channels in self._slow)
         self.channels = (
             Channel("gpu.utilisation", "share", "gauge", scope, 0.01, meaning=_BUSY),
@@ -107,7 +115,7 @@ class Gpu:
             Channel("gpu.memory-total", "bytes", "gauge", scope),
             Channel("gpu.clock.sm", "Hz", "gauge", scope, 1e6),
             Channel("gpu.slowed", "1", "flags", scope, meaning=_WHY_SLOWED),
-            *self._field_channels(scope),
+            *fields,
             Channel("gpu.fields-at", "s", "gauge", scope, 1e-6, meaning=_FIELDS_AT),
             *(channel for _, channels in self._slow for channel in channels),
         )
@@ -154,6 +162,11 @@ class Gpu:
                 )
             )
         return channels
+
+    def _tells_power(self) -> bool:
+        """Tell whether any field gives power; with older drivers none does."""
+        told = _LAYOUT.unpack(self._buffer)
+        return not self._failed[-1] and any(told[_PLACES[at] + 5] == 0 for at in _POWER_FIELDS)
 
     def read(self, *, slow: bool) -> list[int]:
         """Read everything that this GPU supports."""
@@ -210,6 +223,9 @@ class Gpu:
 
     def _memory_clock(self) -> Sequence[int]:
         return (self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_MEM),)
+
+    def _power(self) -> Sequence[int]:
+        return (self._nvml.nvmlDeviceGetPowerUsage(self._handle),)
 
     def _temperature(self) -> Sequence[int]:
         kind = self._nvml.NVML_TEMPERATURE_GPU

@@ -49,6 +49,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "gpu.energy": ("power, from its energy counter", "W"),
     "gpu.power.average": ("power, 1 s average", "W"),
     "gpu.power.instant": ("power, at the moment", "W"),
+    "gpu.power": ("power, as its driver gives it", "W"),
     "gpu.temperature": ("temperature", "°C"),
     "gpu.pcie.received": ("received over PCIe", "bytes/s"),
     "gpu.pcie.sent": ("sent over PCIe", "bytes/s"),
@@ -208,7 +209,7 @@ def power_w(nodes: Sequence[NodeUse]) -> float | None:
     known = []
     for use in nodes:
         for scope in devices(use):
-            for name in ("gpu.energy", "gpu.power.average", "gpu.power.instant"):
+            for name in ("gpu.energy", "gpu.power.average", "gpu.power.instant", "gpu.power"):
                 if (rate := use.rate(scope, name)) is not None:
                     known.append(rate)
                     break

@@ -81,6 +81,7 @@ def test_every_gpu_is_read_by_its_uuid(watch: Watch, count: int) -> None:
         assert set(raw(recording, index, "gpu.memory-used")) == {(index + 1) << 30}
         assert rate(recording, index, "gpu.energy") == pytest.approx(100.0 * (index + 1), rel=0.01)
         assert rate(recording, index, "gpu.power.average") == 100.0 * (index + 1)
+    assert recording.find(f"gpu:{UUIDS[0]}", "gpu.power") is None, "its fields say which kind it is"
     assert end["stand_ins"] == ["STUB (not a GPU)"]
 
 
@@ -111,6 +112,7 @@ def test_a_library_without_newer_functions_still_gives_the_rest(watch: Watch) ->
     assert set(raw(recording, 1, "gpu.energy")) == {samples.UNSUPPORTED}
     assert {41} <= set(raw(recording, 1, "gpu.temperature")) <= {41, samples.NOT_READ}
     assert set(raw(recording, 0, "gpu.slowed")) == {32}
+    assert {200_000} <= set(raw(recording, 1, "gpu.power")) <= {200_000, samples.NOT_READ}
 
 
 def test_a_gpu_lost_in_mid_run_is_lost_from_then_on_and_alone(watch: Watch) -> None:
