@@ -89,6 +89,17 @@ def hand_over(
             err=True,
         )
     click.echo(f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most.", err=True)
+    there, largest = queue.free(plan.platform), max(one.nodes for one in wanted)
+    click.echo(
+        f"The queue has {counted(there.usable, 'node')}, {there.idle} of them idle; the largest "
+        f"job asks for {largest}.",
+        err=True,
+    )
+    if largest > there.usable:
+        raise UsageError(
+            f"A job of {counted(largest, 'node')} would wait for ever; nothing was submitted. "
+            "Narrow the study (--only nodes=…), or the platform's partition."
+        )
     if max_node_hours is not None and hours > max_node_hours:
         raise UsageError(
             f"That is more than --max-node-hours {max_node_hours:g}; nothing was submitted. "

@@ -109,6 +109,23 @@ def job(paths: RunPaths, number: int) -> Submitted:
     raise UsageError(f"{paths.root}: this run has no allocation {number}.")
 
 
+@dataclass(frozen=True)
+class Free:
+    """How much of a queue is free."""
+
+    idle: int
+    usable: int
+    """Idle or allocated: what is down or drained serves nobody."""
+
+
+def free(platform: Platform) -> Free:
+    """Ask the queue once how many of the nodes that a platform may use are idle."""
+    said = _asked(queue_of(platform).idle(platform.launcher.settings))
+    pairs = [line.strip().split("/") for line in said.splitlines() if "/" in line]
+    allocated, idle = (sum(int(pair[at]) for pair in pairs) for at in (0, 1))
+    return Free(idle, allocated + idle)
+
+
 def part(platform: Platform, one: Submitted) -> int | None:
     """Say which part of its job this process is, where that has several; else None."""
     if one.parts == 1:

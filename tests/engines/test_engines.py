@@ -127,6 +127,7 @@ def test_a_study_handed_to_the_queue_runs_packed_in_one_job_for_each_shape(site,
     dear = bakeoff(site, slurm, *study, "--max-node-hours", "0.0001", check=False)
     assert dear.returncode == 2
     assert "nothing was submitted" in dear.stderr
+    assert "The queue has 3 nodes" in dear.stderr
     assert not (site.folder / "runs" / "packed").exists()
     told = bakeoff(site, slurm, *study).stderr
     assert "Job 1: 1 node, 1 cell, 13 trials" in told
@@ -255,7 +256,7 @@ def test_a_cable_that_is_out_for_three_seconds_costs_nothing_but_time(site):
 def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
     framework("torch")
     site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
-    site.study("torch", "ddp", nodes=2, until="10 s", timeout="35 s")
+    site.study("torch", "ddp", nodes=2, until="30 s", timeout="60 s")
     running = Running(site)
     site.hosts.part("h1", "h2")
     try:

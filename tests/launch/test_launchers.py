@@ -107,6 +107,12 @@ def test_no_word_of_a_command_becomes_a_directive(name: str, prefix: str):
         providers.load("launchers", name).script(batch, {})
 
 
+def test_what_is_idle_is_asked_of_the_partition_that_jobs_go_to():
+    idle = providers.load("launchers", "slurm").idle
+    assert shlex.join(idle({})) == "sinfo --noheader --format=%A"
+    assert idle({"partition": "gpu"})[-1] == "--partition=gpu"
+
+
 def test_a_job_in_parts_is_an_array_whose_parts_run_one_after_another():
     launcher = providers.load("launchers", "slurm")
     script = launcher.script(dataclasses.replace(BATCH, parts=3), {})

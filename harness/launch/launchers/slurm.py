@@ -91,6 +91,12 @@ def submit(script_path: str) -> tuple[str, ...]:
     return ("sbatch", "--parsable", "--dependency=singleton", script_path)
 
 
+def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Give the command that prints how many nodes are allocated and idle, "12/4"."""
+    partition = settings.get("partition")
+    return ("sinfo", "--noheader", "--format=%A", *([f"--partition={partition}"] * bool(partition)))
+
+
 def state(*jobs: str) -> tuple[str, ...]:
     """Give the command that prints a line for each job still there: number, state, time, why.
 
