@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Set
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -83,22 +83,22 @@ class Swept:
     survivors: int
 
 
-def sweep(token: str, *, expected: Set[int] = frozenset()) -> Swept:
+def sweep(token: str, *, expected: Callable[[int], bool] = lambda _: False) -> Swept:
     """Kill what a trial left behind; call it when all of the trial's ranks are reaped.
 
     Those that are expected were about to end: killed, they do not count. A sub-reaper's
     descendants cannot escape it: once it has no child, nothing is left, which one system call
     tells. Only else is /proc searched.
     """
-    seen: set[int] = set()
+    counted: set[int] = set()
     end = time.monotonic() + _SWEEP_S
     while reap():
         victims = {*carriers(mark(token)), *_children()}
-        seen |= victims
+        counted |= {pid for pid in victims if not expected(pid)}
         kill(victims, until=end)
         if time.monotonic() > end:
-            return Swept(len(seen - expected), len(victims))
-    return Swept(len(seen - expected), 0)
+            return Swept(len(counted), len(victims))
+    return Swept(len(counted), 0)
 
 
 def sweep_marked(wanted: bytes) -> Swept:

@@ -256,9 +256,18 @@ class RunningTrial:
                 with suppress(ProcessLookupError):  # it ended by itself a moment ago
                     os.killpg(rank.process.pid, number)
 
+    def _was_ending(self, pid: int) -> bool:
+        """Whether a process is a shim whose rank has ended, or the engine's, which was stopped."""
+        starter = self._starter.process if self._starter is not None else None
+        if pid in self._shim_pids or starter is None or not self._stopping:
+            return pid in self._shim_pids
+        with suppress(ProcessLookupError):
+            return os.getsid(pid) == starter.pid
+        return False
+
     def close(self) -> TrialEnd:
         """Kill what the ranks left behind and say how everything ended."""
-        swept = processes.sweep(self.command.token, expected=self._shim_pids)
+        swept = processes.sweep(self.command.token, expected=self._was_ending)
         for rank in self._processes:
             for capture in rank.captures:
                 with suppress(KeyError):  # unregistered when its last writer went

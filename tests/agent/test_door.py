@@ -10,6 +10,7 @@ from harness.agent.protocol import RankCommand, read_end, trial_line
 from harness.agent.shim import DOOR
 
 SHIM = f"{sys.executable} -P -m harness.agent.shim"
+FAILS = "raise SystemExit(7)"
 TELL = "import os, sys; print(os.environ['OMPI_COMM_WORLD_RANK'], os.getppid())"
 
 
@@ -74,7 +75,25 @@ def test_an_engine_that_starts_nothing_is_the_reason(agent, door):
 def test_a_rank_that_fails_ends_the_others_and_what_started_them(agent, door):
     waits = "import threading; threading.Event().wait()"
     script = as_mpirun(door, "wait $second")
-    agent.start(started_by(agent, script, door, "raise SystemExit(7)", waits))
+    agent.start(started_by(agent, script, door, FAILS, waits))
     end = read_end(agent.hear("ended"))
     assert (end.cause, end.ranks[0].exit_code) == ("rank-failed", 7)
     assert (end.ranks[1].stopped, end.leftovers) == (True, 0)
+
+
+def test_what_the_engine_had_only_begun_to_start_is_not_left_behind_by_the_ranks(agent, door):
+    os.mkfifo(agent.folder / "ready")
+    late = f"({DOOR}={door}; trap '' TERM; echo now > ready; exec sleep 600) & read word < ready"
+    waits = "import threading; threading.Event().wait()"
+    agent.start(started_by(agent, f"{late}; {as_mpirun(door, 'wait')}", door, FAILS, waits))
+    end = read_end(agent.hear("ended"))
+    assert (end.cause, end.leftovers, end.survivors) == ("rank-failed", 0, 0)
+
+
+def test_what_a_rank_left_behind_counts_when_an_engine_started_it(agent, door):
+    script = as_mpirun(door, "wait $second")
+    fork = "import os, time\nif os.fork(): raise SystemExit(7)\nos.setsid(); time.sleep(600)"
+    waits = "import threading; threading.Event().wait()"
+    agent.start(started_by(agent, script, door, fork, waits))
+    end = read_end(agent.hear("ended"))
+    assert (end.cause, end.leftovers, end.survivors) == ("rank-failed", 1, 0)
