@@ -11,6 +11,7 @@ from typing import Dict, Iterator, List, Optional
 BUSY = 0.1
 """A thread worked if it computed at least this share of the busiest one's time."""
 TASKS = "/proc/self/task"
+STDERR = 2
 
 
 class Threads:
@@ -50,20 +51,24 @@ def _spent_ns(thread: str) -> Optional[int]:
 
 
 @contextmanager
-def printed() -> Iterator[List[str]]:
-    """Collect what native code prints: libraries write to file descriptor 1, below Python."""
+def printed(to: int = 1) -> Iterator[List[str]]:
+    """Collect what native code prints: libraries write to a file descriptor, below Python."""
     import ctypes
 
     lines: List[str] = []
     sys.stdout.flush()
-    kept = os.dup(1)
+    sys.stderr.flush()
+    kept = os.dup(to)
     with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), to)
         try:
             yield lines
         finally:
             ctypes.CDLL(None).fflush(None)
-            os.dup2(kept, 1)
+            os.dup2(kept, to)
             os.close(kept)
             file.seek(0)
-            lines += file.read().decode("utf-8", "replace").splitlines()
+            said = file.read()
+            lines += said.decode("utf-8", "replace").splitlines()
+            if to == STDERR:
+                os.write(STDERR, said)  # whoever looks for an error still finds it there

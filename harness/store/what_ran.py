@@ -26,11 +26,12 @@ def what_ran(
     # The trials' word goes first where both speak: they are what was timed.
     facts = {**_facts(probe), **told}
     facts.pop("versions", None)
+    compiling = (_facts(cold), told, _facts(probe))
     return WhatRan(
         facts=facts,
         probe=_ended(probe),
         first_step_cold_s=_first_step(cold),
-        compile_s=_facts(cold).get("compile_s", told.get("compile_s")),
+        compile_s=next((one["compile_s"] for one in compiling if "compile_s" in one), None),
         contradictions=contradictions(factors, facts) if facts else (),
     )
 

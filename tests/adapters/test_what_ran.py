@@ -103,7 +103,9 @@ def test_tensorflow_runs_onednn_s_primitives_when_asked(tmp_path: Path) -> None:
 
 
 def test_xla_on_a_cpu_computes_bfloat16_in_float32_and_is_found_out(tmp_path: Path) -> None:
-    _, denied = probe("tensorflow", tmp_path, {"precision": "bf16", "compile": True})
+    facts, denied = probe("tensorflow", tmp_path, {"precision": "bf16", "compile": True})
+    assert facts["compiled_graphs"] == 1
+    assert facts["compile_s"] > 0
     work = "convolutions and products of XLA's optimised step"
     assert denied == [f"asked for bf16, ran float32 kernels (100 % of the {work})"]
 

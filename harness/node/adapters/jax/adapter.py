@@ -92,6 +92,30 @@ class JaxActivity:
         return sum(product(array.shape) for array in self.state.parameters.values())
 
 
+class FedActivity(JaxActivity):
+    """Train on batches from files; until the first came, on a synthetic one."""
+
+    def __init__(
+        self,
+        workload: Training,
+        feed: Feed,
+        settings: switches.Settings,
+        seed: int,
+        strategy: Strategy,
+    ) -> None:
+        from harness.node.adapters.jax.feeding import Feeder
+        from harness.node.adapters.jax.lowering import Lowered
+
+        super().__init__(workload, feed, settings, seed, strategy)
+        net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
+        self._feeder = Feeder(feed, net)
+        self.epochs = self._feeder.epochs
+
+    def fetch(self) -> None:
+        """Wait for the next batch."""
+        self._given = self._strategy.share(self._feeder.next())
+
+
 def _told(error: Exception) -> Exception:
     """Tell memory that ran out from other faults."""
     return OutOfMemory(str(error)) if "RESOURCE_EXHAUSTED" in str(error) else error
@@ -144,7 +168,8 @@ class JaxAdapter:
             from harness.node.checkpoints.held import HeldActivity
 
             return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
-        activity = JaxActivity(workload, feed, self._settings, self._seed, self._strategy)
+        make = JaxActivity if feed.files is None else FedActivity
+        activity = make(workload, feed, self._settings, self._seed, self._strategy)
         activity.saver_name = options.get("saver") or activity.saver_name
         return activity
 
@@ -173,6 +198,9 @@ class JaxAdapter:
             "compile_s": self._compile_s,
             "layout": "channels-last" if self._settings.channels_last else "channels-first",
         }
+        if self._settings.is_gpu:
+            is_tf32 = self._jax.config.jax_default_matmul_precision != "float32"
+            facts["tf32_products"] = facts["tf32_convolutions"] = is_tf32
         if "peak_bytes_in_use" in memory:
             facts["peak_device_bytes"] = int(memory["peak_bytes_in_use"])
         return {**facts, **self._strategy.facts()}

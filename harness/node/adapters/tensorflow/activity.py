@@ -29,7 +29,7 @@ class TrainingActivity:
         self._function = jitted(trainer.strategy.run(step), compiled)
         # The concrete function skips the argument handling of every call.
         self.traced = self._function.get_concrete_function()
-        self._compiled = compiled
+        self.is_compiled = compiled
         self._loss: Optional[Any] = None
         self._wait = waiter()
 
@@ -50,7 +50,7 @@ class TrainingActivity:
 
     def optimised(self) -> Optional[str]:
         """Give the text of the step as XLA optimised it, if it did and this version tells."""
-        if not self._compiled or not hasattr(self._function, "experimental_get_compiler_ir"):
+        if not self.is_compiled or not hasattr(self._function, "experimental_get_compiler_ir"):
             return None
         return str(self._function.experimental_get_compiler_ir()(stage="optimized_hlo"))
 

@@ -11,10 +11,16 @@ from harness.node.contracts import Unsupported
 from harness.node.resources import threads, usable_cpus
 
 WARNINGS_AND_ERRORS = "1"
+EVERYTHING = "0"
+SAYS_WHAT_XLA_COMPILED = "device_compilation_profiler=1,xla_compilation_cache=1"  # 2.x, 1.15
 
 
 def before_import(factors: Mapping[str, Any], purpose: str) -> None:
     """Set what TensorFlow and oneDNN read from the environment while they are imported."""
+    if purpose == "probe":
+        os.environ["ONEDNN_VERBOSE"] = "1"
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = EVERYTHING
+        os.environ["TF_CPP_VMODULE"] = SAYS_WHAT_XLA_COMPILED
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", WARNINGS_AND_ERRORS)
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if factors.get("onednn") is not None:
@@ -23,8 +29,6 @@ def before_import(factors: Mapping[str, Any], purpose: str) -> None:
         os.environ["TF_DETERMINISTIC_OPS"] = "1"
     if factors.get("device") != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    if purpose == "probe":
-        os.environ["ONEDNN_VERBOSE"] = "1"
 
 
 def after_import(factors: Mapping[str, Any], seed: int, join: Callable[[], Any] = Strategy) -> Any:
