@@ -21,10 +21,12 @@ from reports.communication import communication
 from reports.drawn import chart, colours_of, strips
 from reports.energy import energy_drawings
 from reports.evidence import Evidence
+from reports.expected import expected
 from reports.grid import Grid, gate_grid, grid, trial_grid
 from reports.input import input_table
 from reports.ladders import ladder_drawings
 from reports.links import Links
+from reports.starting import starting
 from reports.step_time import step_time
 from reports.what_ran import what_ran
 
@@ -203,6 +205,8 @@ def render(
             splits=_figures(step_time(results, shown)),
             is_split=bool(shown.splits),
             scaling=_figures(sections.scaling_drawings(results)),
+            expected=grid(expected(results)),
+            starting=grid(starting(results)),
             collectives=grid(collectives(results)),
             communication=grid(communication(results)),
             roofline=_figures(sections.roof_drawings(shown)),

@@ -60,7 +60,7 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
         tested = check(counts, strong=strong, network=network, size=size)
         wanted = sorted({each * count for count in nodes})
         predictions = tuple(told.predict(count) for count in wanted)
-        warnings = tuple(_warnings(line, tested, wanted))
+        warnings = tuple(_warnings(line, tested, wanted)) if wanted else ()
         found.append(Forecast(line, told, tested, predictions, warnings, work))
     return found
 

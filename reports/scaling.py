@@ -172,6 +172,11 @@ def _interval(reached: SpeedUp) -> Interval | None:
     return Interval(one.low, one.high, one.level, meaning)
 
 
+def efficiency_interval(reached: SpeedUp) -> Interval | None:
+    """Give where the efficiency lies, if blocks tell."""
+    return _share(_interval(reached), reached.ideal)
+
+
 def scaling(results: Results) -> Table:
     """Lay out speed-up and efficiency."""
     columns = (
@@ -208,7 +213,7 @@ def scaling(results: Results) -> Table:
                     between,
                     between.level if between else None,
                     point.reached.efficiency,
-                    _share(between, point.reached.ideal),
+                    efficiency_interval(point.reached),
                     _mark(line, point),
                 )
             )

@@ -70,6 +70,8 @@ class RankEnd:
     """Whether the agent was already ending the trial."""
     dropped_bytes: int
     problem: str | None = None
+    started_ns: int | None = None
+    """When its process was started, container and all, on the node's monotonic clock."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class _Rank:
     pidfd: int | None
     captures: tuple[Capture, Capture]
     end: RankEnd | None = None
+    started_ns: int | None = None
 
 
 class RunningTrial:
@@ -114,6 +115,7 @@ class RunningTrial:
         rank = _Rank(command, None, None, captures)
         try:
             os.sched_setaffinity(0, command.cpus)
+            rank.started_ns = time.monotonic_ns()
             rank.process = subprocess.Popen(
                 command.argv,
                 env=dict(command.env),
@@ -170,6 +172,7 @@ class RunningTrial:
             max_rss_bytes=usage.ru_maxrss * 1024,
             stopped=self._stopping,
             dropped_bytes=0,
+            started_ns=rank.started_ns,
         )
         self._gone(rank, code)
 

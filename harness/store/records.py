@@ -49,6 +49,8 @@ class RankRecord:
     signal: int | None
     cpu_s: float | None
     max_rss_bytes: int | None
+    started_ns: int | None = None
+    """When its process was started, on the monotonic clock of its node."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,7 @@ def _trial_of(run: str, name: TrialName, directory: Path, raw: Mapping[str, Any]
                 signal=rank.get("signal"),
                 cpu_s=rank.get("cpu_s"),
                 max_rss_bytes=rank.get("max_rss_bytes"),
+                started_ns=rank.get("started_ns"),
             )
             for rank in raw.get("ranks", ())
         ),

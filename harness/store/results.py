@@ -98,6 +98,17 @@ class CheckpointResult:
 
 
 @dataclass(frozen=True)
+class Start:
+    """How long one rank took to start."""
+
+    host: str
+    entered_s: float
+    """From its process's start to its first word: its container, if it has one, its interpreter."""
+    opened_s: float
+    """From there until its framework was opened: imported, and joined to the other ranks."""
+
+
+@dataclass(frozen=True)
 class TrialResult:
     """One trial as a reader sees it."""
 
@@ -140,6 +151,8 @@ class TrialResult:
     """None where none were taken."""
     nodes: tuple[str, ...] = ()
     """Where its ranks ran."""
+    starts: tuple[Start, ...] = ()
+    """How its ranks started; empty where one of them does not tell."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 20
 """So many bytes are read together: more leave the processor's caches, less cost more calls."""
+_ANCHOR = re.compile(rb'"mono_ns": ?(\d+)')
+_BUILD = re.compile(rb'"phase", ?"name": ?"build", ?"t": ?(\d+)')
+_HEAD = 1 << 13
+"""Both stand among a rank's first lines."""
 _KEPT = 1 << 24
 """Once so large a piece was given back, glibc keeps smaller ones (mallopt(3), M_MMAP_THRESHOLD)."""
 
@@ -42,6 +47,10 @@ class Stream:
     input: epochs.Input | None = None
     saves: tuple[Mapping[str, Any], ...] = ()
     """What it said of checkpoints."""
+    first_word_ns: int | None = None
+    """When it first said something, on the same clock."""
+    opened_ns: int | None = None
+    """When its framework was open and building began."""
 
 
 def read_streams(
@@ -75,12 +84,13 @@ def _keep_pages() -> None:
 def _streams(
     trials: Sequence[tuple[TrialRecord, Sequence[int]]], texts: Sequence[bytes]
 ) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
-    spoken = iter(event_lines.read(texts))
+    spoken = zip(event_lines.read(texts), texts, strict=True)
     for trial, ranks in trials:
-        yield trial, tuple(_stream(rank, next(spoken)) for rank in ranks)
+        yield trial, tuple(_stream(rank, *next(spoken)) for rank in ranks)
 
 
-def _stream(rank: int, spoken: event_lines.Spoken) -> Stream:
+def _stream(rank: int, spoken: event_lines.Spoken, text: bytes) -> Stream:
+    first, opened = (said.search(text, 0, _HEAD) for said in (_ANCHOR, _BUILD))
     _, steps, start, end, _ = spoken.measured
     _, warm_steps, warm_start, warm_end, _ = spoken.warm_up
     return Stream(
@@ -94,4 +104,6 @@ def _stream(rank: int, spoken: event_lines.Spoken) -> Stream:
         spoken.told.get("facts", {}),
         epochs.read(spoken),
         spoken.saves,
+        int(first[1]) if first else None,
+        int(opened[1]) if opened else None,
     )

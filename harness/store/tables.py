@@ -8,11 +8,13 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
               parameters, macs, epoch_samples
     trials    run, cell_key, trial, block, attempt, outcome, reason, origin, fingerprint, mixed,
               marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory
-    ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes
+    ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
+              started_ns
     windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns
     units     run, cell_key, trial, block, attempt, rank, name, value      work per step
     values    run, cell_key, trial, block, attempt, rank, step, name, value
-    phases    run, cell_key, trial, block, attempt, rank, phase, start_ns, end_ns
+    phases    run, cell_key, trial, block, attempt, rank, phase, start_ns, end_ns      the first is
+              start: the rank's container and interpreter, until it opens its framework
     facts     run, cell_key, trial, block, attempt, rank, name, value
     versions  run, cell_key, trial, block, attempt, rank, name, value
     samples   run, cell_key, trial, block, attempt, node, source, scope, channel, unit, kind, t_ns,
@@ -116,6 +118,7 @@ _RANK = {
     "signal": "INTEGER",
     "cpu_s": "DOUBLE",
     "max_rss_bytes": "BIGINT",
+    "started_ns": "BIGINT",
 }
 _FILE = {
     "file": "VARCHAR",
@@ -133,7 +136,11 @@ CREATE VIEW windows AS SELECT f.* EXCLUDE file, e.phase, e."first", e.steps,
 CREATE VIEW phases AS SELECT f.* EXCLUDE file, e.name AS phase, e.t AS start_ns,
     lead(e.t) OVER (PARTITION BY e.filename ORDER BY e.t, e.event DESC) AS end_ns
     FROM events e JOIN event_files f ON f.file = e.filename
-    WHERE e.event IN ('phase', 'finished') QUALIFY e.event = 'phase';
+    WHERE e.event IN ('phase', 'finished') QUALIFY e.event = 'phase'
+    UNION ALL SELECT f.* EXCLUDE file, 'start', r.started_ns, min(e.t)
+    FROM events e JOIN event_files f ON f.file = e.filename
+    JOIN ranks r USING (run, cell_key, trial, rank)
+    WHERE e.event = 'phase' AND r.started_ns IS NOT NULL GROUP BY ALL;
 CREATE VIEW "values" AS SELECT * EXCLUDE entry, entry.key AS name, entry.value AS value FROM (
     SELECT f.* EXCLUDE file, e.step, unnest(map_entries(e."values")) AS entry
     FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'values');
@@ -281,4 +288,5 @@ def _ranks(trial: TrialRecord) -> Iterator[tuple[Any, ...]]:
             rank.signal,
             rank.cpu_s,
             rank.max_rss_bytes,
+            rank.started_ns,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness.stats import steady, verdict
 from harness.store import checkpoints, epochs, spoilers, usage
 from harness.store.records import RunRecord, TrialRecord
-from harness.store.results import InputResult, TrialResult
+from harness.store.results import InputResult, Start, TrialResult
 from harness.store.streams import Stream
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def judge_trial(
         "counted": False,
         "peak_rss_bytes": _total(rank.max_rss_bytes for rank in record.ranks),
         "peak_device_bytes": _total(stream.facts.get("peak_device_bytes") for stream in streams),
+        "starts": _starts(record, streams),
         "first_step_s": _first_step(streams),
         "started_wall_ns": record.started_wall_ns,
         "directory": str(record.directory),
@@ -179,6 +180,19 @@ def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
 def _first_step(streams: Sequence[Stream]) -> float | None:
     firsts = [int(stream.warm_up_ns[0]) / 1e9 for stream in streams if len(stream.warm_up_ns)]
     return max(firsts, default=None)
+
+
+def _starts(record: TrialRecord, streams: Sequence[Stream]) -> tuple[Start, ...]:
+    """Tell how each rank started, where all of them say."""
+    ranks = {rank.rank: rank for rank in record.ranks}
+    told = []
+    for one in streams:
+        began, entered, opened = ranks[one.rank].started_ns, one.first_word_ns, one.opened_ns
+        if began is None or entered is None or opened is None:
+            return ()
+        host = ranks[one.rank].host
+        told.append(Start(host, (entered - began) / 1e9, (opened - entered) / 1e9))
+    return tuple(told)
 
 
 def _total(values: Any) -> int | None:
