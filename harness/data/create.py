@@ -25,9 +25,10 @@ from typing import Any
 
 from harness.data.catalogue import CONTENTS, FORMATS, Content
 from harness.data.contents import sample
-from harness.data.durable import settle, write_numbers
+from harness.data.numbers import write_numbers
 from harness.data.sets import MADE, Spec, is_finished
 from harness.errors import BakeoffError, UsageError, nearest
+from harness.node.durable import settle
 from harness.node.input.dataset import FILES, INDEX, MANIFEST, TARGETS, VERSION
 
 _KEPT_FREE = 1 << 30

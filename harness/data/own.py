@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.data import found
-from harness.data.durable import write_numbers
+from harness.data.numbers import write_numbers
 from harness.data.sets import is_finished
 from harness.errors import UsageError
 from harness.node.input.dataset import INDEX, KEYS, MANIFEST, VERSION

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.run.lock import Lock, Reference
+from harness.store.files import write_json
 
 VERSION = 1  # 1: first
 
@@ -143,10 +144,4 @@ def write(environment: Environment) -> None:
     """Write the marker, whole or not at all."""
     facts = {"version": VERSION, **asdict(environment)}
     del facts["root"]
-    marker = environment.root / "environment.json"
-    beside = marker.with_suffix(".new")
-    with beside.open("w", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(marker)
+    write_json(environment.root / "environment.json", facts)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
+from harness.node.durable import settle
 
 _SPACE = "Free some space, then go on: a run that was begun by `bakeoff resume`."
 _REASONS = {
@@ -72,15 +73,6 @@ def read_json(path: Path) -> Any:
         raise RunError(f"{path}: there is no such file.") from None
     except ValueError as problem:
         raise RunError(f"{path}: this file is damaged ({problem}).") from None
-
-
-def settle(directory: Path) -> None:
-    """Make the names in a directory survive a crash."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def append_line(path: Path, value: Any) -> None:

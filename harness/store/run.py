@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
+from harness.node.durable import settle
 from harness.store.files import (
     append_line,
     explained,
     read_json,
-    settle,
     write_json,
     write_whole,
 )

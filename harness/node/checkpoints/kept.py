@@ -21,6 +21,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, List, Mapping, Optional
 
+from harness.node.durable import settle
+
 MANIFEST = "manifest.json"
 VERSION = 1  # 1: first
 CHUNK = 1 << 22
@@ -87,11 +89,11 @@ def appear(place: str, step: int, files: Mapping[str, File]) -> Kept:
         file.flush()
         os.fsync(file.fileno())
     for inner in sorted({os.path.dirname(os.path.join(folder, name)) for name in files} | {folder}):
-        sync_folder(inner)
+        settle(inner)
     if os.path.isdir(target):  # the same step, saved by an earlier process
         drop(Kept(step, target, {}))
     os.rename(folder, target)
-    sync_folder(place)
+    settle(place)
     return Kept(step, target, files)
 
 
@@ -162,15 +164,6 @@ def chunks(file: Any) -> Iterator[memoryview]:
         if not count:
             return
         yield buffer[:count]
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class _Syncing:

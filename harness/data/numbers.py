@@ -1,12 +1,13 @@
-"""This file writes what a lost power supply must not take."""
+"""This file writes rows of numbers as the machines that train read them."""
 
 from __future__ import annotations
 
-import os
 import sys
 from array import array
 from pathlib import Path
 from typing import Any
+
+from harness.node.durable import settle
 
 
 def write_numbers(path: Path, numbers: array[Any]) -> None:
@@ -15,12 +16,3 @@ def write_numbers(path: Path, numbers: array[Any]) -> None:
         numbers.byteswap()
     path.write_bytes(numbers.tobytes())
     settle(path)
-
-
-def settle(path: Path) -> None:
-    """Wait until a file or folder is on its disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
