@@ -50,14 +50,15 @@ class AgentProcess:
         obeyed = 0  # an interrupt just before this trial began is meant for it too
         self._compare_clocks(interrupts)
         self._send(trial_line(command))
-        heard = time.monotonic()
+        silent_s = 0.0  # only while this host listened: it may have been stopped itself
         while True:
-            for message in self._receive(interrupts, TICK_S):
-                heard = time.monotonic()
+            messages = self._receive(interrupts, TICK_S)
+            silent_s = 0.0 if messages else silent_s + TICK_S
+            for message in messages:
                 if message["say"] == "ended":
                     self._compare_clocks(interrupts)
                     return read_end(message)
-            if self._process is None or time.monotonic() - heard > _SILENCE_S:
+            if self._process is None or silent_s > _SILENCE_S:
                 self._lost(command.token)
                 return None
             if interrupts.count > obeyed:

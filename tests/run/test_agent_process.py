@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,17 +61,18 @@ def test_an_interrupt_just_before_a_trial_ends_it(agent, interrupts, tmp_path):
 def test_an_agent_that_falls_silent_is_given_up_and_its_ranks_are_ended(
     agent, interrupts, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(module, "_SILENCE_S", 2.0)
     parent = tmp_path / "parent"
     script = f"import os, pathlib\npathlib.Path({str(parent)!r}).write_text(str(os.getppid()))\n"
 
     def stop_agent() -> None:
         if parent.is_file() and parent.read_text():
             os.kill(int(parent.read_text()), signal.SIGSTOP)
+            monkeypatch.setattr(module, "_SILENCE_S", 2.0)  # a busy machine is silent for longer
 
     end = agent.run(
         command(tmp_path, script + SLEEP), core=None, interrupts=interrupts, on_tick=stop_agent
     )
+    monkeypatch.undo()
     assert end is None
     assert processes.carriers(processes.mark(TOKEN)) == []
     again = agent.run(
@@ -76,6 +80,30 @@ def test_an_agent_that_falls_silent_is_given_up_and_its_ranks_are_ended(
     )
     assert again is not None
     assert again.ranks[0].exit_code == 0
+
+
+def test_a_host_that_was_stopped_itself_gives_no_agent_up(agent, interrupts, tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    later = itertools.count(time.monotonic() + 3600, 3600)
+    ticks = itertools.count(1)
+
+    def resumed() -> None:
+        """Go on an hour later, as a job that was stopped in its terminal."""
+        clock = SimpleNamespace(monotonic=lambda: next(later), monotonic_ns=time.monotonic_ns)
+        monkeypatch.setattr(module, "time", clock)
+        if next(ticks) == 3:
+            pipe.write_text("")
+
+    monkeypatch.setattr(module, "TICK_S", 0.05)
+    end = agent.run(
+        command(tmp_path, f"open({str(pipe)!r}).read()"),
+        core=None,
+        interrupts=interrupts,
+        on_tick=resumed,
+    )
+    assert end is not None
+    assert end.cause == "ended"
 
 
 def test_an_agent_that_had_nothing_to_complain_of_leaves_no_file(interrupts, tmp_path):
