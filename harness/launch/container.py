@@ -65,9 +65,9 @@ class Room:
 
     @property
     def mounts(self) -> list[tuple[str, str, bool]]:
-        """Give every (host path, path inside, writable)."""
+        """Give every (host path, path inside, writable); the platform's first, ours lie in them."""
         here = [(path, path, False) for path in self.readable]
-        return [*here, *((path, path, True) for path in self.writable), *self.binds]
+        return [*self.binds, *here, *((path, path, True) for path in self.writable)]
 
 
 def enter(container: Container, room: Room, argv: Sequence[str]) -> tuple[str, ...]:
