@@ -187,7 +187,8 @@ def _oci(program: str, image: str, room: Room, more: Sequence[str]) -> list[str]
 
 def _charliecloud(image: str, room: Room) -> list[str]:
     """Enter with ch-run; it has no network of its own to take away, and GPUs come by binds."""
-    argv = ["ch-run", "--no-passwd", "--unset-env=*"]
+    # It ends where nobody says who the user is, though without --home that name goes nowhere.
+    argv = ["env", "USER=bakeoff", "ch-run", "--no-passwd", "--unset-env=*"]
     argv += [f"--bind={source}:{target}" for source, target, _ in room.mounts]
     argv += [f"--bind={device}" for device in _gpu_devices(room)]
     argv += [f"--set-env={name}={value}" for name, value in sorted(room.env.items())]
