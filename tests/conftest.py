@@ -11,8 +11,13 @@ import hypothesis
 import pytest
 
 BUDGET = Path(__file__).parent.parent / ".ci" / "budget.toml"
-# How long one example takes is the machine's business, and which are drawn must not be chance.
-hypothesis.settings.register_profile("bakeoff", deadline=None, derandomize=True)
+# How long examples take is the machine's business, and which are drawn must not be chance.
+hypothesis.settings.register_profile(
+    "bakeoff",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("bakeoff")
 
 STAGES = ("framework", "engine", "io", "browser")

@@ -22,7 +22,7 @@ framework = "null"
 trials = 1
 warmup = "3 steps"
 until = "2 s"
-tolerate = ["contended"]
+tolerate = ["contended", "throttled", "stalled"]
 """
 BURN = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass"
 

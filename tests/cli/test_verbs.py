@@ -24,6 +24,7 @@ threads = [1, 2]
 trials = 2
 warmup = "3 steps"
 until = "50 steps"
+tolerate = ["contended", "throttled", "stalled"]
 reference = { framework = "null", threads = 1 }
 """
 

@@ -27,6 +27,7 @@ trials = 2
 reruns = 1
 warmup = "3 steps"
 until = "20 ms"
+tolerate = ["contended", "throttled", "stalled"]
 """
 
 

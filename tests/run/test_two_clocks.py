@@ -35,7 +35,7 @@ trials = 1
 warmup = "3 steps"
 until = "1500 ms"
 reruns = 0
-tolerate = ["contended"]
+tolerate = ["contended", "throttled", "stalled"]
 """
 PLATFORM = """
 title = "Two names of one machine"
