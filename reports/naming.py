@@ -79,7 +79,9 @@ def telling(cells: Sequence[CellResult], varied: Sequence[str]) -> tuple[str, ..
 def name_of(cell: CellResult, names: Sequence[str]) -> str:
     """Name a cell by these factors: ``torch bf16``, ``torch · batch 64 · 2 nodes``."""
     words = [
-        factor_words(name, value)
+        f"{value} logical CPUs per rank"
+        if name == "devices_per_rank" and factor_value(cell, "device") == "cpu" and value != 1
+        else factor_words(name, value)
         for name in names
         if name not in NAMED_APART
         # beside "torch compiled", "torch" says enough

@@ -91,7 +91,9 @@ def label(
     """Name a cell by what varies: ``resnet50 · torch · bf16 · batch 64``."""
     words = [workload, framework]
     for name in varied:
-        if name in factors:
+        if name == "devices_per_rank" and factors.get("device") == "cpu":
+            words.append(f"logical CPUs per rank {factors[name]}")
+        elif name in factors:
             words.append(_word(name, factors[name]))
         elif name in options:
             words.append(f"{name} {_text(options[name])}")
