@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.store.results import Interval
 from reports.charts.rungs import rungs
 from reports.evidence import Evidence, Ladder
+from reports.goodput import ALIKE
 from reports.sections import Drawing
 from reports.tables import Column, Table
 
@@ -29,14 +30,19 @@ def _drawing(ladder: Ladder, name: str) -> Drawing:
     title = f"{ladder.title}, {ladder.state}" if ladder.state else ladder.title
     rows: list[tuple[str, float, Interval | None, str, int, float | None, float | None]] = []
     above: float | None = None
+    odd = []
     for rung in ladder.rungs:
         rate = rung.rate
         share = rate.value / above if above else None
+        if share is not None and ALIKE * share > 1:
+            share = None  # what it stands on was disturbed, or asked for less at a time
+            odd.append(f"“{rung.name}” is faster than what it stands on: no share is given.")
         rows.append(
             (rung.name, rate.value, rate.interval, rate.unit, rate.n, share, rung.cpu_s_per_gb)
         )
         above = rate.value
     said = [f"Bottleneck: {ladder.bottleneck}."] if ladder.bottleneck else []
+    said += odd
     said += [ladder.source] if ladder.source else []
     table = Table(name, title, _COLUMNS, tuple(rows))
     svg, narrow = (

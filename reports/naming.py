@@ -21,9 +21,10 @@ _PER = {"ranks_per_node": "rank{} per node", "devices_per_rank": "device{} per r
 _ABSENT = {"reader": "no reader", "checkpoint_every": "no checkpoints"}
 _SILENT = frozenset(
     {"format", "samples", "reader_threads", "prefetch", "buffers", "buffer_samples", "tier"}
-    | {"checkpoint_to", "checkpoint_through", "compute_ms"}
+    | {"checkpoint_to", "checkpoint_through", "compute", "compute_ms", "input", "cache", "shuffle"}
+    | {"decode", "precision", "compile", "layout", "deterministic", "compile_cache", "communicate"}
 )
-"""Without a value there is nothing to say of them: nothing is read, or saved, at all."""
+"""Without a value there is nothing to say of them: nothing is read, saved or computed at all."""
 _FEW = 2
 """So many factors are always said; more only where cells are not told apart without them."""
 

@@ -1,6 +1,6 @@
 """This file turns what the collector recorded into evidence: timelines, phases, what was not read.
 
-Timelines are of one trial per workload and cell shown: the one nearest its cell's median.
+Timelines are of one trial per cell shown: the one nearest its cell's median.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reports import checkpoints
 from reports.by_phase import by_phase
 from reports.communication import splits
 from reports.evidence import Evidence, Mark, PhaseUse, Timeline, Unread
-from reports.input import ladders
+from reports.input_ladders import ladders
 from reports.meters import energy
 from reports.paper import findings
 from reports.ranking import names
@@ -80,10 +80,10 @@ class _Axis:
 
 
 def _chosen(results: Results) -> Iterator[tuple[CellResult, TrialResult]]:
-    """Choose trials to draw: of each workload's fastest cell first, then of the others."""
+    """Choose trials to draw: of each task's fastest cell first, then of the others."""
     of: dict[str, list[CellResult]] = {}
     for cell in results.cells:
-        of.setdefault(cell.workload, []).append(cell)
+        of.setdefault(cell.task, []).append(cell)
     most = max(map(len, of.values()), default=0)
     ranked = [cells[place] for place in range(most) for cells in of.values() if place < len(cells)]
     drawn = 0

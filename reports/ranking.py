@@ -14,9 +14,10 @@ _CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile"
 
 @dataclass(frozen=True)
 class Ranking:
-    """The cells of one workload, fastest first, and what they have in common."""
+    """The cells of one task, fastest first, and what they have in common."""
 
     workload: str
+    """As its task names it."""
     context: str
     unit: str
     varied: tuple[str, ...]
@@ -109,12 +110,12 @@ def _shared(cells: Sequence[CellResult], told: Sequence[str]) -> frozenset[str]:
 
 
 def rankings(results: Results) -> tuple[Ranking, ...]:
-    """Rank each workload's cells apart: images and volumes per second do not compare."""
-    by_workload: dict[str, list[CellResult]] = {}
+    """Rank each task's cells apart: images and volumes per second do not compare."""
+    by_task: dict[str, list[CellResult]] = {}
     for cell in results.cells:
-        by_workload.setdefault(cell.workload, []).append(cell)
+        by_task.setdefault(cell.task, []).append(cell)
     found = []
-    for workload, cells in by_workload.items():
+    for task, cells in by_task.items():
         varied = tuple(
             name
             for name in results.varied
@@ -127,7 +128,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
             ranked = _side_by_side(ranked, results.runs)
         found.append(
             Ranking(
-                workload=workload,
+                workload=task,
                 context=_context(cells),
                 unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
                 varied=varied,

@@ -128,8 +128,8 @@ def _schedule(plan: Plan) -> list[str]:
     piloted = sum(block == 0 for _, block in plan.order)
     if piloted:
         lines.append(
-            f"No reference is declared: one pilot block of {_many(piloted, 'trial')} chooses the "
-            "fastest cell, and is then discarded."
+            f"Where no reference is declared, one pilot block of {_many(piloted, 'trial')} chooses "
+            "the fastest cell, and is then discarded."
         )
     return lines
 

@@ -124,8 +124,7 @@ class _Gate:
         result = joined(semantics, timed, cell, at)
         if result.state == NOT_CHECKED or not equal_ranks.is_due(cell):
             return result
-        part = self._ranks(cell, small)
-        return equal_ranks.joined(result, part, at, equal_ranks.words(cell))
+        return equal_ranks.joined(result, self._ranks(cell, small), at)
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
         """Give one half from what is kept, or examine; without a precision, the semantics."""
@@ -163,7 +162,7 @@ class _Gate:
         if file.is_file():
             return read(read_json(file))
         place = self._workplace()
-        self._watch(f"{self._title}: {equal_ranks.words(cell)}: {cell.framework}")
+        self._watch(f"{self._title}: {equal_ranks.RANKS} ranks: {cell.framework}")
         with tempfile.TemporaryDirectory(dir=place.scratch) as name:
             part = equal_ranks.examine(
                 cell,

@@ -91,6 +91,8 @@ def label(
     """Name a cell by what varies: ``resnet50 · torch · bf16 · batch 64``."""
     words = [workload, framework]
     for name in varied:
+        if name in factors and factors[name] is None and FACTORS[name].default is not None:
+            continue  # it says nothing of such work
         if name == "devices_per_rank" and factors.get("device") == "cpu":
             words.append(f"logical CPUs per rank {factors[name]}")
         elif name in factors:

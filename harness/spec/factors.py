@@ -26,6 +26,8 @@ class Factor:
     least: int = 1
     framework: bool = False
     most: int = 2**31 - 1
+    kinds: tuple[str, ...] = ()
+    """Kinds of workload that it says something of; empty: of all."""
 
     def wrong(self, value: Any) -> str | None:
         """Say why a value cannot be one of this factor's; None if it can."""
@@ -63,6 +65,9 @@ def _factors(*factors: Factor) -> Mapping[str, Factor]:
     return {factor.name: factor for factor in factors}
 
 
+_COMPUTING = ("train", "nothing", "ceiling", "checkpoint", "collective")
+"""Kinds of workload where a framework computes: not where reading is the work."""
+
 STRATEGIES = (
     "none",
     "ddp",
@@ -93,8 +98,11 @@ FACTORS: Mapping[str, Factor] = _factors(
         "the arithmetic of the step",
         ("fp32", "tf32", "bf16", "fp16"),
         framework=True,
+        kinds=_COMPUTING,
     ),
-    Factor("compile", "flag", False, "compile the step as a whole", framework=True),
+    Factor(
+        "compile", "flag", False, "compile the step as a whole", framework=True, kinds=_COMPUTING
+    ),
     Factor(
         "layout",
         "choice",
@@ -102,6 +110,7 @@ FACTORS: Mapping[str, Factor] = _factors(
         "order of an activation's dimensions in memory; default: the framework's best",
         ("default", "channels-first", "channels-last"),
         framework=True,
+        kinds=_COMPUTING,
     ),
     Factor(
         "threads",
@@ -113,7 +122,14 @@ FACTORS: Mapping[str, Factor] = _factors(
     Factor(
         "interop_threads", "count", None, "operators that may run at the same time", framework=True
     ),
-    Factor("deterministic", "flag", False, "only operators that repeat exactly", framework=True),
+    Factor(
+        "deterministic",
+        "flag",
+        False,
+        "only operators that repeat exactly",
+        framework=True,
+        kinds=_COMPUTING,
+    ),
     Factor(
         "allocator",
         "name",
@@ -128,6 +144,7 @@ FACTORS: Mapping[str, Factor] = _factors(
         "warm",
         "whether compilers find what they compiled in an earlier trial of the run",
         ("warm", "cold"),
+        kinds=_COMPUTING,
     ),
     Factor(
         "input",
@@ -136,6 +153,7 @@ FACTORS: Mapping[str, Factor] = _factors(
         "batches made once and kept on the device, or read from files",
         ("synthetic", "files"),
         framework=True,
+        kinds=("train",),
     ),
     Factor("format", "name", None, "file format of the input"),
     Factor("samples", "count", None, "samples in the files; absent: as many as the workload says"),
@@ -190,6 +208,7 @@ FACTORS: Mapping[str, Factor] = _factors(
         True,
         "exchange gradients; false: do not, which shows what exchanging costs",
         framework=True,
+        kinds=_COMPUTING,
     ),
     Factor("bucket_mb", "count", None, "megabytes of gradients exchanged at once", framework=True),
     Factor(

@@ -24,6 +24,7 @@ from harness.spec.platform import Platform
 from harness.spec.resolve import Resolved, Resolver
 from harness.spec.study import Study
 from harness.stats.answers import FEWEST_BLOCKS
+from harness.store.task import task
 
 VERSION = 1  # 1: first
 
@@ -49,7 +50,7 @@ class Plan:
     cells: tuple[Cell, ...]
     holes: tuple[Hole, ...]
     reference: Mapping[str, str]
-    """Workload -> key of the cell that others are compared with."""
+    """Task -> key of the cell that its others are compared with."""
     varied: tuple[str, ...]
     """The factors and options that differ between these cells."""
     order: tuple[tuple[str, int], ...]
@@ -175,7 +176,8 @@ def _varied(named: set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
 
 def _label(one: Resolved, varied: Iterable[str]) -> str:
     everything = one.everything()
-    factors = {name: everything[name] for name in varied if name in one.factors}
+    telling = one.telling()
+    factors = {name: telling[name] for name in varied if name in telling}
     options = {name: everything[name] for name in varied if "." in name and name in everything}
     return cells.label(one.workload, one.framework, factors, options, varied)
 
@@ -183,21 +185,23 @@ def _label(one: Resolved, varied: Iterable[str]) -> str:
 def _reference(
     study: Study, made: Iterable[Resolved], fallen: Sequence[Resolved], notes: list[str]
 ) -> dict[str, str]:
-    """Find the one cell per workload that the others are compared with."""
+    """Find the one cell per task that the others are compared with; each workload needs one."""
     if study.reference is None:
         return {}
-    found: dict[str, list[Resolved]] = {one.workload: [] for one in made}
+    found: dict[str, list[Resolved]] = {}
+    reference, served = {}, set()
+    workloads = dict.fromkeys(one.workload for one in made)
     for one in made:
         if study.reference.takes(one.everything()):
-            found[one.workload].append(one)
+            found.setdefault(task(one.workload, one.factors), []).append(one)
+    for name, matches in found.items():
+        served.add(matches[0].workload)
+        reference[name] = matches[0].key
+        if len(matches) > 1:
+            study.document.fault(("measure", "reference"), _too_many(name, matches))
     wanted = study.reference.wanted.get("workload")
-    reference = {}
-    for workload, matches in found.items():
-        if len(matches) == 1:
-            reference[workload] = matches[0].key
-        elif len(matches) > 1:
-            study.document.fault(("measure", "reference"), _too_many(workload, matches))
-        elif wanted is None or workload in wanted:
+    for workload in workloads:
+        if workload not in served and (wanted is None or workload in wanted):
             lost = any(
                 one.workload == workload and study.reference.takes(one.everything())
                 for one in fallen
@@ -216,22 +220,21 @@ def _reference(
 def _piloted(
     measure: Measure, made: Sequence[Cell], reference: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Name the cells of one pilot block: those of workloads whose reference nobody declared."""
+    """Name the cells of one pilot block: those of tasks whose reference nobody declared."""
     if measure.looks[-1] < FEWEST_BLOCKS:
         return ()  # nothing could be told, whatever the reference
-    several = Counter(one.workload for one in made)
-    return tuple(
-        one.key for one in made if one.workload not in reference and several[one.workload] > 1
-    )
+    tasks = {one.key: task(one.workload, one.factors) for one in made}
+    several = Counter(tasks.values())
+    return tuple(key for key, name in tasks.items() if name not in reference and several[name] > 1)
 
 
-def _too_many(workload: str, matches: Sequence[Resolved]) -> str:
+def _too_many(name: str, matches: Sequence[Resolved]) -> str:
     values = [one.everything() for one in matches]
     names = [name for name in values[0] if len({str(one.get(name)) for one in values}) > 1]
     choices = "; ".join(
         f"{name} ({', '.join(sorted({shown(one.get(name)) for one in values}))})" for name in names
     )
-    return f"selects {len(matches)} cells of {workload}, and must select one: say also {choices}"
+    return f"selects {len(matches)} cells of {name}, and must select one: say also {choices}"
 
 
 def to_json(plan: Plan) -> dict[str, Any]:

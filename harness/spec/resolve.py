@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ from harness.spec import checkpoint, collective, stripes
 from harness.spec.cell import Cell, cell_key
 from harness.spec.factors import FACTORS, IN_CELL, Value
 from harness.spec.framework import FrameworkInfo, framework_info
-from harness.spec.input import complete, content_of
+from harness.spec.input import OF_INPUT, complete, content_of
 from harness.spec.input import why_not as why_no_input
 from harness.spec.matrix import Matrix, Point, adapter_of
 from harness.spec.measure import Measure
@@ -35,6 +35,12 @@ class Resolved:
     options: Mapping[str, Value]
     key: str
     why: str | None
+    silent: frozenset[str] = frozenset()
+    """Factors at their defaults that say nothing of work of this kind."""
+
+    def telling(self) -> dict[str, Value]:
+        """Give its factors as its cell holds them: what says nothing is absent."""
+        return {name: None if name in self.silent else one for name, one in self.factors.items()}
 
     def everything(self) -> dict[str, Value]:
         """Give all that a selection may ask of it."""
@@ -107,7 +113,8 @@ class Resolver:
             identity += f" own {self._own.digest}"
         key = cell_key(workload, identity, framework, factors, telling)
         why = self._why_not(workload, framework, info, factors)
-        return Resolved(workload, framework, factors, options, key, why)
+        silent = frozenset(_silent(work.value, info, factors))
+        return Resolved(workload, framework, factors, options, key, why, silent)
 
     def cell(self, point: Resolved, name: str) -> Cell:
         """Make a cell of a point that can run."""
@@ -125,7 +132,7 @@ class Resolver:
             adapter_module=info.module,
             environment=environment(point.framework, point.factors),
             strategy=str(point.factors["strategy"]),
-            factors=point.factors,
+            factors=point.telling(),
             options=point.options,
             label=name,
             unit=work.value.unit,
@@ -204,10 +211,7 @@ class Resolver:
         each = _number(factors, "devices_per_rank")
         if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
             return f"{nodes * ranks} ranks need a strategy, and this cell has none"
-        why = _no_devices(str(factors["strategy"]), str(factors["device"]), each)
-        if why is not None:
-            return why
-        if factors["communicate"] is False and nodes * ranks * each == 1:
+        if factors["communicate"] is False and nodes * ranks == 1:
             return "one rank exchanges nothing: communicate says something of several"
         available = self._offers["available_nodes"]
         if available is not None and nodes > available:
@@ -216,6 +220,8 @@ class Resolver:
         if factors["device"] == "gpu" and gpus is not None and ranks * each > gpus:
             wanted = f"{ranks * each} GPUs" if ranks * each > 1 else "a GPU"
             return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
+        if factors["device"] == "cpu" and each > 1:
+            return "devices_per_rank counts GPUs, and this cell computes on the CPU"
         cpus, threads = self._offers["cpus"], factors["threads"] or 1
         if cpus and ranks * int(threads) > cpus and not self._platform.binding.oversubscribe:
             return (
@@ -256,15 +262,13 @@ def environment(framework: str, factors: Mapping[str, Value]) -> str:
     return f"{framework}[{','.join(groups)}]" if groups else framework
 
 
-def _no_devices(strategy: str, device: str, each: int) -> str | None:
-    """Say why a rank cannot drive so many devices: most strategies would use only one."""
-    if each == 1 or strategy == "mirrored":
-        return None
-    if strategy != "several-gpus":
-        return f"a rank drives {each} devices with mirrored or several-gpus only, not {strategy}"
-    if device == "cpu":
-        return "several-gpus drives GPUs, and this cell computes on the CPU"
-    return None
+def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> Iterator[str]:
+    reads = content_of(workload, factors) is not None
+    for name, value in factors.items():
+        kinds = FACTORS[name].kinds
+        is_idle = name in OF_INPUT and not reads
+        if value == info.default(name) and (is_idle or (kinds and workload.kind not in kinds)):
+            yield name
 
 
 def _count(value: Value) -> int | None:

@@ -1,4 +1,4 @@
-"""This file compares the cells of a run with the reference of their workload.
+"""This file compares the cells of a run with the reference of their task.
 
 Where no reference was declared, the fastest cell of the pilot block is it; a run without a pilot
 gives up its first block for that.
@@ -18,15 +18,17 @@ from harness.store.results import CellResult, Comparison, Interval
 
 
 def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
-    """Compare each workload's cells with its reference."""
+    """Compare each task's cells with its reference."""
     told: list[CellResult] = []
-    for workload in dict.fromkeys(cell.workload for cell in cells):
-        some = [cell for cell in cells if cell.workload == workload]
-        told += _compared_workload(run, run.reference.get(workload), some, equivalence)
+    declared = set(run.reference.values())
+    for task in dict.fromkeys(cell.task for cell in cells):
+        some = [cell for cell in cells if cell.task == task]
+        reference = next((cell.key for cell in some if cell.key in declared), None)
+        told += _compared_task(run, reference, some, equivalence)
     return told
 
 
-def _compared_workload(
+def _compared_task(
     run: RunRecord, declared: str | None, cells: Sequence[CellResult], equivalence: float
 ) -> list[CellResult]:
     # what computes something else is neither better nor worse

@@ -151,6 +151,9 @@ def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> 
             for name, version in (trial.facts.get("versions") or {}).items()
         },
         readings=_readings([trial.readings for trial in trials if trial.counted]),
+        options=cell.options,
+        content=cell.content,
+        own_files=cell.own_files,
     )
 
 
@@ -186,7 +189,7 @@ def _estimate(values: Sequence[float], unit: str, level: float) -> Estimate | No
 
 
 def _rank(cell: CellResult) -> tuple[str, bool, float]:
-    return (cell.workload, cell.rate is None, -cell.rate.value if cell.rate else 0.0)
+    return (cell.task, cell.rate is None, -cell.rate.value if cell.rate else 0.0)
 
 
 def _varied(cells: Sequence[CellResult]) -> tuple[str, ...]:

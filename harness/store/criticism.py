@@ -208,9 +208,11 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
         answer for answer in compared if answer.answer == "reference" and "pilot" in answer.why
     ]
     if pilots and others:
+        tasks = len(compared) - len(others)
+        some = "" if len(pilots) == tasks else f" for {len(pilots)} of {tasks} tasks"
         yield (
-            "No reference was declared: the fastest cell of a pilot block is it, and that block "
-            "is discarded. `measure.reference` saves it."
+            f"No reference was declared{some}: the fastest cell of a pilot block is it, and that "
+            "block is discarded. `measure.reference` saves it."
         )
 
 

@@ -36,6 +36,11 @@ class CellRecord:
     parameters: int | None
     macs: int | None
     epoch_samples: int | None
+    options: Mapping[str, Any]
+    content: str | None
+    """What the files hold that it reads; None if it reads none."""
+    own_files: str | None
+    """Where a user's own files lie, if it reads those."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class RunRecord:
     cells: tuple[CellRecord, ...]
     holes: tuple[Hole, ...]
     reference: Mapping[str, str]
-    """Workload -> key of the declared reference cell."""
+    """Task -> key of the declared reference cell."""
     planned: Mapping[int, int]
     """How many trials the plan asks for in each block."""
     looks: tuple[int, ...]
@@ -200,6 +205,9 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
         parameters=raw.get("parameters"),
         macs=raw.get("macs"),
         epoch_samples=raw.get("epoch_samples"),
+        options=raw.get("options") or {},
+        content=raw.get("content"),
+        own_files=raw.get("own_files"),
     )
 
 

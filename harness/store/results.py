@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.store.claims import Contradiction
+from harness.store.task import task
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell against the reference of its workload."""
+    """A cell against the reference of its task."""
 
     reference_key: str
     ratio: float | None
@@ -219,11 +220,22 @@ class CellResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     readings: tuple[Reading, ...] = ()
     """Medians of the counted trials."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Those of its framework's adapter."""
+    content: str | None = None
+    """What the files hold that it reads; None if it reads none."""
+    own_files: str | None = None
+    """Where a user's own files lie, if it reads those."""
     ran: WhatRan = field(default_factory=lambda: WhatRan())
 
     @property
+    def task(self) -> str:
+        """What it does in a step; only cells of one task are ranked and compared."""
+        return task(self.workload, self.factors)
+
+    @property
     def is_comparable(self) -> bool:
-        """Whether it computes what the others of its workload compute.
+        """Whether it computes what the others of its task compute.
 
         Not what the gate found to differ, nor ranks that were told to keep their gradients.
         """
@@ -286,7 +298,7 @@ class Results:
     question: str
     runs: tuple[RunInfo, ...]
     cells: tuple[CellResult, ...]
-    """By workload, fastest first; cells without a rate last."""
+    """By task, fastest first; cells without a rate last."""
     holes: tuple[Hole, ...]
     varied: tuple[str, ...]
     """The factors in which these cells differ, in vocabulary order."""

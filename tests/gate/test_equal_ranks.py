@@ -36,7 +36,6 @@ warmup = "3 steps"
 until = "5 steps"
 """
 STRATEGIES = (
-    ("tensorflow", "mirrored", False),
     ("torch", "ddp", False),
     ("torch", "horovod", False),
     ("tensorflow", "multiworker", False),
@@ -59,10 +58,7 @@ MISTAKES = {
 
 def cell_of(place: Path, name: str, strategy: str) -> Cell:
     path = place / "study.toml"
-    text = STUDY.format(name, strategy)
-    if strategy == "mirrored":
-        text = text.replace("ranks_per_node", "devices_per_rank")
-    path.write_text(text)
+    path.write_text(STUDY.format(name, strategy))
     platform = load_platform("local")
     binding = platform.binding.model_copy(update={"oversubscribe": True})
     (cell,) = make_plan(

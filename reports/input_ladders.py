@@ -1,0 +1,161 @@
+"""This file makes the input's ladders: how fast files are read, rung by rung, and what holds back.
+
+A ladder's rungs read the same files from the same tier with the same caches, by as many ranks:
+bytes alone, then the file format parsed, then a loader, then the loader feeding a model, or what
+stands for one. Of several settings on a rung the fastest stands for it. The bottleneck follows from
+which rung loses most; within a tenth two rungs are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.store.results import Results
+from reports import numbers
+from reports.evidence import Ladder, Rung
+from reports.goodput import ALIKE, Alone, alone, ranks
+from reports.input import BYTES, DECODED, LOADER, MODEL, PARSED, Fed, fed
+
+_RUNGS = {
+    BYTES: "bytes read",
+    PARSED: "format parsed",
+    LOADER: "loader",
+    DECODED: "pictures decoded",
+    MODEL: "loader and model",
+}
+_FEWEST = 2
+"""Rungs that a chain needs at least to be a ladder."""
+_BENEATH = "A hypervisor's or a disk's own cache is beyond sight: cold means cold to this kernel."
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What all rungs of a ladder have in common."""
+
+    run: str
+    content: str
+    own_files: str | None
+    format: str
+    samples: int
+    tier: str | None
+    stripe_count: int | None
+    stripe_mb: int | None
+    ranks: int
+    is_contained: bool
+    cache: str
+
+    def __str__(self) -> str:
+        """Title its ladder."""
+        what = f"{self.samples} {self.content}"
+        if self.own_files is not None:
+            what = f"{self.samples} samples under {self.own_files}"
+        words = [f"{what} in {self.format} files"]
+        words += [f"on {self.tier}"] if self.tier else []
+        words += [f"over {self.stripe_count} servers"] if self.stripe_count else []
+        words += [f"in stripes of {self.stripe_mb} MiB"] if self.stripe_mb else []
+        words += [f"by {self.ranks} ranks"] if self.ranks > 1 else []
+        words += ["in a container"] if self.is_contained else []
+        return " ".join(words)
+
+
+def ladders(results: Results) -> tuple[Ladder, ...]:
+    """Build a ladder of each set of files and each model on it, cold apart from warm."""
+    groups: dict[Chain, list[Fed]] = {}
+    for one in fed(results):
+        groups.setdefault(_chain(one), []).append(one)
+    made: list[tuple[Chain, dict[int, Fed]]] = []
+    for chain, some in groups.items():
+        lower = [one for one in some if one.rung < DECODED]
+        tops: dict[tuple[int, str], list[Fed]] = {}
+        for one in some:
+            if one.rung >= DECODED:
+                tops.setdefault((one.rung, one.cell.task), []).append(one)
+        made += [(chain, _best([*lower, *top])) for top in tops.values() or ([],)]
+    return tuple(_ladder(chain, best, results) for chain, best in made if len(best) >= _FEWEST)
+
+
+def _chain(one: Fed) -> Chain:
+    factors = one.cell.factors
+    return Chain(
+        run=one.cell.run,
+        content=str(one.cell.content),
+        own_files=one.cell.own_files,
+        format=str(factors.get("format")),
+        samples=int(factors.get("samples") or 0),
+        tier=factors.get("tier"),
+        stripe_count=factors.get("stripe_count"),
+        stripe_mb=factors.get("stripe_mb"),
+        ranks=ranks(one.cell),
+        is_contained=bool(factors.get("container")),
+        cache=one.cache,
+    )
+
+
+def _best(some: Sequence[Fed]) -> dict[int, Fed]:
+    """Choose who stands for each rung, from the device upwards."""
+    best: dict[int, Fed] = {}
+    for one in some:
+        if one.rung not in best or one.rate > best[one.rung].rate:
+            best[one.rung] = one
+    return dict(sorted(best.items()))
+
+
+def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
+    rungs = tuple(
+        Rung(f"{_RUNGS[rung]}: {_named(one)}", one.cell.rate, one.input.cpu_s_per_gb)
+        for rung, one in best.items()
+        if one.cell.rate is not None
+    )
+    rates = {rung: one.rate for rung, one in best.items()}
+    computing = alone(best[MODEL].cell, results) if MODEL in best else None
+    told = [_BENEATH]
+    if computing is not None:
+        told.insert(0, _said(computing))
+    return Ladder(
+        title=str(chain),
+        kind="input",
+        state=chain.cache,
+        rungs=rungs,
+        bottleneck=bottleneck(rates, computing, is_cold=chain.cache == "cold"),
+        source=" ".join(told),
+    )
+
+
+def _said(computing: Alone) -> str:
+    said = f"With input that costs nothing the model reaches {numbers.number(computing.rate)}"
+    if computing.disturbed:
+        return f"{said} or more: that was itself disturbed ({computing.disturbed})."
+    return f"{said}."
+
+
+def bottleneck(rates: dict[int, float], computing: Alone | None, *, is_cold: bool) -> str:
+    """Say what holds the top rung back; empty where the rungs cannot tell."""
+    top = max(rates)
+    lower = [rung for rung in sorted(rates) if rung < top]
+    if top == MODEL:
+        if computing is not None and rates[MODEL] >= ALIKE * computing.rate:
+            # a model that was slowed could have been faster; one that is slower alone, was slowed
+            doubtful = computing.disturbed or ALIKE * rates[MODEL] > computing.rate
+            return "" if doubtful else "compute-bound"
+        if not lower:
+            return ""
+        if rates[MODEL] < ALIKE * min(rates[rung] for rung in lower):
+            # alone each of them is faster than both together: they fight for the same cores
+            return "CPU-bound" if computing is not None else ""
+        top = lower.pop()
+    if BYTES not in rates or top == BYTES or ALIKE * rates[top] > rates[BYTES]:
+        return ""  # nothing is faster than what it stands on: something disturbed that
+    is_storage = is_cold and rates[top] >= ALIKE * rates[BYTES]
+    return "storage-bound" if is_storage else "CPU-bound"
+
+
+def _named(one: Fed) -> str:
+    factors = one.cell.factors
+    words = [one.cell.framework] if one.cell.framework != "null" else []
+    words.append(str(factors.get("reader")))
+    if (factors.get("reader_threads") or 1) > 1:
+        words.append(f"× {factors['reader_threads']}")
+    if one.rung == MODEL:
+        words.append(f"+ {one.cell.task.rpartition(' + ')[2]}")
+    return " ".join(words)
