@@ -21,6 +21,7 @@ OF_INPUT = (
 _ON_STORAGE = ("read", "write")
 OPEN = "open"
 """The reader of metadata."""
+TF_DATA = "tf-data"
 CAFFE = "data-layer"
 _CAFFE_AHEAD = 4
 """Batches that Caffe's Data layer reads ahead unless told otherwise (caffe.proto: prefetch)."""
@@ -100,7 +101,8 @@ def why_not(
         return unfit
     if factors["decode"] and CONTENTS[content].is_array:
         return f"{content} are stored as arrays: there is nothing to decode"
-    lacking = _lacks(info, factors) or _no_tier(factors, platform) or _why_not_caffe(factors)
+    lacking = _lacks(info, factors) or _no_tier(factors, platform)
+    lacking = lacking or _why_not_caffe(factors) or _why_not_tf_data(factors)
     return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)
 
 
@@ -114,8 +116,10 @@ def _why_not_own(
         return f"{own} are {own.format}, not {factors['format']}"
     if factors["tier"] is not None:
         return f"{own} are read where they lie: tier says nothing"
-    if factors["reader"] == "tf-data" and own.format != "raw":
-        return "tf.data reads records here that hold their own number, as made ones do"
+    if own.format == "tfrecord" and factors["decode"]:
+        return "records of one's own hold any message: nothing says where in it a picture lies"
+    if (unfit := _why_not_tf_data(factors)) is not None:
+        return unfit
     return _lacks(info, factors) or _too_much_memory(own.largest, factors, platform)
 
 
@@ -142,6 +146,21 @@ def _why_not_caffe(factors: dict[str, Value]) -> str | None:
         return "Caffe reads by itself: nothing can be dropped between its epochs, nor proved"
     if not factors["prefetch"] or factors["reader_threads"] != 1:
         return "Caffe's Data layer has one thread, at least a batch ahead: prefetch from 1 up"
+    return None
+
+
+def _why_not_tf_data(factors: dict[str, Value]) -> str | None:
+    """Say what tf.data does not read as asked; its order of records is its own."""
+    form = factors["format"]
+    if factors["reader"] != TF_DATA or form == "raw":
+        return None
+    if form != "tfrecord":
+        return f"tf.data reads raw and tfrecord here, not {form}"
+    if factors["shuffle"] == "global":
+        return "tf.data reads shards of records whole: shuffle = none or file"
+    ranks = int(factors["nodes"] or 1) * int(factors["ranks_per_node"] or 1)
+    if factors["shuffle"] == "none" and ranks > 1:
+        return "tf.data reads shards of records whole: ranks share them with shuffle = file"
     return None
 
 

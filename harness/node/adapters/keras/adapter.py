@@ -57,8 +57,13 @@ class KerasAdapter:
             lowering = KerasLowering(workload.network, is_dropping=True)
             self._trainer = KerasTrainer(workload, lowering, feed.global_batch)
             dtype = tf.as_dtype(keras.config.dtype_policy().compute_dtype)
-            batch = draw(feed, lowering.arrangement, dtype)
             compiled = bool(self._job.factors.get("compile"))
+            if feed.files is not None:
+                from harness.node.adapters.tensorflow.feeding import fed
+
+                how = {"compiled": compiled, "autotune": bool(options.get("autotune"))}
+                return fed(self._trainer, feed, workload.unit, lowering.arrangement, dtype, **how)
+            batch = draw(feed, lowering.arrangement, dtype)
             return TrainingActivity(self._trainer, batch, {workload.unit: feed.batch}, compiled)
         except tf.errors.OpError as error:
             raise failures.read(error) from error

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from harness.node.adapters.tensorflow import settings, strategies
+from harness.node.adapters.tensorflow import joining, settings
+from harness.node.adapters.tensorflow.strategies import Strategy
 from harness.node.feed import Feed
 from harness.node.job import Job
 from harness.node.place import Place
@@ -15,7 +16,7 @@ def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contr
     """Import TensorFlow and set it up as the job's factors say."""
     settings.before_import(job.factors, job.purpose)
     strategy = settings.after_import(
-        job.factors, job.seed + place.rank, lambda: strategies.join(job, place)
+        job.factors, job.seed + place.rank, lambda: joining.join(job, place)
     )
     return TensorFlowAdapter(job, place, strategy)
 
@@ -23,7 +24,7 @@ def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contr
 class TensorFlowAdapter:
     """TensorFlow in this process."""
 
-    def __init__(self, job: Job, place: Place, strategy: strategies.Strategy) -> None:
+    def __init__(self, job: Job, place: Place, strategy: Strategy) -> None:
         self._job = job
         self._place = place
         self._strategy = strategy
@@ -64,7 +65,14 @@ class TensorFlowAdapter:
             initial = lowering.initial(self._job.seed)
             self._trainer = Trainer(workload, lowering, initial, feed.global_batch, self._strategy)
             compiled = bool(self._job.factors.get("compile"))
-            batch = draw(feed, lowering.arrangement, lowering.style.dtype)
+            if feed.files is not None:
+                from harness.node.adapters.tensorflow.feeding import fed
+
+                how = {"compiled": compiled, "autotune": bool(options.get("autotune"))}
+                arrangement, dtype = lowering.arrangement, lowering.style.dtype
+                return fed(self._trainer, feed, workload.unit, arrangement, dtype, **how)
+            drawn = draw(feed, lowering.arrangement, lowering.style.dtype)
+            batch = self._strategy.spread(drawn)
             units = {workload.unit: feed.batch}
             return TrainingActivity(self._trainer, batch, units, compiled)
         except tf.errors.OpError as error:
