@@ -15,7 +15,9 @@ from harness.errors import UsageError
 from harness.launch.launch import Rank
 from harness.node.checkpoints.asked import THROUGH, TO
 from harness.node.job import Job
+from harness.spec.factors import FACTORS
 from harness.spec.platform import Container, Platform
+from harness.spec.resolve import environment
 
 _OURS = (
     "BAKEOFF_",
@@ -79,11 +81,11 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
     """Put a rank into its framework's container, if its job asks for that."""
     if not job.factors.get("container"):
         return rank
-    there = platform.frameworks.get(job.framework) or platform.frameworks.get(
-        job.framework.partition("@")[0]
-    )
+    factors = {**dict.fromkeys(FACTORS), **job.factors, "strategy": job.strategy}
+    name = environment(job.framework, factors).partition("[")[0]
+    there = platform.frameworks.get(name) or platform.frameworks.get(name.partition("@")[0])
     if there is None or there.container is None:
-        raise UsageError(f"{platform.name} names no container for {job.framework}")
+        raise UsageError(f"{platform.name} names no container for {name}")
     container = there.container
     if container.engine == "pyxis" and platform.launcher.name != "slurm":
         raise UsageError(f"{platform.name}: pyxis is a part of srun; its launcher must be slurm")

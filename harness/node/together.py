@@ -3,7 +3,9 @@
 The host starts the same request twice, on several ranks with a strategy and on one without, and
 compares: several ranks with a global batch equal one rank with that batch. An adapter that can be
 examined so has a module ``together`` beside it with ``subject(adapter, workload, place) ->
-Subject``, whose ``update`` takes the whole batch and trains on this rank's share of it.
+Subject``, whose ``update`` takes the whole batch and trains on this rank's share of it. Where one
+rank drives several devices, the subject's ``replicas`` counts them, and ``replica(number)`` gives
+the state of each.
 
 What the ranks share out is not what its batch norms see, unless those are synchronised: else they
 are left out here, on both sides. The optimiser is one for all, with momentum and weight decay.
@@ -51,12 +53,22 @@ def examine(
     initial = _of(given, plain)
     subject.load(initial)
     subject.reset()
-    made = Writer(made_path if place.rank == 0 else "{}.{}".format(made_path, place.rank))
+    replicas: int = getattr(subject, "replicas", 1)
+    first = place.rank * replicas
+    made = [Writer(path_of(made_path, first + replica)) for replica in range(replicas)]
     batch = given.tensors["input"], given.tensors["target"]
     for update in range(1, given.about["updates"] + 1):
         subject.update(*batch)
-        put(made, "free/{}/".format(update), subject.state(), given.about["thin"])
-    made.close({"norms": norms, "size": place.size})
+        for replica, writer in enumerate(made):
+            state = subject.state() if replicas == 1 else subject.replica(replica)
+            put(writer, "free/{}/".format(update), state, given.about["thin"])
+    for writer in made:
+        writer.close({"norms": norms, "size": place.size * replicas})
+
+
+def path_of(made: str, replica: int) -> str:
+    """Name the folder of what one of all ranks, or devices, makes."""
+    return made if replica == 0 else "{}.{}".format(made, replica)
 
 
 def share(count: int, rank: int, size: int) -> slice:

@@ -1,8 +1,8 @@
 """This file proves that ranks which train together equal one rank with the batch of all.
 
-Two ranks with the cell's own strategy and one rank without take two updates in float64, from the
-same weights, each rank on its share of one batch; what the updates changed is compared, and the
-ranks with each other (``harness/node/together.py``).
+Two ranks with the cell's own strategy, or one rank with two devices, and one rank without take two
+updates in float64, from the same weights, each on its share of one batch; what the updates changed
+is compared, and the ranks with each other (``harness/node/together.py``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from harness.node.job import Job
 from harness.node.network import BatchNorm
 from harness.node.shapes import sites
 from harness.node.tensors import Folder
+from harness.node.together import path_of
 from harness.node.workload import Training
 from harness.run.examined import DIFFERS, NOT_CHECKED, Part, Result, record
 from harness.run.examiner import door
@@ -39,8 +40,18 @@ Go = Callable[[Job], Outcome]
 
 def is_due(cell: Cell) -> bool:
     """Tell whether a cell's ranks have anything to agree on."""
-    together = cell.ranks > 1 and cell.strategy != "none"
+    together = cell.strategy != "none" and (cell.ranks > 1 or _several_devices(cell))
     return together and cell.factors.get("communicate") is not False
+
+
+def _several_devices(cell: Cell) -> bool:
+    """Tell whether it is one rank's devices that train together."""
+    return cell.ranks == 1 and int(cell.factors.get("devices_per_rank") or 1) > 1
+
+
+def words(cell: Cell) -> str:
+    """Say what is held to one rank."""
+    return f"{RANKS} {'devices' if _several_devices(cell) else 'ranks'}"
 
 
 def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path, go: Go) -> Part:
@@ -50,7 +61,7 @@ def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path
     outcome = go(_job(cell, factors, asked, apart, RANKS))
     if outcome.outcome != OK:
         return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
-    many = [folders.open_folder(_of_rank(apart, rank)) for rank in range(RANKS)]
+    many = [folders.open_folder(Path(path_of(str(apart), rank))) for rank in range(RANKS)]
     norms = bool(many[0].about["norms"])
     given = place / "alone"
     _write(small, given, norms=norms)
@@ -62,23 +73,23 @@ def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path
     return Part(finding, facts={"norms": norms if has_norms else None})
 
 
-def joined(result: Result, part: Part, at: str) -> Result:
-    """Add to what is known of one rank what was found of several."""
+def joined(result: Result, part: Part, at: str, held: str = f"{RANKS} ranks") -> Result:
+    """Add to what is known of one rank what was found of several, or of its devices."""
     whole = replace(result, ranks=record(part))
     if part.finding is None:
-        return replace(whole, state=NOT_CHECKED, detail=f"{RANKS} ranks: {part.why}")
+        return replace(whole, state=NOT_CHECKED, detail=f"{held}: {part.why}")
     if result.state == DIFFERS:
         return whole
     if part.finding.differs is not None:
         return replace(whole, state=DIFFERS, detail=f"{part.finding.differs}; in float64{at}")
-    return replace(whole, detail=f"{result.detail}; {_words(part)}")
+    return replace(whole, detail=f"{result.detail}; {held} equal one, {_words(part)}")
 
 
 def _words(part: Part) -> str:
     assert part.finding is not None
     norms = (part.facts or {}).get("norms")
     how = {None: "", True: ", sync-BN on", False: ", batch norms left out (sync-BN off)"}
-    return f"{RANKS} ranks equal one, {part.finding.error or 0:.0e}{how[norms]}"
+    return f"{part.finding.error or 0:.0e}{how[norms]}"
 
 
 def compared(given: Folder, one: Folder, many: Sequence[Folder]) -> Finding:
@@ -126,12 +137,9 @@ def _job(cell: Cell, factors: Mapping[str, Any], given: Path, made: Path, ranks:
     job = door(cell, "examine", factors, {"given": given, "made": made})
     if ranks == 1:
         return job
-    counted = {**job.factors, "strategy": cell.strategy, "ranks_per_node": ranks}
+    each = "devices_per_rank" if _several_devices(cell) else "ranks_per_node"
+    counted = {**job.factors, "strategy": cell.strategy, each: ranks}
     return replace(job, strategy=cell.strategy, factors=counted)
-
-
-def _of_rank(made: Path, rank: int) -> Path:
-    return made if rank == 0 else made.with_name(f"{made.name}.{rank}")
 
 
 def _thinned(before: Any, shape: Sequence[int], given: Folder) -> Any:

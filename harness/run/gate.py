@@ -124,7 +124,8 @@ class _Gate:
         result = joined(semantics, timed, cell, at)
         if result.state == NOT_CHECKED or not equal_ranks.is_due(cell):
             return result
-        return equal_ranks.joined(result, self._ranks(cell, small), at)
+        part = self._ranks(cell, small)
+        return equal_ranks.joined(result, part, at, equal_ranks.words(cell))
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
         """Give one half from what is kept, or examine; without a precision, the semantics."""
@@ -162,7 +163,7 @@ class _Gate:
         if file.is_file():
             return read(read_json(file))
         place = self._workplace()
-        self._watch(f"{self._title}: {equal_ranks.RANKS} ranks: {cell.framework}")
+        self._watch(f"{self._title}: {equal_ranks.words(cell)}: {cell.framework}")
         with tempfile.TemporaryDirectory(dir=place.scratch) as name:
             part = equal_ranks.examine(
                 cell,

@@ -211,7 +211,10 @@ class Resolver:
         each = _number(factors, "devices_per_rank")
         if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
             return f"{nodes * ranks} ranks need a strategy, and this cell has none"
-        if factors["communicate"] is False and nodes * ranks == 1:
+        why = _no_devices(str(factors["strategy"]), str(factors["device"]), each)
+        if why is not None:
+            return why
+        if factors["communicate"] is False and nodes * ranks * each == 1:
             return "one rank exchanges nothing: communicate says something of several"
         available = self._offers["available_nodes"]
         if available is not None and nodes > available:
@@ -220,8 +223,6 @@ class Resolver:
         if factors["device"] == "gpu" and gpus is not None and ranks * each > gpus:
             wanted = f"{ranks * each} GPUs" if ranks * each > 1 else "a GPU"
             return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
-        if factors["device"] == "cpu" and each > 1:
-            return "devices_per_rank counts GPUs, and this cell computes on the CPU"
         cpus, threads = self._offers["cpus"], factors["threads"] or 1
         if cpus and ranks * int(threads) > cpus and not self._platform.binding.oversubscribe:
             return (
@@ -269,6 +270,17 @@ def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> It
         is_idle = name in OF_INPUT and not reads
         if value == info.default(name) and (is_idle or (kinds and workload.kind not in kinds)):
             yield name
+
+
+def _no_devices(strategy: str, device: str, each: int) -> str | None:
+    """Say why a rank cannot drive so many devices: most strategies would use only one."""
+    if each == 1 or strategy == "mirrored":
+        return None
+    if strategy != "several-gpus":
+        return f"a rank drives {each} devices with mirrored or several-gpus only, not {strategy}"
+    if device == "cpu":
+        return "several-gpus drives GPUs, and this cell computes on the CPU"
+    return None
 
 
 def _count(value: Value) -> int | None:

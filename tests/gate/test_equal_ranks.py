@@ -36,6 +36,7 @@ warmup = "3 steps"
 until = "5 steps"
 """
 STRATEGIES = (
+    ("tensorflow", "mirrored", False),
     ("torch", "ddp", False),
     ("torch", "horovod", False),
     ("tensorflow", "multiworker", False),
@@ -58,7 +59,10 @@ MISTAKES = {
 
 def cell_of(place: Path, name: str, strategy: str) -> Cell:
     path = place / "study.toml"
-    path.write_text(STUDY.format(name, strategy))
+    text = STUDY.format(name, strategy)
+    if strategy == "mirrored":
+        text = text.replace("ranks_per_node", "devices_per_rank")
+    path.write_text(text)
     platform = load_platform("local")
     binding = platform.binding.model_copy(update={"oversubscribe": True})
     (cell,) = make_plan(

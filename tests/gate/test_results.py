@@ -111,7 +111,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.framework
-@pytest.mark.parametrize("name", ["tensorflow", "tensorflow@1.15", "keras", "jax"])
+@pytest.mark.timeout(900)  # tinygrad compiles a program for each operation of each layer
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow@1.15", "keras", "jax", "tinygrad"])
 def test_frameworks_pass_the_whole_gate_on_tinycnn(name: str, tmp_path, kept) -> None:
     framework("torch")
     framework(name)

@@ -109,6 +109,19 @@ def test_only_what_bakeoff_and_the_platform_set_goes_inside() -> None:
     }
 
 
+def test_horovod_is_entered_where_it_was_built() -> None:
+    image = {"torch": "plain", "torch@horovod": "with Horovod"}
+    there = {
+        name: FrameworkThere(container=Container(engine="bwrap", image=text, interpreter="py"))
+        for name, text in image.items()
+    }
+    platform = Platform.model_construct(name="p", environment={}, frameworks=there)
+    rank = Rank(0, ("/py", "-m", "harness.node", "j.json"), {}, JOB.directory, (0,))
+    for strategy, wanted in (("ddp", "plain"), ("horovod", "with Horovod")):
+        job = replace(JOB, framework="torch", strategy=strategy)
+        assert wanted in inside(platform, job, rank, "/payload", ()).argv
+
+
 def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_data_inside_its_container() -> None:
     there = FrameworkThere(container=Container(engine="bwrap", image="/", interpreter="py"))
     platform = Platform.model_construct(name="p", environment={}, frameworks={"null": there})

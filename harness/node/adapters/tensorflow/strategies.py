@@ -1,18 +1,19 @@
 """This file is how ranks train together in TensorFlow, each the way a custom loop does it.
 
 ``multiworker`` sums gradients over collectives of TensorFlow's own (rings over gRPC between CPUs,
-NCCL between GPUs); ``horovod`` through Horovod's. Every rank starts from the same seeded weights
+NCCL between GPUs); ``horovod`` through Horovod's; ``mirrored`` (several devices of one rank) has a
+file of its own. Every rank starts from the same seeded weights
 and takes the same averaged update, so all stay equal. Batch norm normalises each rank's own batch,
 and running statistics stay each rank's own.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping
+from contextlib import ExitStack
+from typing import Any, Callable, ContextManager, Dict, Mapping
 
 from harness.node import horovod as meeting
 from harness.node.contracts import Unsupported
-from harness.node.job import Job
 from harness.node.place import Place
 
 
@@ -22,6 +23,21 @@ class Strategy:
     communicates = True
     """Whether ranks exchange gradients; else each goes its own way, to see what that costs."""
 
+    replicas = 1
+    """How many devices this rank drives."""
+
+    def scope(self) -> ContextManager[Any]:
+        """Give what variables have to be made in."""
+        return ExitStack()
+
+    def spread(self, batch: Any) -> Any:
+        """Divide a batch among this rank's devices."""
+        return batch
+
+    def own(self, batch: Any) -> Any:
+        """Give what ``spread`` made for the device whose step is being traced."""
+        return batch
+
     def averaged(self, gradients: Mapping[str, Any]) -> Mapping[str, Any]:
         """Give the mean of all ranks' gradients; belongs inside a traced function."""
         return gradients
@@ -29,6 +45,11 @@ class Strategy:
     def run(self, step: Any) -> Any:
         """Give the step as it has to be called in this strategy."""
         return step
+
+    def on(self, replica: int, variable: Any) -> Any:
+        """Give a variable as one of this rank's devices holds it."""
+        del replica  # there is one
+        return variable
 
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
@@ -160,51 +181,3 @@ class Horovod(Strategy):
         """Leave the other ranks."""
         self._horovod.shutdown()
         self._meeting.close()
-
-
-def join(job: Job, place: Place) -> Strategy:
-    """Meet the other ranks, before TensorFlow starts its devices."""
-    is_gpu = job.factors.get("device") == "gpu"
-    if place.size > 1 and is_gpu:
-        _take_own_gpu(place)
-    joined = _joined(job, place, is_gpu)
-    joined.communicates = job.factors.get("communicate") is not False
-    return joined
-
-
-def _joined(job: Job, place: Place, is_gpu: bool) -> Strategy:
-    if job.strategy == "none":
-        return Strategy()
-    if job.strategy == "multiworker":
-        import tensorflow.compat.v2 as tf
-
-        if tf.version.VERSION.startswith("1."):
-            raise Unsupported("multiworker needs TensorFlow 2.4 or later; 1.15 can use horovod")
-        return MultiWorker(place, is_gpu, job.factors.get("bucket_mb"))
-    if job.strategy == "horovod":
-        return _horovod(job, place)
-    raise Unsupported("tensorflow adapter: no strategy '{}'".format(job.strategy))
-
-
-def _horovod(job: Job, place: Place) -> Horovod:
-    there = meeting.prepare(job.factors, place)
-    try:
-        import horovod.tensorflow as horovod
-    except ImportError as error:
-        raise Unsupported("no Horovod here: {}; {}".format(error, meeting.CURE)) from error
-    there.open(horovod)
-    return Horovod(horovod, there)
-
-
-def _take_own_gpu(place: Place) -> None:
-    """Leave TensorFlow the GPU of this rank alone."""
-    import tensorflow.compat.v2 as tf
-
-    seen = tf.config.experimental.list_physical_devices("GPU")
-    if place.local_rank >= len(seen):
-        raise Unsupported(
-            "local rank {} has no GPU of its own: TensorFlow sees {}".format(
-                place.local_rank, len(seen)
-            )
-        )
-    tf.config.experimental.set_visible_devices([seen[place.local_rank]], "GPU")

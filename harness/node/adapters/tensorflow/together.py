@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Tuple
+from typing import Any, Iterator, Mapping, Tuple
 
 from harness.node.adapters.tensorflow import settings
 from harness.node.adapters.tensorflow.lowering import Lowering
-from harness.node.adapters.tensorflow.subject import TensorFlowSubject
+from harness.node.adapters.tensorflow.subject import TensorFlowSubject, made
 from harness.node.adapters.tensorflow.training import LoweredSubject, Trainer
+from harness.node.examine import Made
 from harness.node.place import Place
 from harness.node.tensors import Tensor
 from harness.node.together import share
@@ -34,15 +35,22 @@ class TogetherSubject(TensorFlowSubject):
         super().__init__(_Lowered(workload, lowering, adapter._strategy), False)
         self._strategy = adapter._strategy
         self._place = place
+        self.replicas: int = self._strategy.replicas
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one whole training step, as the strategy calls it."""
         trainer = self._start(given)
         if self._update is None:
-            batch = self._batch(given, target)
+            batch = self._strategy.spread(self._batch(given, target))
             step = self._strategy.run(lambda: trainer.step(*batch, is_dropping=False))
             self._update = settings.jitted(step, False)
         self._update()
+
+    def replica(self, number: int) -> Iterator[Made]:
+        """Give what one device of this rank holds."""
+        for name, variable in self._trainer.values.items():
+            held = self._strategy.on(number, variable)
+            yield made(name, self._parameter(name, held))
 
     def _batch(self, given: Tensor, target: Tensor) -> Tuple[Any, Any]:
         inputs, wanted = super()._batch(given, target)

@@ -32,13 +32,15 @@ class Trainer:
         self.strategy = strategy or Strategy()
         self.lowering = lowering
         names = lowering.arrangement.parameters
-        self.values: Dict[str, Any] = {
-            name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
-        }
-        self.learned = {name: self.values[name] for name in names}
-        self._update = Update(workload.optimiser, self.learned, lowering.decayed(), global_batch)
-        is_scaled = lowering.style.dtype == tf.float16
-        self.loss_scale = LossScale() if is_scaled else None
+        with self.strategy.scope():
+            self.values: Dict[str, Any] = {
+                name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
+            }
+            self.learned = {name: self.values[name] for name in names}
+            rule, decayed = workload.optimiser, lowering.decayed()
+            self._update = Update(rule, self.learned, decayed, global_batch)
+            is_scaled = lowering.style.dtype == tf.float16
+            self.loss_scale = LossScale() if is_scaled else None
 
     def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Run forward and backward; give the pass, output, loss and gradients by name."""
@@ -55,6 +57,7 @@ class Trainer:
 
     def step(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Train one step and give the loss; belongs inside a traced function."""
+        x, target = self.strategy.own((x, target))
         now, _, mean, own = self.gradients(x, target, is_dropping)
         gradients = self.strategy.averaged(own)
         for name, value in now.moved.items():
