@@ -61,7 +61,8 @@ class Dataset:
         self.paths: List[str] = [os.path.join(root, one["name"]) for one in listed]
         self.held: List[int] = [one["samples"] for one in listed]
         """How many samples each file holds."""
-        self.bytes: int = sum(one["bytes"] for one in listed)
+        self.sizes: List[int] = [one["bytes"] for one in listed]
+        self.bytes: int = sum(self.sizes)
         """Of all files, whatever they hold beside samples."""
         self.first: List[int] = [0, *accumulate(self.held)]
         """The number of each file's first sample; at the end, of all samples."""
@@ -93,6 +94,13 @@ class Dataset:
         """Say where the bytes of one sample lie."""
         file, offset, length = self.index()[3 * sample : 3 * sample + 3]
         return Stretch(self.paths[file], offset, length)
+
+    def piece(self, sample: int) -> Stretch:
+        """Cut a file whose samples are no plain stretches into as many pieces, of one size."""
+        file, number = self.place(sample)
+        size, held = self.sizes[file], self.held[file]
+        start = size * number // held
+        return Stretch(self.paths[file], start, size * (number + 1) // held - start)
 
     @property
     def is_own(self) -> bool:

@@ -61,6 +61,7 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
     }
     if files.reader in ("pread", "mmap"):
         stretches = Stretches(dataset)
+        shape["room"] = stretches.room
         read = stretches.pread if files.reader == "pread" else stretches.mapped
         return PlainLoader(read, rest=stretches.rest, **shape)
     if files.reader == "open":

@@ -1,7 +1,9 @@
 """This file reads samples as plain stretches of bytes, with pread or through mapped memory.
 
 This is what the system gives with nothing parsed and nothing decoded. A file of one sample is
-opened anew each time, as every loader must; a file of many is kept open.
+opened anew each time, as every loader must; a file of many is kept open. Where only a format's
+reader knows the places of samples (LMDB, HDF5, npz), each stands for a piece of its file: together
+they are all its bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import mmap
 import os
 from typing import Dict, Tuple
 
-from harness.node.contracts import Unsupported
 from harness.node.input.dataset import Dataset
 
 
@@ -19,13 +20,14 @@ class Stretches:
     """The samples of a set by their places."""
 
     def __init__(self, dataset: Dataset) -> None:
-        if not dataset.has_index:
-            raise Unsupported(
-                "the samples of a set in {} are no plain stretches of a file; "
-                "use reader = threads, which parses them".format(dataset.format)
-            )
-        self._stretch = dataset.stretch
-        dataset.index()  # read once here, not by the first sample
+        self.room: int = dataset.manifest["largest"]
+        """Bytes of the largest stretch."""
+        if dataset.has_index:
+            self._stretch = dataset.stretch
+            dataset.index()  # read once here, not by the first sample
+        else:
+            self._stretch = dataset.piece
+            self.room = max(-(-size // n) for size, n in zip(dataset.sizes, dataset.held))
         is_shared = max(dataset.held) > 1
         self._kept: Dict[str, int] = {}
         if is_shared:

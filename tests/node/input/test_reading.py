@@ -28,7 +28,7 @@ ALONE = Place(0, 1, 0, 1, "here", "none")
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets")
-    for name in ("raw", "npy"):
+    for name in ("raw", "npy", "npz"):
         spec = Spec("tiny-pictures", name, 200)
         create(spec, folder / spec.name, doing=lambda _: None)
     return folder
@@ -72,6 +72,19 @@ def test_every_reader_delivers_each_sample_s_own_bytes(
     told = work.epochs.turn()
     assert told["samples"] == 200
     assert told["bytes"] == 200 * 3072
+
+
+@pytest.mark.parametrize("reader", ["pread", "mmap"])
+def test_files_whose_samples_are_no_stretches_are_read_whole_in_pieces(
+    sets: Path, reader: str
+) -> None:
+    made = Dataset(str(sets / "tiny-pictures-npz-200"))
+    assert not made.has_index
+    work = activity(sets, format="npz", reader=reader)
+    work.epochs.turn()
+    read = b"".join(data for batch in epoch(work) for data in batch.data)
+    assert read == b"".join(Path(path).read_bytes() for path in made.paths)
+    assert work.epochs.turn()["bytes"] == made.bytes > 200 * 3072
 
 
 def test_a_file_that_became_shorter_ends_the_trial(sets: Path, tmp_path: Path) -> None:
