@@ -2,8 +2,8 @@
  * is in every name it gives: "STUB (not a GPU)". Its environment decides how it behaves:
  *
  *   STUB_GPUS=2          how many devices
- *   STUB_LOST=1@0.5      device 1 is lost half a second after the start
- *   STUB_NARROW=1        PCIe bytes are counted in 32 bits, starting 0.8 GB below their end
+ *   STUB_LOST=1@2        device 1 is lost once it was asked twice how busy it is
+ *   STUB_NARROW=1        PCIe bytes are counted in 32 bits, 1 KiB below their end when first read
  *   STUB_OLD=1           energy, power fields and NVLink are not supported
  *   STUB_SLOW_MS=50      every reading of a clock takes so long
  *   STUB_PIDS=17,18      processes with a context on device 0
@@ -42,6 +42,7 @@ typedef struct {
 } nvmlFieldValue_t;
 
 static struct device devices[8];
+static unsigned asked[8];
 static double began;
 
 static double now(clockid_t clock) {
@@ -50,19 +51,16 @@ static double now(clockid_t clock) {
     return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-static double age(void) { return now(CLOCK_MONOTONIC) - began; }
-
 static long setting(const char *name, long otherwise) {
     const char *text = getenv(name);
     return text ? atol(text) : otherwise;
 }
 
 static int lost(nvmlDevice_t device) {
-    unsigned index;
-    double after;
+    unsigned index, after;
     const char *text = getenv("STUB_LOST");
-    return text && sscanf(text, "%u@%lf", &index, &after) == 2 && index == device->index &&
-           age() >= after;
+    return text && sscanf(text, "%u@%u", &index, &after) == 2 && index == device->index &&
+           asked[index] > after;
 }
 
 #define CHECK(device) \
@@ -104,6 +102,7 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length)
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *told) {
+    asked[device->index]++;
     CHECK(device);
     told->gpu = 10 * device->index + 5;
     told->memory = device->index;
@@ -181,7 +180,10 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigne
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values) {
     CHECK(device);
     int old = (int)setting("STUB_OLD", 0), narrow = (int)setting("STUB_NARROW", 0);
-    double power = 100.0 * (device->index + 1), t = age();
+    double power = 100.0 * (device->index + 1), t = now(CLOCK_MONOTONIC) - began;
+    static double first_read[8];
+    double *first = &first_read[device->index];
+    if (asked[device->index] <= 2) *first = t; /* once when it is opened, then when it is read */
     for (int i = 0; i < count; i++) {
         nvmlFieldValue_t *one = &values[i];
         one->timestamp = (long long)(now(CLOCK_REALTIME) * 1e6);
@@ -200,10 +202,10 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
             break;
         case 197:
         case 198:
-            bytes = (unsigned long long)((one->field - 196) * 1e9 * t);
+            bytes = (unsigned long long)((one->field - 196) * 1e9 * (t - *first));
             if (narrow) {
                 one->type = 1;
-                one->value.ui = (unsigned)(bytes + 0xd0000000u);
+                one->value.ui = (unsigned)(bytes + 0xfffffc00u);
             } else {
                 one->value.ull = bytes;
             }

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.store.following import Follower
 from harness.store.recording import Recording, read_recording
+from tests.collect.growth import Growth
 
 SCRIPT = """
 import json, os, sys, time
@@ -22,6 +24,8 @@ devices = {int(rank): told for rank, told in asked["devices"].items()}
 collector = Collector()
 path = Path(asked["path"])
 collector.begin(path, Observed(ranks=ranks, devices=devices, directory=path.parent), asked["rates"])
+print("begun", flush=True)
+sys.stdin.readline()
 time.sleep(asked["seconds"])
 print(json.dumps(vars(collector.end())))
 """
@@ -35,8 +39,12 @@ def observe(
     devices: Mapping[int, str | None] | None = None,
     rates: Mapping[str, float] | None = None,
     environment: Mapping[str, str] | None = None,
+    first: tuple[str, str] = ("observer", "observer.resident"),
 ) -> tuple[Recording, dict[str, Any]]:
-    """Record for some seconds; give what was recorded and what the collector said at its end."""
+    """Record for some seconds from when ``first`` is read; give that and what was said at the end.
+
+    How long sources take to open is the machine's business.
+    """
     asked = {
         "path": str(path),
         "seconds": seconds,
@@ -44,18 +52,30 @@ def observe(
         "devices": devices or {},
         "rates": rates or {},
     }
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, json.dumps(asked)],
         env=environment,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stderr == ""
+    ) as collector:
+        assert collector.stdout is not None
+        assert collector.stdout.readline() == "begun\n"
+        wait_for(path, first)
+        told, complaints = collector.communicate("end\n")
+    assert complaints == ""
     recording = read_recording(path)
     assert recording is not None
-    return recording, json.loads(done.stdout)
+    return recording, json.loads(told)
+
+
+def wait_for(path: Path, channel: tuple[str, str]) -> None:
+    """Wait until a channel was read into a file that is there already."""
+    follower = Follower(path)
+    with Growth(path) as growth:
+        while channel not in follower.look():
+            growth.wait()
 
 
 def whole_span(recording: Recording, names: Sequence[str]) -> tuple[int, int]:

@@ -44,7 +44,12 @@ def library(*flags: str) -> str:
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Watch:
-    def start(seconds: float = 1.0, *flags: str, **told: Any) -> tuple[Recording, dict[str, Any]]:
+    def start(
+        seconds: float = 1.0,
+        *flags: str,
+        first: tuple[str, str] = (f"gpu:{UUIDS[0]}", "gpu.utilisation"),
+        **told: Any,
+    ) -> tuple[Recording, dict[str, Any]]:
         stub = {f"STUB_{name.upper()}": str(value) for name, value in told.items()}
         environment = {**os.environ, "LD_LIBRARY_PATH": library(*flags), **stub}
         return observe(
@@ -54,6 +59,7 @@ def watch(tmp_path: Path) -> Watch:
             devices={0: None},
             rates={"nvml": 10.0},
             environment=environment,
+            first=first,
         )
 
     return start
@@ -73,25 +79,38 @@ def rate(recording: Recording, index: int, name: str) -> float:
     return told
 
 
+def unsure(recording: Recording, index: int, name: str) -> float:
+    """Say how far a rate may be off, as readings take their time: on a busy machine, a while."""
+    series = recording.find(f"gpu:{UUIDS[index]}", name)
+    assert series is not None
+    takes = series.after_ns - series.before_ns
+    span = series.before_ns[-1] - series.after_ns[0]
+    return 0.001 + float(takes[0] + takes[-1]) / span
+
+
 @pytest.mark.parametrize("count", [2, 8])
 def test_every_gpu_is_read_by_its_uuid(watch: Watch, count: int) -> None:
     recording, end = watch(gpus=count)
     for index in range(count):
         assert set(raw(recording, index, "gpu.utilisation")) == {10 * index + 5}
         assert set(raw(recording, index, "gpu.memory-used")) == {(index + 1) << 30}
-        assert rate(recording, index, "gpu.energy") == pytest.approx(100.0 * (index + 1), rel=0.01)
+        off = unsure(recording, index, "gpu.energy")
+        assert rate(recording, index, "gpu.energy") == pytest.approx(100.0 * (index + 1), rel=off)
         assert rate(recording, index, "gpu.power.average") == 100.0 * (index + 1)
     assert recording.find(f"gpu:{UUIDS[0]}", "gpu.power") is None, "its fields say which kind it is"
     assert end["stand_ins"] == ["STUB (not a GPU)"]
 
 
 def test_counters_that_wrap_go_on_counting(watch: Watch) -> None:
-    recording, _ = watch(2.5, narrow=1)
+    recording, _ = watch(narrow=1)
     sent = raw(recording, 0, "gpu.pcie.sent")
     assert any(after < before for before, after in pairwise(sent))
-    assert rate(recording, 0, "gpu.pcie.sent") == pytest.approx(1e9, rel=0.01)
-    assert rate(recording, 1, "gpu.pcie.received") == pytest.approx(2e9, rel=0.01)
-    assert rate(recording, 1, "gpu.nvlink.sent") == pytest.approx(2**30, rel=0.01)
+    off = unsure(recording, 0, "gpu.pcie.sent")
+    assert rate(recording, 0, "gpu.pcie.sent") == pytest.approx(1e9, rel=off)
+    off = unsure(recording, 1, "gpu.pcie.received")
+    assert rate(recording, 1, "gpu.pcie.received") == pytest.approx(2e9, rel=off)
+    off = unsure(recording, 1, "gpu.nvlink.sent")
+    assert rate(recording, 1, "gpu.nvlink.sent") == pytest.approx(2**30, rel=off)
     energy = recording.find(f"gpu:{UUIDS[0]}", "gpu.energy")
     assert energy is not None
     assert energy.channel.wraps is None, "64 bits that fall have begun anew"
@@ -110,33 +129,35 @@ def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> N
 def test_a_library_without_newer_functions_still_gives_the_rest(watch: Watch) -> None:
     recording, _ = watch(1.0, "-DWITHOUT_FIELDS", slowed=32)
     assert set(raw(recording, 1, "gpu.energy")) == {samples.UNSUPPORTED}
-    assert {41} <= set(raw(recording, 1, "gpu.temperature")) <= {41, samples.NOT_READ}
     assert set(raw(recording, 0, "gpu.slowed")) == {32}
-    assert {200_000} <= set(raw(recording, 1, "gpu.power")) <= {200_000, samples.NOT_READ}
+    # what moves slowly is first read of the first
+    assert {40} <= set(raw(recording, 0, "gpu.temperature")) <= {40, samples.NOT_READ}
+    assert {100_000} <= set(raw(recording, 0, "gpu.power")) <= {100_000, samples.NOT_READ}
 
 
 def test_a_gpu_lost_in_mid_run_is_lost_from_then_on_and_alone(watch: Watch) -> None:
-    recording, _ = watch(1.5, lost="1@0.5")
+    recording, _ = watch(lost="1@2")  # asked once when it is opened
     told = raw(recording, 1, "gpu.utilisation")
     first = told.index(samples.LOST)
-    assert first > 0
+    assert first == 1
     assert set(told[:first]) == {15}
     assert set(told[first:]) == {samples.LOST}
     assert set(raw(recording, 0, "gpu.utilisation")) == {5}
 
 
 def test_slow_calls_delay_no_other_source(watch: Watch) -> None:
-    recording, _ = watch(2.0, slow_ms=150)
+    recording, _ = watch(0.1, slow_ms=300)
     gpu = recording.find(f"gpu:{UUIDS[0]}", "gpu.utilisation")
     core = recording.find("core:0", "cpu.user")
     assert gpu is not None
     assert core is not None
-    assert len(gpu.raw) <= 9
-    assert len(core.raw) >= 12
+    meanwhile = (core.before_ns > gpu.before_ns[0]) & (core.after_ns < gpu.after_ns[0])
+    assert gpu.after_ns[0] - gpu.before_ns[0] > 0.6e9
+    assert meanwhile.any()
 
 
 def test_a_driver_that_never_answers_is_left_behind_and_named(watch: Watch) -> None:
-    recording, end = watch(0.5, slow_ms=60_000)
+    recording, end = watch(0.5, first=("node", "memory.free"), slow_ms=600_000)
     assert end["problem"] is None
     assert dict(recording.unread())["nvml"] == "its last reading never came back"
     assert recording.find("core:0", "cpu.user") is not None
@@ -177,13 +198,15 @@ def test_power_and_use_are_of_the_gpus_that_the_ranks_may_use(
             "STUB_PIDS": "1",
             "STUB_SLOWED": "64",  # of another one
         },
+        first=(f"gpu:{UUIDS[1]}", "gpu.utilisation"),
     )
     series = recording.find(f"gpu:{UUIDS[1]}", "gpu.energy")
     assert series is not None
     span = Span(int(series.times_ns[0]), int(series.times_ns[-1]))
     use = NodeUse("here", recording, (0,), span)
     assert gpu_share([use]) == pytest.approx(0.15)
-    assert power_w([use]) == pytest.approx(200.0, rel=0.01)
+    off = unsure(recording, 1, "gpu.energy")
+    assert power_w([use]) == pytest.approx(200.0, rel=off)
     (seen,) = hardware([use], [], 0)
     assert (seen.foreign_contexts, seen.slowed) == (0, {})
 

@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from harness.store.following import Follower
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.recording import read_recording
 from tests.cli.command import bakeoff
-from tests.collect.growth import Growth
+from tests.collect.observing import wait_for
 from tests.needs import missing
 
 PLUGIN = Path(__file__).with_name("met")
@@ -194,10 +193,7 @@ def test_a_worker_killed_leaves_samples_to_its_end_and_nothing_running(
     worker = met.worker()
     trial = TrialPaths(Path(worker["folder"]))
     (path,) = trial.root.glob(trial.samples("*").name)
-    follower = Follower(path)
-    with Growth(path) as growth:
-        while ("rank:0", "rank.user") not in follower.look():
-            growth.wait()
+    wait_for(path, ("rank:0", "rank.user"))
     os.kill(worker["pid"], 9)
     met.end()
     told = json.loads(trial.outcome.read_text(encoding="utf-8"))

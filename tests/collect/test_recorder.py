@@ -19,8 +19,7 @@ from harness.store import samples
 from harness.store.following import Follower
 from harness.store.recording import read_recording
 from harness.store.samples import Channel
-from tests.collect.growth import Growth
-from tests.collect.observing import observe
+from tests.collect.observing import observe, wait_for
 
 
 class Sleepy:
@@ -132,10 +131,7 @@ def test_a_killed_collector_leaves_a_file_readable_to_its_last_tick(tmp_path: Pa
     )
     assert process.stdout is not None
     process.stdout.readline()
-    follower = Follower(path)
-    with Growth(path) as growth:
-        while ("core:0", "cpu.user") not in follower.look():
-            growth.wait()
+    wait_for(path, ("core:0", "cpu.user"))
     killed = time.monotonic_ns()
     process.send_signal(signal.SIGKILL)
     process.wait()
