@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.agent.protocol import read_end
 from harness.store.layout import TrialPaths
 from harness.store.recording import Recording, read_recording
+from tests.collect.observing import wait_for
 
 LONG = "import time; time.sleep(60)"
 
@@ -22,7 +24,13 @@ def recorded(folder: Path) -> Recording:
 
 
 def test_a_trial_is_observed_where_the_host_says(agent: Any, tmp_path: Path) -> None:
-    end = agent.run("import time; time.sleep(0.5)", observe=str(tmp_path))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    agent.start(agent.command(f"open({str(pipe)!r}).read()", observe=str(tmp_path)))
+    (samples,) = tmp_path.glob(TrialPaths(tmp_path).samples("*").name)
+    wait_for(samples, ("rank:0", "rank.resident"))
+    pipe.write_text("")
+    end = read_end(agent.hear("ended"))
     assert end.unobserved is None
     assert end.stand_ins == ()
     recording = recorded(tmp_path)
