@@ -39,7 +39,9 @@ def _cannot_tell(opening: str, comparison: Comparison) -> str:
     ending = f"; about {comparison.blocks + more} would do" if more else ""
     if comparison.interval is None:
         count = comparison.blocks
-        few = "1 block is" if count == 1 else f"{count or 'no'} blocks are"
+        few = "1 block is" if count == 1 else f"{count} blocks are"
+        if not count:
+            return f"{opening} is not known: the only block chose the reference{ending}."
         return f"{opening}, {few} too few to tell{ending}."
     ending = ending.removesuffix(" do")
     return f"{opening}, {_blocks(comparison.blocks)} cannot tell{ending}."
@@ -116,12 +118,25 @@ def sentence(ranking: Ranking) -> str:
         return f"No trial {what}, so there is no answer yet."
     if len({c.run for c in ranking.cells}) > 1:
         return _across_runs(ranking)
+    if ranking.sizes > 1:
+        return _of_messages(ranking)
     leader = ranking.cells[0]
     if len(ranking.cells) == 1:
         return _reached(ranking, leader) + "; there is nothing to compare it with."
     reference = ranking.reference
     told = _against_reference(ranking, reference) if reference else ""
     return told or f"{_highest(ranking, leader)}; no comparison was made."
+
+
+def _of_messages(ranking: Ranking) -> str:
+    """Say how much is carried at most, and how quickly the least is there."""
+    most = ranking.cells[0]
+    least = min(ranking.cells, key=lambda cell: int(cell.factors["message_bytes"]))
+    assert most.rate is not None
+    assert least.rate is not None
+    took = numbers.seconds(int(least.factors["message_bytes"]) / least.rate.value)
+    carried = f"{numbers.number(most.rate.value / 1e6)} MB/s"
+    return f"{ranking.name(most)}: {carried} at most; {ranking.name(least)}: {took} each."
 
 
 def _in_sentence(title: str) -> str:
@@ -167,6 +182,7 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
             f"{_where(ranking, cell)}, {ranking.name(cell)}: not ranked, it computes something else"
             f" ({cell.gate.detail or 'the gate gave no detail'})."
             for cell in ranking.set_aside
+            if cell.gate.state == "differs"
         ]
         failed: dict[tuple[str, str], list[str]] = {}
         for cell in ranking.without if is_begun else ():

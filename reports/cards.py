@@ -26,7 +26,8 @@ class Card:
 
 def cards(results: Results, ranked: Sequence[Ranking]) -> tuple[Card, ...]:
     """Give all four."""
-    return _fastest(ranked), _thriftiest(ranked), _apart(ranked), _trust(results)
+    raced = [ranking for ranking in ranked if ranking.sizes < 2] or ranked
+    return _fastest(raced), _thriftiest(raced), _apart(raced), _trust(results)
 
 
 def top_two(ranking: Ranking) -> tuple[str, str]:

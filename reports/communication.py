@@ -90,6 +90,15 @@ def splits(results: Results) -> tuple[StepSplit, ...]:
     )
 
 
+def _mark(one: Exposed) -> str | None:
+    """Say why a cost below nothing is none."""
+    if one.exposed_s >= 0:
+        return None
+    if one.interval is not None and one.interval.high < 0:
+        return "below nothing: these ranks do not otherwise compute alike"
+    return "below nothing: less than the trials differ by"
+
+
 def communication(results: Results) -> Table:
     """Lay out a step with and without exchange, and the difference."""
     columns = (
@@ -102,6 +111,7 @@ def communication(results: Results) -> Table:
         Column("exposed_interval", "interval", "interval"),
         Column("share", "of the step", "share"),
         Column("blocks", "blocks", "count"),
+        Column("mark", "mark"),
     )
     rows = []
     for one in exposed(results):
@@ -121,6 +131,7 @@ def communication(results: Results) -> Table:
                 between,
                 one.exposed_s / one.whole_s,
                 one.blocks,
+                _mark(one),
             )
         )
     return Table("communication", "Exposed communication", columns, tuple(rows))

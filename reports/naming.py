@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.store.results import CellResult
+from reports import numbers
 
 NAMED_APART = frozenset({"workload", "framework", "strategy"})
 _SAYS_ITSELF = frozenset(
@@ -38,6 +39,8 @@ def factor_words(name: str, value: Any) -> str:
         return "compiled" if value else "not compiled"
     if name == "communicate":
         return "exchanging" if value else "without exchange"
+    if name == "message_bytes":
+        return f"{numbers.size(value)} messages"
     if isinstance(value, bool):
         without = "not" if name == "deterministic" else "no"
         return spoken if value else f"{without} {spoken}"

@@ -10,6 +10,8 @@ from harness.store.results import Estimate, Interval
 UNKNOWN = "–"
 _DIGITS = 3
 _MOST_DIGITS = 5
+_SMALL = 1e-4
+"""Zeros behind the point are counted by nobody."""
 
 
 def decimals(value: float, width: float | None = None) -> int:
@@ -37,6 +39,8 @@ def number(value: float | None) -> str:
     """Print three significant digits."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
+    if 0 < abs(value) < _SMALL:
+        return f"{value:.2e}".replace("-", "−", 1) if value < 0 else f"{value:.2e}"
     return fixed(value, decimals(value))
 
 

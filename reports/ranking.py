@@ -34,6 +34,11 @@ class Ranking:
     runs: tuple[RunInfo, ...]
 
     @property
+    def sizes(self) -> int:
+        """How many sizes of message its cells exchange: which is fastest is then no question."""
+        return len({c.factors.get("message_bytes") for c in self.cells})
+
+    @property
     def reference(self) -> CellResult | None:
         """The cell the others are compared with; None with several runs, each having its own."""
         found = [c for c in self.cells if c.comparison and c.comparison.answer == "reference"]

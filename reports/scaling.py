@@ -11,7 +11,7 @@ from reports.ranking import Ranking, rankings
 from reports.tables import Column, Table
 
 _COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
-_ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch"})
+_ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch", "communicate"})
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from harness.launch.launch import Node
 
 
+_OVER_GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
+
+
 @dataclass(frozen=True)
 class Seat:
     """Where one rank sits."""
@@ -46,8 +49,8 @@ def variables(seat: Seat, nodes: Sequence[Node], each: int, *, has_mpi: bool) ->
         "MASTER_ADDR": nodes[0].address,
         "MASTER_PORT": str(nodes[0].ports[-1]),
     }
-    if size == 1:
-        return found
+    if size == 1:  # alone, Horovod would start an MPI, and differ from what it is compared with
+        return found if has_mpi else {**found, **_OVER_GLOO}
     if not has_mpi:
         found |= _horovod(seat, nodes, each)
     return {
@@ -74,8 +77,7 @@ def _horovod(seat: Seat, nodes: Sequence[Node], each: int) -> dict[str, str]:
         "HOROVOD_HOSTNAME": nodes[seat.node].name or nodes[seat.node].address,
         "HOROVOD_GLOO_RENDEZVOUS_ADDR": nodes[0].address,
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(nodes[0].ports[-1]),
-        "HOROVOD_CONTROLLER": "gloo",
-        "HOROVOD_CPU_OPERATIONS": "gloo",
+        **_OVER_GLOO,
     }
     if len(nodes) == 1:
         found["HOROVOD_GLOO_IFACE"] = "lo"

@@ -43,11 +43,13 @@ def _compared_task(
         reference = compare.pilot_leader({key: row.get(first) for key, row in rates.items()})
     if reference is None or reference not in rates:
         return list(cells)
+    size = next(c.factors.get("message_bytes") for c in fit if c.key == reference)
+    alike = {c.key for c in fit if c.factors.get("message_bytes") == size}
     base = [rates[reference].get(block) for block in blocks]
     logs = {
         key: compare.log_ratios([row.get(block) for block in blocks], base)
         for key, row in rates.items()
-        if key != reference and row
+        if key != reference and row and key in alike  # bytes a second of another size differ
     }
     looks = repetition.looks(run)
     alpha = repetition.alpha(run)

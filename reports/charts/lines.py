@@ -7,6 +7,7 @@ from reports.scaling import ScalingLine
 
 _WIDTH, _HEIGHT = 960.0, 380.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 190.0, 16.0, 44.0
+_LETTER, _MOST_RIGHT = 7.0, 440.0
 _NARROW, _BESIDE, _ENTRY = 354.0, 40.0, 18.0
 
 
@@ -19,7 +20,8 @@ def lines(series: list[ScalingLine], *, name: str, title: str, narrow: bool = Fa
 
     A narrow chart names its lines below it instead of at their ends.
     """
-    width, right = (_NARROW, _BESIDE) if narrow else (_WIDTH, _RIGHT)
+    named = min(_MOST_RIGHT, 8 + _LETTER * max(len(line.name) for line in series))
+    width, right = (_NARROW, _BESIDE) if narrow else (_WIDTH, max(_RIGHT, named))
     points = [(line, point) for line in series for point in line.points]
     most = max(p.devices for _, p in points)
     least = min(p.devices for _, p in points)

@@ -148,6 +148,14 @@ def test_a_lone_rank_is_told_of_nobody():
     assert found["BAKEOFF_SIZE"] == "1"
 
 
+def test_a_lone_rank_meets_over_gloo_as_many_do_unless_an_mpi_starts_it():
+    controllers = [
+        variables(Seat(0, 0, 0), TWO[:1], 1, has_mpi=has_mpi).get("HOROVOD_CONTROLLER")
+        for has_mpi in (False, True)
+    ]
+    assert controllers == ["gloo", None]
+
+
 def test_seats_are_numbered_node_by_node():
     assert seats(2, 2)[2] == Seat(rank=2, node=1, local_rank=0)
     assert ports_needed(2) == len(TWO[0].ports)
