@@ -75,8 +75,8 @@ class FedActivity(TrainingActivity):
         self._trainer = trainer
 
         def step(x: Any, target: Any) -> Any:
-            run = trainer.strategy.run(lambda: trainer.step(x, target, is_dropping=True))
-            return run()
+            parts = trainer.strategy.spread((x, target))
+            return trainer.strategy.run(lambda: trainer.step(*parts, is_dropping=True))()
 
         self._function = jitted(step, compiled)
         specs = [tf.TensorSpec(one.shape, one.dtype) for one in batch]
