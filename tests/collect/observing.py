@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.store.following import Follower
+from harness.store.following import Follower, Now
 from harness.store.recording import Recording, read_recording
 from tests.collect.growth import Growth
 
@@ -70,12 +70,13 @@ def observe(
     return recording, json.loads(told)
 
 
-def wait_for(path: Path, channel: tuple[str, str]) -> None:
-    """Wait until a channel was read into a file that is there already."""
+def wait_for(path: Path, channel: tuple[str, str]) -> Now:
+    """Wait until a channel was read into a file that is there already; give that reading."""
     follower = Follower(path)
     with Growth(path) as growth:
-        while channel not in follower.look():
+        while channel not in (seen := follower.look()):
             growth.wait()
+    return seen[channel]
 
 
 def whole_span(recording: Recording, names: Sequence[str]) -> tuple[int, int]:
