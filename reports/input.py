@@ -33,7 +33,9 @@ class Fed:
             return DECODED
         if reader in ("pread", "mmap", "direct"):
             return BYTES
-        return PARSED if reader == "threads" and self.cell.framework == "null" else LOADER
+        is_ahead = bool(self.cell.factors.get("prefetch"))
+        is_plain = reader == "threads" and self.cell.framework == "null" and not is_ahead
+        return PARSED if is_plain else LOADER
 
     @property
     def rate(self) -> float:

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.spec.factors import FACTORS, Value
+from harness.spec.factors import FACTORS, OF_INPUT, Value
 
 KEY_LENGTH = 16
+_SPOKEN = frozenset({"compile_cache", "shuffle"})
+"""Choices whose values do not say by themselves what is chosen."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def label(
     """Name a cell by what varies: ``resnet50 · torch · bf16 · batch 64``."""
     words = [workload, framework]
     for name in varied:
-        if name in factors and factors[name] is None and FACTORS[name].default is not None:
+        if name in factors and factors[name] is None and _is_idle(name):
             continue  # it says nothing of such work
         if name == "devices_per_rank" and factors.get("device") == "cpu":
             words.append(f"logical CPUs per rank {factors[name]}")
@@ -100,6 +102,11 @@ def label(
         elif name in options:
             words.append(f"{name} {_text(options[name])}")
     return " · ".join(words)
+
+
+def _is_idle(name: str) -> bool:
+    """Tell whether a factor that is absent has nothing to do with the cell."""
+    return name in OF_INPUT or FACTORS[name].default is not None
 
 
 def _word(name: str, value: Value) -> str:
@@ -111,11 +118,11 @@ def _word(name: str, value: Value) -> str:
         return spoken if value else f"no {spoken}"
     if value is None:
         return f"{spoken} not set"
-    if name == "strategy":
-        return "no strategy" if value == "none" else str(value)
+    if value == "none":
+        return f"no {spoken}"
     if name == "nodes":
         return f"{value} node{'s' if value != 1 else ''}"
-    if factor.type == "choice" and name != "compile_cache":
+    if name == "strategy" or (factor.type == "choice" and name not in _SPOKEN):
         return str(value)
     return f"{spoken} {value}"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 
+from harness.data.catalogue import CONTENTS
 from harness.node.job import Span
 from harness.spec.cell import Cell
 from harness.spec.plan import Plan
@@ -16,6 +18,8 @@ from harness.units import duration
 _CPU_FLOPS = 50e9
 _GPU_FLOPS = 20e12
 _OPERATIONS_PER_MAC = 6
+# What one node reads of a cold store, for a first guess only: bytes per second.
+_READ_BYTES = 200e6
 _COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
@@ -80,8 +84,20 @@ def _guess(plan: Plan, cell: Cell) -> float:
     compiling = _COMPILE_S[str(cell.factors["compile_cache"])] if cell.factors["compile"] else 0.0
     step_s = _step_s(plan, cell)
     start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
-    spans = _span_s(plan.measure.warmup, step_s) + _span_s(plan.measure.until, step_s)
-    return start_s + spans
+    spans = (plan.measure.warmup, plan.measure.until)
+    if cell.content is not None and cell.macs is None:
+        return start_s + sum(_epochs_s(span, cell) for span in spans)
+    return start_s + sum(_span_s(span, step_s) for span in spans)
+
+
+def _epochs_s(span: Span, cell: Cell) -> float:
+    """Guess what whole epochs take: where reading is the work, a span ends with one."""
+    samples = int(cell.factors["samples"] or 0)
+    steps = -(-samples // (int(cell.factors["batch"] or 1) * cell.ranks))
+    each = samples * CONTENTS[str(cell.content)].median_bytes / _READ_BYTES
+    each += steps * float(cell.factors["compute_ms"] or 0.0) / 1e3
+    wanted = span.seconds / each if span.seconds is not None else (span.steps or 0) / steps
+    return max(1, ceil(wanted)) * each
 
 
 def _span_s(span: Span, step_s: float) -> float:

@@ -223,3 +223,9 @@ FACTORS: Mapping[str, Factor] = _factors(
 
 IN_CELL = tuple(name for name in FACTORS if name not in ("workload", "framework", "strategy"))
 """What a cell holds as its factors: all but the three that are fields of their own."""
+
+OF_INPUT = (
+    *("format", "samples", "reader", "reader_threads", "prefetch", "buffers", "buffer_samples"),
+    *("shuffle", "decode", "tier", "cache", "compute", "compute_ms"),
+)
+"""What says something of cells that read files, and nothing of others."""

@@ -10,14 +10,10 @@ from harness.data.own import Own
 from harness.errors import nearest
 from harness.node.workload import Ceiling, Opening, Reading, Training
 from harness.spec.cell import Cell
-from harness.spec.factors import FACTORS, Value
+from harness.spec.factors import FACTORS, OF_INPUT, Value
 from harness.spec.framework import FrameworkInfo
 from harness.spec.platform import Platform
 
-OF_INPUT = (
-    *("format", "samples", "reader", "reader_threads", "prefetch", "buffers", "buffer_samples"),
-    *("shuffle", "decode", "tier", "cache", "compute", "compute_ms"),
-)
 _ON_STORAGE = ("read", "write")
 OPEN = "open"
 """The reader of metadata."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harness import providers
+from harness.spec.estimate import estimate
 from harness.spec.framework import framework_info
 from harness.spec.plan import Plan
 
@@ -86,3 +87,27 @@ def test_a_task_whose_reference_nobody_declared_gets_its_pilot(planned: Planned)
     assert list(plan.reference) == ["read-small-pictures + 20 ms burn"]
     piloted = {key for key, block in plan.order if block == 0}
     assert piloted == {one.key for one in plan.cells if one.factors["compute"] != "burn"}
+
+
+def test_the_guess_of_a_cell_that_reads_is_of_whole_epochs(planned: Planned) -> None:
+    plan = planned(STUDY + "warmup = '1 steps'\nuntil = '1 steps'\ntimeout = '1 h'")
+    guess = estimate(plan).trial_s
+    reads, burns = (
+        next(
+            one
+            for one in plan.cells
+            if one.workload != "tinycnn" and one.factors["compute"] == compute
+        )
+        for compute in ("none", "burn")
+    )
+    epoch_s, start_s = 9144 * 12_000 / 200e6, reads.start_up_s
+    assert guess[reads.key] - start_s == pytest.approx(2 * epoch_s)
+    assert guess[burns.key] - start_s == pytest.approx(2 * (epoch_s + 286 * 0.02))
+
+
+def test_labels_say_what_a_value_is_of(planned: Planned) -> None:
+    trains, fed, reads, _, burns, _ = planned(STUDY).cells
+    assert trains.label == "tinycnn · torch · synthetic"
+    assert reads.label == "read-small-pictures · torch · prefetch 0 · no compute"
+    assert burns.label == "read-small-pictures · torch · prefetch 0 · burn · compute ms 20"
+    assert "files" in fed.label
