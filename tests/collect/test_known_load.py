@@ -13,6 +13,7 @@ from harness.collect.collector import Collector
 from harness.collect.sampler import Observed
 from harness.store.recording import read_recording
 from harness.store.usage import NodeUse, Span
+from tests.collect.observing import wait_for
 
 LOAD = Path(__file__).with_name("load.py")
 TOLERANCE = 0.03
@@ -25,9 +26,14 @@ def test_a_known_load_is_read_back_within_three_percent(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert process.stdin is not None
     assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
     collector = Collector()
     collector.begin(tmp_path / "s.bin", Observed({0: process.pid}, directory=tmp_path), {})
+    wait_for(tmp_path / "s.bin", ("rank:0", "rank.user"))
+    process.stdin.write("begin\n")
+    process.stdin.flush()
     first, last = (json.loads(process.stdout.readline()) for _ in range(2))
     collector.end()
     process.communicate()
@@ -37,6 +43,6 @@ def test_a_known_load_is_read_back_within_three_percent(tmp_path: Path) -> None:
     seconds = use.steady.seconds
     cores = (last["cpu_s"] - first["cpu_s"]) / seconds
     assert use.total("rank:0", ("rank.user", "rank.system")) == pytest.approx(cores, rel=TOLERANCE)
-    written = last["written"] / seconds
+    written = (last["written"] - first["written"]) / seconds
     assert use.rate("rank:0", "rank.written") == pytest.approx(written, rel=TOLERANCE)
     assert use.rate("rank:0", "rank.resident") == pytest.approx(2**30, rel=TOLERANCE)
