@@ -128,7 +128,7 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
     counts = False
     if result.ok:
         gate = RunPaths(result.run).gate
-        if not gate.is_dir():
+        if not all((gate / f"{cell.key}.json").is_file() for cell in plan.cells):
             ensure(plan, folder=gate)
         results, evidence = read_page([result.run])
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)

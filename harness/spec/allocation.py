@@ -14,6 +14,8 @@ from harness.spec.estimate import Estimate
 from harness.spec.plan import Plan
 
 _SLACK, _MARGIN_S = 1.5, 300.0
+_PROOF_S = 120.0
+"""What the gate may take for one network in one environment, if it never examined that before."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,13 @@ class Allocation:
     """What they are guessed to take."""
     parts: int = 1
     """Over how many allocations, one after another, its blocks are dealt."""
+    proof_s: float = 0.0
+    """What is kept for the gate, which examines a run's cells at the end of its first job."""
 
     @property
     def minutes(self) -> int:
-        """Give the time limit of a part: half as long again as the guess, and five minutes."""
-        return ceil((self.seconds / self.parts * _SLACK + _MARGIN_S) / 60)
+        """Give the time limit of a part: half as long again as the guess, and what is kept."""
+        return ceil((self.seconds / self.parts * _SLACK + _MARGIN_S + self.proof_s) / 60)
 
     @property
     def node_hours(self) -> float:
@@ -69,6 +73,8 @@ def allocations(
     while most is not None and len(found) > max(1, most):
         place = min(range(len(found) - 1), key=lambda at: _waste(found, at))
         found[place : place + 2] = [_joined(found[place], found[place + 1])]
+    proofs = {(c.workload, c.environment, c.strategy) for c in plan.cells if c.parameters}
+    found[:1] = [replace(one, proof_s=_PROOF_S * len(proofs)) for one in found[:1]]
     dealt = min(parts, len({block for _, block in plan.order}))
     return tuple(replace(one, parts=dealt) for one in found)
 

@@ -103,9 +103,12 @@ def test_a_run_ends_with_an_answer_and_a_page(floor: Path) -> None:
     page = floor.parent / "runs" / "one" / "report.html"
     assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
 
+    proved = sorted((page.parent / "gate").iterdir())
+    proved[-1].unlink()  # as if the gate had been cut off
     again = bakeoff("resume", "one", cwd=floor.parent)
     assert again.returncode == 0
     assert "4 of 4 trials" in again.stderr
+    assert sorted((page.parent / "gate").iterdir()) == proved
 
     asked = bakeoff("sql", "one", "select count(*) as n from trials", "--json", cwd=floor.parent)
     assert json.loads(asked.stdout) == [{"n": 4}]

@@ -24,7 +24,7 @@ SlurmdPidFile=/run/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/affinity
+TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
@@ -39,7 +39,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 JobAcctGatherType=jobacct_gather/linux
 SlurmdParameters=config_overrides
-NodeName={nodes} CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=4000
+NodeName={nodes} CPUs=1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1 RealMemory=4000
 PartitionName=all Nodes={nodes} Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES
 """
 _PATIENCE_S = 60.0
