@@ -1,6 +1,6 @@
 """This file reads made files with tf.data, each epoch audited; it runs where TensorFlow is.
 
-The environment ``READING_SETS`` names the folder of the sets.
+The environment ``READING_SETS`` names the folder of the sets, ``READING_OWN`` what was adopted.
 """
 
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.node.adapters.tensorflow.loading import SIDE, own
 from harness.node.feed import describe
+from harness.node.input.audit import WrongDelivery
 from harness.node.input.open import reading
 from harness.node.place import Place
 from harness.node.workload import Reading
@@ -16,7 +17,8 @@ WORKLOAD = Reading("read-small", "Small pictures", "small-pictures", 24)
 
 
 def read(name, autotune=False, **factors):
-    asked = {"format": name.split("-")[2], "reader": "tf-data", "batch": 5, "reader_threads": 2}
+    form = "tfrecord" if "tfrecord" in name else "raw"
+    asked = {"format": form, "reader": "tf-data", "batch": 5, "reader_threads": 2}
     asked.update({"prefetch": 1, "cache": "as-found"}, **factors)
     folder = str(Path(os.environ["READING_SETS"]) / name)
     feed = describe(WORKLOAD, asked, 1, Place(0, 1, 0, 1, "here", "none"), {"data": folder})
@@ -49,5 +51,30 @@ def test_pictures_are_decoded_and_resized():
 
 
 def test_shards_are_read_whole_each_record_once():
-    _, told, _ = read("small-pictures-tfrecord-24", shuffle="none", buffer_samples=8)
+    _, told, _ = read("small-pictures-tfrecord-24", shuffle="file", buffer_samples=8)
     assert [one["samples"] for one in told] == [24, 24]
+    assert told[0]["order"] != told[1]["order"]  # each epoch is shuffled anew
+
+
+def test_records_of_ones_own_are_counted_file_by_file():
+    for shuffle in ("none", "file"):
+        _, told, batches = read(os.environ["READING_OWN"], shuffle=shuffle, buffer_samples=4)
+        assert [one["samples"] for one in told] == [11, 11]
+        for batch in batches:
+            for place, sample in enumerate(batch.samples):
+                assert batch.data[place].numpy() == bytes([sample]) * (100 + sample)
+
+
+def test_records_that_changed_places_are_no_result():
+    path = Path(os.environ["READING_OWN"]) / "dataset.json"
+    (one,) = (one for one in Path(os.environ["READING_SETS"]).glob("mine/*0"))
+    kept = one.read_bytes()
+    first = 16 + 100  # a record's frame, and its data
+    one.write_bytes(kept[first:] + kept[:first])
+    try:
+        read(str(path.parent), shuffle="none")
+    except WrongDelivery as fault:
+        why = str(fault)
+    finally:
+        one.write_bytes(kept)
+    assert "not as long as it was" in why

@@ -127,7 +127,7 @@ class TfDataLoader:
             cycle_length=cycle,
             num_parallel_calls=AUTOTUNE if self._parallel == AUTOTUNE else cycle,
         )
-        if self._files.buffer_samples:
+        if self._files.shuffle == "file" and self._files.buffer_samples:
             seed = self._files.seed + self._epochs
             records = records.shuffle(self._files.buffer_samples, seed=seed)
         return records
