@@ -37,6 +37,7 @@ until = "5 steps"
 """
 STRATEGIES = (
     ("tensorflow", "mirrored", False),
+    ("tensorflow", "parameter-server", False),
     ("torch", "ddp", False),
     ("torch", "horovod", False),
     ("tensorflow", "multiworker", False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping
 
 from harness.node.adapters.tensorflow import joining, settings
+from harness.node.adapters.tensorflow.servers import ParameterServers
 from harness.node.adapters.tensorflow.strategies import Strategy
 from harness.node.feed import Feed
 from harness.node.job import Job
@@ -62,6 +63,11 @@ class TensorFlowAdapter:
 
         try:
             lowering = Lowering(workload.network, settings.style(self._job.factors))
+            if isinstance(self._strategy, ParameterServers):
+                from harness.node.adapters.tensorflow.serving import ServedActivity
+
+                seed = self._job.seed
+                return ServedActivity(self._strategy, workload, lowering, feed, seed)
             initial = lowering.initial(self._job.seed)
             self._trainer = Trainer(workload, lowering, initial, feed.global_batch, self._strategy)
             compiled = bool(self._job.factors.get("compile"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.node import horovod as meeting
 from harness.node.adapters.tensorflow.mirrored import Mirrored
+from harness.node.adapters.tensorflow.servers import ParameterServers
 from harness.node.adapters.tensorflow.strategies import Horovod, MultiWorker, Strategy
 from harness.node.contracts import Unsupported
 from harness.node.job import Job
@@ -31,6 +32,8 @@ def _joined(job: Job, place: Place, is_gpu: bool) -> Strategy:
         return MultiWorker(place, is_gpu, job.factors.get("bucket_mb"))
     if job.strategy == "horovod":
         return _horovod(job, place)
+    if job.strategy == "parameter-server":
+        return ParameterServers(place, is_gpu)
     if job.strategy == "mirrored":
         return _mirrored(job, place, is_gpu)
     raise Unsupported("tensorflow adapter: no strategy '{}'".format(job.strategy))

@@ -6,6 +6,7 @@ from typing import Any, Iterator, Mapping, Tuple
 
 from harness.node.adapters.tensorflow import settings
 from harness.node.adapters.tensorflow.lowering import Lowering
+from harness.node.adapters.tensorflow.servers import ParameterServers
 from harness.node.adapters.tensorflow.subject import TensorFlowSubject, made
 from harness.node.adapters.tensorflow.training import LoweredSubject, Trainer
 from harness.node.examine import Made
@@ -24,7 +25,7 @@ class _Lowered(LoweredSubject):
 
     def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
         """Start an optimiser and variables."""
-        return Trainer(self._workload, self._lowering, initial, global_batch, self._strategy)
+        return Trainer(self._workload, self.lowering, initial, global_batch, self._strategy)
 
 
 class TogetherSubject(TensorFlowSubject):
@@ -58,6 +59,11 @@ class TogetherSubject(TensorFlowSubject):
         return inputs[mine], wanted[mine]
 
 
-def subject(adapter: Any, workload: Training, place: Place) -> TogetherSubject:
+def subject(adapter: Any, workload: Training, place: Place) -> TensorFlowSubject:
     """Lower a workload for this rank."""
+    if isinstance(adapter._strategy, ParameterServers):
+        from harness.node.adapters.tensorflow.serving import ServedSubject
+
+        lowering = Lowering(workload.network, settings.style({}, "float64"))
+        return ServedSubject(LoweredSubject(workload, lowering), workload, adapter._strategy)
     return TogetherSubject(workload, adapter, place)

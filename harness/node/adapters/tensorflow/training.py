@@ -33,14 +33,21 @@ class Trainer:
         self.lowering = lowering
         names = lowering.arrangement.parameters
         with self.strategy.scope():
-            self.values: Dict[str, Any] = {
-                name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
-            }
+            self.values = self._variables(initial)
             self.learned = {name: self.values[name] for name in names}
-            rule, decayed = workload.optimiser, lowering.decayed()
-            self._update = Update(rule, self.learned, decayed, global_batch)
+            self._optimiser(global_batch)
             is_scaled = lowering.style.dtype == tf.float16
             self.loss_scale = LossScale() if is_scaled else None
+
+    def _variables(self, initial: Mapping[str, Any]) -> Dict[str, Any]:
+        names = self.lowering.arrangement.parameters
+        return {
+            name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
+        }
+
+    def _optimiser(self, global_batch: int) -> None:
+        rule, decayed = self.workload.optimiser, self.lowering.decayed()
+        self._update = Update(rule, self.learned, decayed, global_batch)
 
     def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Run forward and backward; give the pass, output, loss and gradients by name."""
@@ -90,14 +97,14 @@ class LoweredSubject:
 
     def __init__(self, workload: Training, lowering: Lowering) -> None:
         self._workload = workload
-        self._lowering = lowering
+        self.lowering = lowering
         self.arrangement = lowering.arrangement
         self.dtype = lowering.style.dtype
         self.stored = lowering.stored
 
     def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
         """Start an optimiser and variables."""
-        return Trainer(self._workload, self._lowering, initial, global_batch)
+        return Trainer(self._workload, self.lowering, initial, global_batch)
 
     def alone(self, path: str, state: Mapping[str, Any]) -> Any:
         """Give one layer as a function of its input, and its parameters by name."""
@@ -105,7 +112,7 @@ class LoweredSubject:
         values = dict(state)
 
         def run_layer(x: Any) -> Any:
-            now = Pass(self._lowering.style, values, is_dropping=isinstance(spot.layer, Dropout))
+            now = Pass(self.lowering.style, values, is_dropping=isinstance(spot.layer, Dropout))
             return run(spot, now, x)
 
         return run_layer, {n: v for n, v in values.items() if n in self.arrangement.parameters}
