@@ -11,8 +11,10 @@ from reports import numbers
 from reports.cell_table import RATE_COLUMNS, cells, parts, place
 from reports.collectives import collectives
 from reports.communication import communication
+from reports.expected import expected
 from reports.ranking import Ranking, machine_name, rankings
 from reports.scaling import scaling
+from reports.starting import starting
 from reports.tables import Column, Table
 from reports.what_ran import what_ran
 
@@ -166,8 +168,10 @@ TABLES: dict[str, Callable[[Results], Table]] = {
     "cells": cells,
     "trials": trials,
     "scaling": scaling,
+    "expected": expected,
     "collectives": collectives,
     "communication": communication,
+    "starting": starting,
     "gate": gate,
     "what-ran": what_ran,
     "holes": holes,

@@ -38,6 +38,7 @@ FACTORS: Mapping[str, Any] = {
     "input": "synthetic",
 }
 START_NS = 1_790_000_000_000_000_000
+FIRST_WORD_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class RecordedCell:
     outcomes: Mapping[int, str] = field(default_factory=dict)
     """Block -> outcome, where it is not ``ok``."""
     gate: str | None = None
+    start_s: float | None = None
+    """How long its first rank took to say its first word; each further one 0.1 s longer."""
 
     @property
     def resolved(self) -> dict[str, Any]:
@@ -204,6 +207,9 @@ def _trial(
             "signal": None,
             "cpu_s": round(sum(times), 3),
             "max_rss_bytes": 512 * 2**20,
+            "started_ns": None
+            if cell.start_s is None
+            else FIRST_WORD_NS - int((cell.start_s + 0.1 * rank) * 1e9),
         }
         for rank in range(cell.ranks)
     ]
@@ -232,7 +238,7 @@ def _trial(
 def _events(
     cell: RecordedCell, rank: int, times: Sequence[float], *, outcome: str, started: int
 ) -> list[dict[str, Any]]:
-    behaviour, now, step = cell.behaviour, 1_000_000_000, 0
+    behaviour, now, step = cell.behaviour, FIRST_WORD_NS, 0
     said: list[dict[str, Any]] = [
         {
             "event": "anchor",

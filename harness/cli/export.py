@@ -51,8 +51,8 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
 @click.option(
     "--table",
     "name",
-    help="ranking (default), cells, trials, scaling, collectives, communication, gate, what-ran, "
-    "holes or runs.",
+    help="ranking (default), cells, trials, scaling, expected, collectives, communication, "
+    "starting, gate, what-ran, holes or runs.",
 )
 @click.option(
     "--output",

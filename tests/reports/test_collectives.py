@@ -10,7 +10,9 @@ import pytest
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
 from harness.store.results import Results
+from reports.answer import answer
 from reports.collectives import bus_factor, collectives
+from reports.expected import expected
 from reports.prediction import forecasts
 from reports.scaling import scaling_lines
 from reports.summary import records
@@ -79,3 +81,42 @@ def test_bandwidth_is_no_line_of_scaling_and_the_sweep_speaks_of_the_network(
     assert [line.workload for line in scaling_lines(told)] == ["tinycnn"]
     (forecast,) = forecasts(told, [8])
     assert "as in the sweep" in forecast.growth.form
+
+
+def trained(ranks: int, step_s: float) -> RecordedCell:
+    factors = {"nodes": ranks, "strategy": "ddp" if ranks > 1 else "none"}
+    return RecordedCell(factors=factors, behaviour=replace(QUIET, step_s=step_s))
+
+
+def test_one_device_and_the_bare_network_say_what_efficiency_to_expect(tmp_path: Path) -> None:
+    sweep = [swept(2, size) for size in (2**12, 2**24)]
+    told = recorded(tmp_path, *sweep, trained(1, 0.020), trained(2, 0.0203))
+    (row,) = records(expected(told))
+    all_reduce_s = 2 * ALPHA_S + 4 * 34_000 * BETA_S
+    assert row["network"] == "torch ddp"
+    assert row["all_reduce_ms"] == pytest.approx(all_reduce_s * 1e3, rel=0.02)
+    assert row["least"] == pytest.approx(0.020 / (0.020 + all_reduce_s), rel=0.01)
+    assert row["efficiency"] == pytest.approx(0.020 / 0.0203, rel=0.01)
+    assert row["predicted"] is None, "two counts leave none out"
+
+
+def test_the_smaller_counts_predict_the_largest_on_the_page_too(tmp_path: Path) -> None:
+    sweep = [swept(ranks, size) for ranks in (2, 4) for size in (2**12, 2**24)]
+    cells = [trained(ranks, 0.02 * (1 + 0.01 * (ranks - 1))) for ranks in (1, 2, 4)]
+    told = recorded(tmp_path, *sweep, *cells)
+    by_count = {row["devices"]: row for row in records(expected(told))}
+    assert sorted(by_count) == [2, 4]
+    assert by_count[2]["predicted"] is None
+    assert by_count[4]["predicted"] == pytest.approx(1 / 1.03, rel=0.02)
+
+
+def test_without_a_sweep_and_a_third_count_nothing_is_expected(tmp_path: Path) -> None:
+    assert expected(recorded(tmp_path, trained(1, 0.02), trained(2, 0.0203))).rows == ()
+
+
+def test_which_size_of_message_is_fastest_is_no_question(tmp_path: Path) -> None:
+    told = recorded(tmp_path, swept(2, 4), swept(2, 2**24))
+    ((_, said),) = answer(told).sentences
+    assert "16.0 MiB messages: 9" in said
+    assert "4 B messages: 200 µs each" in said
+    assert {cell.comparison.answer for cell in told.cells if cell.comparison} == {"reference"}
