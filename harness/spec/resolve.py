@@ -211,7 +211,7 @@ class Resolver:
         each = _number(factors, "devices_per_rank")
         if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
             return f"{nodes * ranks} ranks need a strategy, and this cell has none"
-        why = _no_devices(str(factors["strategy"]), str(factors["device"]), each)
+        why = _no_devices(str(factors["strategy"]), each)
         if why is not None:
             return why
         if factors["communicate"] is False and nodes * ranks * each == 1:
@@ -272,15 +272,11 @@ def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> It
             yield name
 
 
-def _no_devices(strategy: str, device: str, each: int) -> str | None:
+def _no_devices(strategy: str, each: int) -> str | None:
     """Say why a rank cannot drive so many devices: most strategies would use only one."""
-    if each == 1 or strategy == "mirrored":
+    if each == 1 or strategy in ("mirrored", "several-gpus"):
         return None
-    if strategy != "several-gpus":
-        return f"a rank drives {each} devices with mirrored or several-gpus only, not {strategy}"
-    if device == "cpu":
-        return "several-gpus drives GPUs, and this cell computes on the CPU"
-    return None
+    return f"a rank drives {each} devices with mirrored or several-gpus only, not {strategy}"
 
 
 def _count(value: Value) -> int | None:

@@ -1,6 +1,6 @@
 """This file stands in for the caffe program: its arguments, its log, its signals, another network.
 
-    python stand_in.py [--dialect intel] {train,time,--version} …
+    python stand_in.py [--dialect intel] [--gpus N] {train,time,--version} …
 
 What it prints has the form of real builds' logs (``logs/``). Its steps are real work, on a small
 matrix that has nothing to do with the net's layers, so its times mean nothing: it calls its version
@@ -30,8 +30,9 @@ SIZE = 24
 
 
 class Caffe:
-    def __init__(self, dialect):
+    def __init__(self, dialect, gpus):
         self.dialect = dialect
+        self.gpus = gpus
         self.lines = LINES[dialect]
         self.is_stopped = False
         self.cursor, self.batch, self.scale, self.seen = None, 0, 1.0, []
@@ -50,6 +51,20 @@ class Caffe:
         sys.stderr.write("*** Check failure stack trace: ***\n    @     0x7f  (unknown)\n")
         sys.stderr.flush()
         os.abort()
+
+    def take(self, asked):
+        """Count the solvers: one, or one for each GPU that is asked for."""
+        chosen = [int(number) for number in asked.split(",")] if asked else []
+        if chosen and not self.gpus:
+            self.fail("common.cpp", 66, "Cannot use GPU in CPU-only Caffe: check mode.")
+        if any(number >= self.gpus for number in chosen):
+            self.fail(
+                "common.cpp", 152, "Check failed: error == cudaSuccess invalid device ordinal"
+            )
+        self.say(
+            "caffe.cpp", 197, f"Using GPUs {', '.join(map(str, chosen))}" if chosen else "Use CPU."
+        )
+        return max(1, len(chosen))
 
     def set_up(self, path):
         net = prototxt.read(Path(path).read_text(encoding="utf-8"))
@@ -112,6 +127,7 @@ class Caffe:
         return math.log(total) - scores[target]
 
     def time(self, options):
+        self.take(options.gpu)
         net = self.set_up(options.model)
         self.say("caffe.cpp", 351, "Performing Forward")
         self.say("caffe.cpp", 356, f"Initial loss: {self.iterate():.6g}")
@@ -136,8 +152,7 @@ class Caffe:
         self.say("caffe.cpp", 415, "*** Benchmark ends ***")
 
     def train(self, options):
-        if options.gpu:
-            self.fail("common.cpp", 66, "Cannot use GPU in CPU-only Caffe: check mode.")
+        solvers = self.take(options.gpu)
         solver = prototxt.read(Path(options.solver).read_text(encoding="utf-8"))
         net = self.set_up(prototxt.one(solver, "net"))
         display, rate = prototxt.one(solver, "display"), prototxt.one(solver, "base_lr")
@@ -146,7 +161,7 @@ class Caffe:
         self.say("solver.cpp", self.lines["begin"], "Learning Rate Policy: fixed")
         iteration = 0
         while iteration < prototxt.one(solver, "max_iter") and not self.is_stopped:
-            loss = self.iterate()
+            loss = sum(self.iterate() for _ in range(solvers)) / solvers
             if iteration % display == 0:
                 self.show(iteration, loss, rate, display)
             iteration += 1
@@ -176,16 +191,16 @@ class Caffe:
 def main():
     parser = argparse.ArgumentParser(prefix_chars="-", allow_abbrev=False)
     parser.add_argument("--dialect", choices=sorted(LINES), default="bvlc")
+    parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--version", action="version", version="caffe version 1.0.0-stand-in")
     parser.add_argument("command", choices=("train", "time"))
     for name in ("-solver", "-model", "-gpu", "-engine"):
         parser.add_argument(name)
     parser.add_argument("-iterations", type=int, default=50)
     options = parser.parse_args()
-    caffe = Caffe(options.dialect)
+    caffe = Caffe(options.dialect, options.gpus)
     if options.engine and options.dialect == "bvlc":
         sys.exit("ERROR: unknown command line flag 'engine'")
-    caffe.say("caffe.cpp", 197, "Use CPU.")
     getattr(caffe, options.command)(options)
 
 

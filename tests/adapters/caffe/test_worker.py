@@ -26,16 +26,16 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 
 
-def program(folder: Path, dialect: str) -> Path:
+def program(folder: Path, dialect: str, gpus: int = 0) -> Path:
     """Make a caffe program of the stand-in."""
     path = folder / f"caffe-{dialect}"
-    words = [sys.executable, str(HERE / "stand_in.py"), "--dialect", dialect]
+    words = [sys.executable, str(HERE / "stand_in.py"), "--dialect", dialect, "--gpus", str(gpus)]
     path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path
 
 
-def work(folder: Path, dialect: str = "bvlc", **fields: Any) -> list[dict[str, Any]]:
+def work(folder: Path, dialect: str = "bvlc", gpus: int = 0, **fields: Any) -> list[dict[str, Any]]:
     given: dict[str, Any] = {
         "purpose": "trial",
         "cell_key": "k",
@@ -55,7 +55,7 @@ def work(folder: Path, dialect: str = "bvlc", **fields: Any) -> list[dict[str, A
     }
     path = folder / "job.json"
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
-    caffe = str(program(folder, dialect))
+    caffe = str(program(folder, dialect, gpus))
     named = {"CAFFE_BIN": caffe} if dialect == "bvlc" else {"INTEL_CAFFE_BIN": caffe}
     env = {**os.environ, **named, "BAKEOFF_CAFFE_FLAVOUR": dialect, "PYTHONPATH": str(ROOT)}
     subprocess.run(
@@ -102,6 +102,26 @@ def test_a_build_without_gpus_is_an_honest_hole(tmp_path: Path) -> None:
     (failed,) = told(work(tmp_path, factors={"batch": 8, "device": "gpu"}), "failed")
     assert failed["kind"] == "unsupported"
     assert failed["message"] == "Cannot use GPU in CPU-only Caffe: check mode."
+
+
+def test_one_process_drives_several_gpus_each_with_a_batch_of_its_own(tmp_path: Path) -> None:
+    asked = {"batch": 4, "device": "gpu", "devices_per_rank": 2}
+    events = work(tmp_path, gpus=2, strategy="several-gpus", factors=asked)
+    assert told(events, "finished")
+    assert told(events, "units")[0]["units"] == {"images": 8}
+    assert told(events, "facts")[0]["facts"]["replicas"] == 2
+    logs = {name: (tmp_path / "caffe" / f"{name}.log").read_text() for name in ("time", "train")}
+    assert "Using GPUs 0, 1\n" in logs["train"]
+    assert "Using GPUs 0\n" in logs["time"], "one GPU is timed"
+    assert "Top shape: 4 3 32 32 " in logs["train"]
+
+
+def test_a_gpu_that_is_not_there_is_an_honest_hole(tmp_path: Path) -> None:
+    asked = {"batch": 4, "device": "gpu", "devices_per_rank": 2}
+    events = work(tmp_path, gpus=1, strategy="several-gpus", factors=asked)
+    (failed,) = told(events, "failed")
+    assert failed["kind"] == "unsupported"
+    assert "invalid device ordinal" in failed["message"]
 
 
 def test_engines_are_intel_s(tmp_path: Path) -> None:

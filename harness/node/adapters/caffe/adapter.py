@@ -2,7 +2,9 @@
 
 Which one, the environment says: ``caffe`` runs CAFFE_BIN, ``caffe@intel`` INTEL_CAFFE_BIN, which
 understands ``-engine``. Defaults and why: the engine is the build's own; threads are all that the
-rank may use; on a GPU, the rank's own. Caffe computes in fp32 and trains with one process.
+rank may use; on a GPU, the rank's own. Caffe computes in fp32 and trains with one process, which
+drives several GPUs with ``several-gpus``: each takes a batch of its own, and the gradients' mean is
+what all are updated by.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import builtins
 import os
 import resource
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.node import loop
 from harness.node.adapters.caffe import blobs, program, prototxt
@@ -40,13 +43,14 @@ class CaffeActivity:
     def __init__(self, adapter: CaffeAdapter, workload: Training, feed: Feed) -> None:
         self._adapter = adapter
         self._workload = workload
-        self._feed = feed
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+        # each GPU runs a net of its own, with the batch that is written there
+        self._feed = feed = replace(feed, batch=adapter.each(feed.batch))
         source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
         self.net, tops = lower(workload, feed, source)
         self._net_path = adapter.write("net.prototxt", self.net)
         self.timing = adapter.time_net(self._net_path)
         self._assert_shapes(tops)
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
 
     def marks(self, until: Span) -> Iterator[Mark]:
         """Train until this is closed, with windows as long as the loop's own."""
@@ -94,7 +98,8 @@ class CaffeAdapter:
             raise Unsupported("Intel's flavour computes on CPUs")
         variable, name = PROGRAMS[self.flavour]
         self._argv = [os.environ.get(variable) or name]
-        self._gpu = place.local_rank
+        count = int(job.factors.get("devices_per_rank") or 1)
+        self._gpus = [place.local_rank * count + number for number in range(count)]
         self._threads = threads(job.factors)
         self._env = program.environment(self._threads)
         self._folder = os.path.join(job.directory, "caffe")
@@ -137,7 +142,7 @@ class CaffeAdapter:
         from harness.node.adapters.caffe.subject import CaffeSubject
 
         if self.device == "gpu":
-            caffe.set_device(self._gpu)
+            caffe.set_device(self._gpus[0])
             caffe.set_mode_gpu()
         else:
             caffe.set_mode_cpu()
@@ -149,6 +154,7 @@ class CaffeAdapter:
         return {
             "clock": "external",
             "device": self.device,
+            "replicas": len(self._gpus),
             "program": self._argv[0],
             "engine": self._engine,
             "threads": self._threads,
@@ -180,15 +186,24 @@ class CaffeAdapter:
     def time_net(self, net: str) -> Any:
         """Run ``caffe time``."""
         argv = [*self._argv, "time", "-model", net, "-iterations", str(ITERATIONS)]
-        return program.time_net([*argv, *self._flags()], self._env, self._log("time"))
+        return program.time_net([*argv, *self._flags(self._gpus[:1])], self._env, self._log("time"))
 
     def train(self, solver_path: str) -> Iterator[Mark]:
         """Run ``caffe train``."""
-        argv = [*self._argv, "train", "-solver", solver_path, *self._flags()]
+        argv = [*self._argv, "train", "-solver", solver_path, *self._flags(self._gpus)]
         return program.train(argv, self._env, self._log("train"))
 
-    def _flags(self) -> List[str]:
-        flags = ["-gpu", str(self._gpu)] if self.device == "gpu" else []
+    def each(self, batch: int) -> int:
+        """Give one GPU's part of the rank's batch."""
+        part, rest = divmod(batch, len(self._gpus))
+        if rest:
+            raise Unsupported(
+                "a batch of {} does not divide over {} GPUs".format(batch, len(self._gpus))
+            )
+        return part
+
+    def _flags(self, gpus: Sequence[int]) -> List[str]:
+        flags = ["-gpu", ",".join(map(str, gpus))] if self.device == "gpu" else []
         return flags + (["-engine", self._engine] if self._engine else [])
 
     def _log(self, name: str) -> str:
@@ -198,5 +213,7 @@ class CaffeAdapter:
 def open(job: Job, place: Place) -> CaffeAdapter:  # noqa: A001 - the contract's name
     """Find the program that the environment names."""
     if place.size > 1:
-        raise Unsupported("Caffe trains with one process here")
+        raise Unsupported("Caffe trains with one process here; several-gpus lets it drive several")
+    if job.strategy not in ("none", "several-gpus"):
+        raise Unsupported("caffe adapter: no strategy '{}'".format(job.strategy))
     return CaffeAdapter(job, place)

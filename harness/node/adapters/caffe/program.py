@@ -19,7 +19,12 @@ from harness.node.outside import Mark
 
 GRACE_S = 30.0
 MEMORY = ("out of memory", "bad_alloc", "Cannot allocate memory", "ENOMEM")
-UNABLE = ("Cannot use GPU in CPU-only Caffe", "Unknown layer type", "invalid device ordinal")
+UNABLE = (
+    "Cannot use GPU in CPU-only Caffe",
+    "Multi-GPU execution not available",  # built without NCCL
+    "Unknown layer type",
+    "invalid device ordinal",
+)
 
 
 class CaffeFailed(Exception):
