@@ -7,6 +7,7 @@ above one cannot be: then what was to be undisturbed was disturbed, and nobody c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
@@ -55,20 +56,20 @@ def goodput(cell: CellResult, results: Results) -> Goodput | None:
     if not pairs:
         return Goodput(None, "no block has a counted trial of both")
     share = median((one.rate or 0.0) / (alone.rate or 1.0) for one, alone in pairs)
-    disturbed = _disturbed([alone for _, alone in pairs])
-    return _judged(share, "the same training that reads nothing", disturbed)
+    slowed = disturbed(alone for _, alone in pairs)
+    return _judged(share, "the same training that reads nothing", slowed)
 
 
-def _judged(share: float, alone: str, disturbed: str) -> Goodput:
+def _judged(share: float, alone: str, slowed: str) -> Goodput:
     if share > 1 / ALIKE:
-        why = disturbed or "nothing was seen that explains it"
+        why = slowed or "nothing was seen that explains it"
         ratio = numbers.ratio(share)
         return Goodput(None, f"cannot tell: {ratio} × as fast as {alone}, which was slowed ({why})")
     if share > 1:
         return Goodput(None, f"nothing is lost that shows: {numbers.ratio(share)} × {alone}")
-    if disturbed:
+    if slowed:
         at_most = numbers.share(share)
-        return Goodput(None, f"at most {at_most}: {alone} was itself disturbed ({disturbed})")
+        return Goodput(None, f"at most {at_most}: {alone} was itself disturbed ({slowed})")
     return Goodput(share)
 
 
@@ -80,7 +81,7 @@ def alone(cell: CellResult, results: Results) -> Alone | None:
     other = without_input(cell, results)
     if other is None or other.rate is None:
         return None
-    return Alone(other.rate.value, _disturbed(_counted(other)))
+    return Alone(other.rate.value, disturbed(_counted(other)))
 
 
 def without_input(cell: CellResult, results: Results) -> CellResult | None:
@@ -131,7 +132,7 @@ def _counted(cell: CellResult) -> list[TrialResult]:
     return [one for one in cell.trials if one.counted and one.rate is not None]
 
 
-def _disturbed(trials: list[TrialResult]) -> str:
+def disturbed(trials: Iterable[TrialResult]) -> str:
     """Give the evidence of a trial that counts only because its study tolerates such a thing."""
     for one in trials:
         if one.verdict in REJECTING:

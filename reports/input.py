@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.store.results import CellResult, InputResult, Results
-from reports.goodput import Goodput, computes, goodput
+from reports.goodput import Goodput, computes, disturbed, goodput
 from reports.ranking import names
 from reports.tables import Column, Table
 
@@ -41,6 +41,11 @@ class Fed:
     def rate(self) -> float:
         """How many samples a second it reads."""
         return 0.0 if self.cell.rate is None else self.cell.rate.value
+
+    @property
+    def disturbed(self) -> str:
+        """What disturbed its counted trials, if anything did."""
+        return disturbed(one for one in self.cell.trials if one.counted)
 
     @property
     def cache(self) -> str:

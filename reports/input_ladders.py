@@ -112,14 +112,29 @@ def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
     told = [_BENEATH]
     if computing is not None:
         told.insert(0, _said(computing))
+    disturbed = next((said for one in best.values() if (said := one.disturbed)), "")
+    if disturbed:
+        told.insert(0, f"Meanwhile, in one of the trials: {disturbed}.")
     return Ladder(
-        title=str(chain),
+        title=f"{chain}{_end(best)}",
         kind="input",
         state=chain.cache,
         rungs=rungs,
         bottleneck=bottleneck(rates, computing, is_cold=chain.cache == "cold"),
         source=" ".join(told),
     )
+
+
+def _end(best: dict[int, Fed]) -> str:
+    """Say what a ladder ends in, where there may be several on the same files."""
+    if MODEL in best:
+        return f" for {_model(best[MODEL])}"
+    return ", decoded" if DECODED in best else ""
+
+
+def _model(one: Fed) -> str:
+    """Name what is fed: a network, or what stands for one."""
+    return one.cell.task.rpartition(" + ")[2]
 
 
 def _said(computing: Alone) -> str:
@@ -157,5 +172,5 @@ def _named(one: Fed) -> str:
     if (factors.get("reader_threads") or 1) > 1:
         words.append(f"× {factors['reader_threads']}")
     if one.rung == MODEL:
-        words.append(f"+ {one.cell.task.rpartition(' + ')[2]}")
+        words.append(f"+ {_model(one)}")
     return " ".join(words)

@@ -26,6 +26,8 @@ _SILENT = frozenset(
     | {"decode", "precision", "compile", "layout", "deterministic", "compile_cache", "communicate"}
 )
 """Without a value there is nothing to say of them: nothing is read, saved or computed at all."""
+_PLAIN_WITHOUT = frozenset({"compile", "decode", "container"})
+"""Beside "torch compiled", "torch" says enough."""
 _FEW = 2
 """So many factors are always said; more only where cells are not told apart without them."""
 
@@ -35,8 +37,12 @@ def factor_words(name: str, value: Any) -> str:
     spoken = name.replace("_", " ")
     if value is None:
         return "" if name in _SILENT else _ABSENT.get(name, f"{spoken} default")
+    if value == "none":
+        return f"no {spoken}"
     if name == "compile":
         return "compiled" if value else "not compiled"
+    if name == "decode":
+        return "decoded" if value else "not decoded"
     if name == "communicate":
         return "exchanging" if value else "without exchange"
     if name == "message_bytes":
@@ -83,13 +89,10 @@ def telling(cells: Sequence[CellResult], varied: Sequence[str]) -> tuple[str, ..
 def name_of(cell: CellResult, names: Sequence[str]) -> str:
     """Name a cell by these factors: ``torch bf16``, ``torch · batch 64 · 2 nodes``."""
     words = [
-        f"{value} logical CPUs per rank"
-        if name == "devices_per_rank" and factor_value(cell, "device") == "cpu" and value != 1
-        else factor_words(name, value)
+        _words(cell, name, names)
         for name in names
         if name not in NAMED_APART
-        # beside "torch compiled", "torch" says enough
-        and not ((value := factor_value(cell, name)) is False and name == "compile")
+        and not (factor_value(cell, name) is False and name in _PLAIN_WITHOUT)
     ]
     if "strategy" in names and cell.strategy != "none":
         words.insert(0, cell.strategy)
@@ -98,3 +101,15 @@ def name_of(cell: CellResult, names: Sequence[str]) -> str:
         words.insert(0, cell.framework)
     long = sum(" " in word for word in words)
     return (" · " if long > 1 else " ").join(words)
+
+
+def _words(cell: CellResult, name: str, names: Sequence[str]) -> str:
+    """Say a factor's value; how many threads read goes with the reader: ``pread × 8``."""
+    value = factor_value(cell, name)
+    if name == "devices_per_rank" and factor_value(cell, "device") == "cpu" and value != 1:
+        return f"{value} logical CPUs per rank"
+    if name == "reader" and value is not None and "reader_threads" in names:
+        return f"{value} × {factor_value(cell, 'reader_threads')}"
+    if name == "reader_threads" and "reader" in names:
+        return ""
+    return factor_words(name, value)

@@ -9,6 +9,7 @@ from reports.charts.svg import element, picture, text
 from reports.evidence import Rung
 
 _WIDTH, _LEFT, _ROW = 960.0, 230.0, 30.0
+_MOST_LEFT = 400.0
 _LETTER = 7.2
 _NARROW, _TALL = 354.0, 64.0
 
@@ -18,7 +19,9 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False
 
     A narrow chart has its words above each bar instead of beside it.
     """
-    width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, _LEFT, _ROW)
+    named = 16 + _LETTER * max(len(rung.name) for rung in ladder)
+    left = min(max(_LEFT, named), _MOST_LEFT)
+    width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, left, _ROW)
     said = [_said(ladder, row) for row in range(len(ladder))]
     room = 4.0 if narrow else 16 + _LETTER * max(map(len, said))
     top = max(r.rate.interval.high if r.rate.interval else r.rate.value for r in ladder) or 1.0

@@ -57,3 +57,16 @@ def test_cells_that_differ_in_options_only_go_by_their_labels():
     ]
     told = names(dataclasses.replace(here, cells=tuple(pair), varied=()))
     assert list(told.values()) == ["torch · graph on", "torch · graph off"]
+
+
+def test_threads_go_with_their_reader_and_plain_files_are_not_called_undecoded():
+    kinds = (("pread", 1, False), ("pread", 8, False), ("tf-data", 8, False), ("tf-data", 8, True))
+    cells = [dict(zip(("reader", "reader_threads", "decode"), one, strict=True)) for one in kinds]
+    assert named(*cells, framework="null") == [
+        "pread × 1",
+        "pread × 8",
+        "tf-data × 8",
+        "decoded tf-data × 8",
+    ]
+    assert factor_words("decode", True) == "decoded"
+    assert factor_words("shuffle", "none") == "no shuffle"
