@@ -18,7 +18,10 @@ from harness.agent.shim import INHERITED
 from harness.node import place
 
 # What an engine tells its ranks; all else a rank gets from the launcher.
-_IDENTITY = ("PMI", "OMPI_", "PRTE", "HYD", "I_MPI_", "MPI_LOCAL", "MPICH_", "MPIR_", "SLURM_")
+_IDENTITY = (
+    *("PMI", "OMPI_", "PRTE", "HYD", "I_MPI_", "MPI_LOCAL", "MPICH_", "MPIR_", "SLURM_"),
+    "HOROVOD_",
+)
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7)
 _CHUNK = 1 << 16
 

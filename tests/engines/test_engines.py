@@ -272,6 +272,19 @@ def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
 
 
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])
+def test_horovodrun_starts_ranks_that_meet_where_it_says(site, name):
+    runner = compiled(f"{name}@horovod").with_name("horovodrun")
+    site.platform("mpirun", mpi="horovodrun", command=str(runner))
+    site.study(name, "horovod", nodes=1, more="ranks_per_node = 2")
+    site.hosts.run("h0", *site.command)
+    (outcome,) = site.outcomes()
+    assert outcome["outcome"] == "ok", outcome["reason"]
+    assert [(rank["rank"], rank["host"]) for rank in outcome["ranks"]] == [(0, "h0"), (1, "h0")]
+    events = next((site.folder / "run").glob("cells/*/trial-1/events.1.jsonl")).read_text()
+    assert "horovod over gloo" in events
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow"])
 def test_horovod_trains_over_gloo_and_over_mpi(site, open_mpi, name):
     program("mpirun", package="openmpi-bin")
     compiled(f"{name}@horovod")

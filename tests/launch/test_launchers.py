@@ -66,6 +66,7 @@ def test_an_agent_is_reached_through_its_engine(name: str, golden: Golden):
         ("mpirun", {"mpi": "openmpi"}),
         ("mpirun", {"mpi": "mpich"}),
         ("mpirun", {"mpi": "intel", "command": "mpiexec.hydra -l"}),
+        ("mpirun", {"mpi": "horovodrun"}),
     ],
 )
 def test_an_engine_starts_a_shim_for_each_rank(name: str, settings: dict[str, str], golden: Golden):

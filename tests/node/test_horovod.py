@@ -37,6 +37,7 @@ def test_the_first_rank_keeps_a_board_of_what_each_rank_put_there(monkeypatch):
     (port,) = free_ports(1, "127.0.0.1")
     monkeypatch.setenv("HOROVOD_FUSION_THRESHOLD", "")
     monkeypatch.setenv(horovod.PORT, str(port))
+    monkeypatch.setenv("MASTER_PORT", str(port))
     meeting = horovod.prepare({"bucket_mb": 2}, Place(0, 2, 0, 2, "here", "bakeoff"))
     try:
         with pytest.raises(urllib.error.HTTPError) as told:
@@ -48,6 +49,17 @@ def test_the_first_rank_keeps_a_board_of_what_each_rank_put_there(monkeypatch):
         ask(port, "/global/0", "DELETE")
     finally:
         meeting.close()
+
+
+def test_a_board_that_horovodrun_keeps_is_not_put_up_again(monkeypatch):
+    (port,) = free_ports(1, "127.0.0.1")
+    monkeypatch.setenv("HOROVOD_FUSION_THRESHOLD", "")
+    monkeypatch.setenv(horovod.PORT, str(port))
+    monkeypatch.setenv("MASTER_PORT", "1")
+    meeting = horovod.prepare({}, Place(0, 2, 0, 2, "here", "bakeoff"))
+    with pytest.raises(urllib.error.URLError):
+        ask(port, "/global/0")
+    meeting.close()
 
 
 def test_ranks_that_see_only_themselves_do_not_train(monkeypatch):

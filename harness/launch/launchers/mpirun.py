@@ -1,6 +1,6 @@
-"""This file launches a job with an MPI's own starter, for ranks that speak MPI.
+"""This file launches a job with an MPI's own starter, for ranks that speak MPI, or Horovod's.
 
-Settings: ``mpi`` (``openmpi``, ``mpich``, ``intel``), ``hosts`` (absent: the nodes of the Slurm
+Settings: ``mpi`` (``openmpi``, ``mpich``, ``intel``, ``horovodrun``), ``hosts`` (absent: the nodes of the Slurm
 allocation, else this machine), ``command`` (``mpirun``, with its own options), ``ssh``.
 """
 
@@ -76,8 +76,15 @@ def _intel(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str]]
     return "mpiexec.hydra", [*words, "-genvlist", placement.DOOR]
 
 
+def _horovodrun(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str]]:
+    """Let Horovod's own runner start ranks that meet over Gloo, where it keeps their board."""
+    named = ",".join(f"{host}:{each}" for host in hosts or ["localhost"])
+    return "horovodrun", ["-np", str(count * each), "-H", named, "--gloo"]
+
+
 _DIALECTS: Mapping[str, Callable[[Sequence[str], int, int], tuple[str, list[str]]]] = {
     "openmpi": _openmpi,
     "mpich": _mpich,
     "intel": _intel,
+    "horovodrun": _horovodrun,
 }
