@@ -95,8 +95,8 @@ def _mark(one: Exposed) -> str | None:
     if one.exposed_s >= 0:
         return None
     if one.interval is not None and one.interval.high < 0:
-        return "below nothing: these ranks do not otherwise compute alike"
-    return "below nothing: less than the trials differ by"
+        return "below nothing: the two do not compute alike otherwise"
+    return "below nothing: noise"
 
 
 def communication(results: Results) -> Table:
@@ -107,7 +107,7 @@ def communication(results: Results) -> Table:
         Column("devices", "devices", "count"),
         Column("whole_s", "step", "seconds"),
         Column("apart_s", "without exchange", "seconds"),
-        Column("exposed_ms", "exposed communication, ms", "number"),
+        Column("exposed_ms", "exposed, ms", "number"),
         Column("exposed_interval", "interval", "interval"),
         Column("share", "of the step", "share"),
         Column("blocks", "blocks", "count"),

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.store.results import CellResult, Interval, Results
-from reports.scaling import ScalingLine, ScalingPoint, devices, efficiency_interval, scaling_lines
+from reports.scaling import (
+    ScalingLine,
+    ScalingPoint,
+    devices,
+    efficiency_interval,
+    mark,
+    scaling_lines,
+)
 from reports.tables import Column, Table
 
 if TYPE_CHECKING:
@@ -48,6 +55,7 @@ def expected(results: Results) -> Table:
         Column("network", "network known from"),
         Column("predicted", "predicted from fewer devices", "share"),
         Column("predicted_interval", "its interval", "interval"),
+        Column("mark", "mark"),
     )
     rows = tuple(row for line in scaling_lines(results) for row in _rows(results, line))
     return Table("expected", "Predicted and measured efficiency", columns, rows)
@@ -71,6 +79,7 @@ def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
             None if cost_s is None else cost_s * 1e3,
             sweep.name if sweep and cost_s is not None else None,
             *(_predicted(told) if told else (None, None)),
+            mark(line, point),
         )
 
 

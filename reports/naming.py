@@ -44,7 +44,9 @@ def factor_words(name: str, value: Any) -> str:
     if name == "decode":
         return "decoded" if value else "not decoded"
     if name == "communicate":
-        return "exchanging" if value else "without exchange"
+        return "" if value else "without exchange"  # ranks exchange, unless somebody forbids it
+    if name == "container":
+        return "container" if value else "bare"
     if name == "message_bytes":
         return f"{numbers.size(value)} messages"
     if isinstance(value, bool):

@@ -139,7 +139,7 @@ def _threads(cell: CellResult) -> int | None:
     return one if isinstance(one, int) else None
 
 
-def _mark(line: ScalingLine, point: ScalingPoint) -> str | None:
+def mark(line: ScalingLine, point: ScalingPoint) -> str | None:
     """Say what a reader must know before believing an efficiency."""
     if point.devices == line.baseline:
         return "baseline"
@@ -214,7 +214,7 @@ def scaling(results: Results) -> Table:
                     between.level if between else None,
                     point.reached.efficiency,
                     efficiency_interval(point.reached),
-                    _mark(line, point),
+                    mark(line, point),
                 )
             )
     return Table("scaling", "Scaling", columns, tuple(rows))

@@ -18,11 +18,11 @@ def starting(results: Results) -> Table:
         Column("cell", "cell", "name"),
         Column("nodes", "nodes", "count"),
         Column("ranks", "ranks", "count"),
-        Column("container", "in a container", "flag"),
-        Column("entered_s", "until it runs", "seconds"),
-        Column("first_s", "the first of the ranks", "seconds"),
-        Column("image_ms", "of that the image, ms", "number"),
-        Column("opened_s", "until its framework is open", "seconds"),
+        Column("container", "container", "flag"),
+        Column("entered_s", "last rank", "seconds"),
+        Column("first_s", "first rank", "seconds"),
+        Column("image_ms", "image, ms", "number"),
+        Column("opened_s", "framework open", "seconds"),
         Column("trials", "n", "count"),
     )
     every = [

@@ -40,7 +40,10 @@ def _ended(probe: TrialPaths) -> str:
     if not probe.outcome.is_file():
         return NOT_PROBED
     outcome = read_json(probe.outcome)
-    return WATCHED if outcome["outcome"] == "ok" else f"{outcome['outcome']}: {outcome['reason']}"
+    if outcome["outcome"] == "ok":
+        return WATCHED
+    first_line = str(outcome["reason"]).partition("\n")[0]  # what it printed last comes below
+    return f"{outcome['outcome']}: {first_line.rstrip('.')}"
 
 
 def _facts(trial: TrialPaths) -> dict[str, Any]:
