@@ -76,6 +76,7 @@ def test_a_rank_waits_for_the_board_of_a_first_rank_that_is_late(monkeypatch):
     monkeypatch.setenv("HOROVOD_FUSION_THRESHOLD", "")
     monkeypatch.setenv(horovod.ADDRESS, "127.0.0.1")
     monkeypatch.setenv(horovod.PORT, str(port))
+    monkeypatch.setenv("MASTER_PORT", str(port))
     late = []
 
     def sleep(_seconds: float) -> None:
