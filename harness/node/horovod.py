@@ -67,7 +67,9 @@ def prepare(factors: Mapping[str, Any], place: Place) -> Meeting:
 def _is_ours(place: Place) -> bool:
     """Tell whether the ranks meet at our board, which stands where all meet; not horovodrun's."""
     told = os.environ.get(PORT)
-    return place.launcher == "bakeoff" and told is not None and told == os.environ.get("MASTER_PORT")
+    return (
+        place.launcher == "bakeoff" and told is not None and told == os.environ.get("MASTER_PORT")
+    )
 
 
 def _await_board() -> None:
