@@ -97,6 +97,8 @@ def why_not(
         return unfit
     if factors["decode"] and CONTENTS[content].is_array:
         return f"{content} are stored as arrays: there is nothing to decode"
+    if isinstance(workload, Training) and not (factors["decode"] or CONTENTS[content].is_array):
+        return f"{content} are encoded pictures: {workload.name} trains on them with decode = true"
     lacking = _lacks(info, factors) or _no_tier(factors, platform)
     lacking = lacking or _why_not_caffe(factors) or _why_not_tf_data(factors)
     return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)

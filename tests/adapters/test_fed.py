@@ -26,6 +26,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("raw", "tfrecord", "npy"):
         spec = Spec("tiny-pictures", name, SAMPLES)
         create(spec, folder / f"tiny-pictures-{name}", doing=lambda _: None)
+    create(Spec("small-pictures", "raw", 8), folder / "small-pictures-raw", doing=lambda _: None)
     create(Spec("traces", "tfrecord", 16), folder / "traces-tfrecord", doing=lambda _: None)
     return folder
 

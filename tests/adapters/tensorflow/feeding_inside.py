@@ -7,7 +7,7 @@ from harness.node.adapters.tensorflow.arrangement import Arrangement
 from harness.node.adapters.tensorflow.feeding import fed
 from harness.node.adapters.tensorflow.strategies import Strategy
 from tests.adapters.handed import BATCH, feed_of, refusal, stored
-from workloads import neuron_inverter, tinycnn
+from workloads import alexnet_chien, neuron_inverter, tinycnn
 
 
 class Still:
@@ -51,6 +51,29 @@ def test_pictures_stay_channels_first_where_the_network_is():
 def test_traces_are_worked_in_two_dimensions_or_in_one():
     for lifts in (True, False):
         handed(neuron_inverter.WORKLOAD, "traces-tfrecord", lifts=lifts, reader="tf-data")
+
+
+def test_encoded_pictures_become_as_large_as_the_network_takes_them():
+    feed = feed_of(alexnet_chien.WORKLOAD, "small-pictures-raw", reader="tf-data", decode=True)
+    for channels_last in (True, False):
+        arrangement = Arrangement(alexnet_chien.WORKLOAD.network, channels_last)
+        how = {"compiled": False, "autotune": False}
+        activity = fed(Still(), feed, "images", arrangement, tf.float32, **how)
+        activity.epochs.turn()
+        activity.fetch()
+        samples, targets = activity.epochs._delivered, activity.epochs._dataset.targets()
+        for x, sample in zip(activity.batch[0].numpy(), samples):  # noqa: B905 - Python 3.7
+            stored = tf.io.read_file(activity.epochs._dataset.paths[sample])
+            picture = tf.image.resize(tf.io.decode_jpeg(stored, channels=3), (224, 224)).numpy()
+            picture = picture if channels_last else numpy.moveaxis(picture, -1, 0)
+            assert numpy.allclose(x, picture / 127.5 - 1, atol=1e-6)
+        assert activity.batch[1].numpy().tolist() == [targets[one] for one in samples]
+
+
+def test_encoded_pictures_are_not_trained_on_undecoded():
+    assert "encoded pictures" in refusal(
+        handed, alexnet_chien.WORKLOAD, "small-pictures-raw", reader="tf-data"
+    )
 
 
 def test_files_of_another_shape_are_refused():

@@ -48,6 +48,16 @@ strategy = "multiworker"
 ranks_per_node = 2
 [[include]]
 workload = "tinycnn"
+framework = "tensorflow"
+input = "files"
+strategy = "parameter-server"
+ranks_per_node = 2
+[[include]]
+workload = "resnet50"
+framework = "torch"
+input = "files"
+[[include]]
+workload = "tinycnn"
 framework = "jax"
 input = "files"
 reader = "async-process"
@@ -95,6 +105,8 @@ def test_what_tf_data_cannot_do_is_a_hole_with_its_reason(tmp_path: Path) -> Non
     assert "tf.data reads raw and tfrecord here, not npy" in said
     assert "whole: shuffle = none or file" in said
     assert "ranks share them with shuffle = file" in said
+    assert "a worker beside parameter servers keeps one batch" in said
+    assert "pictures are encoded pictures: resnet50 trains on them with decode = true" in said
     assert "jax does not offer reader async-process" in said
     place = str(tfrecords(tmp_path / "mine"))
     own = bakeoff("plan", "study.toml", "--data", place, cwd=tmp_path)

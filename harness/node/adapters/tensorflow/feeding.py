@@ -23,24 +23,39 @@ from harness.node.input.dataset import Dataset
 from harness.node.input.epochs import Epochs
 from harness.node.input.open import loader_of, opened
 
+COLOURS = 3
+MIDDLE = 127.5
+"""Decoded pictures, 0 to 255, are brought to -1 to 1."""
+
 
 class Preparation:
     """Makes stored samples a batch: inputs in the network's layout and type, and their targets."""
 
     def __init__(self, dataset: Dataset, feed: Feed, arrangement: Arrangement, dtype: Any) -> None:
-        if dataset.shape != tuple(feed.input):
+        shape = tuple(feed.input)
+        self.is_decoded = feed.files is not None and feed.files.decode
+        """Whether pictures come decoded, channels last, in the size that the network takes."""
+        if dataset.shape != (None if self.is_decoded else shape):
             raise Unsupported(
                 "the files hold samples of {}, and the network takes {}".format(
-                    dataset.shape or "encoded pictures", tuple(feed.input)
+                    dataset.shape or "encoded pictures", shape
                 )
             )
-        self.stored = numpy.dtype(dataset.manifest["dtype"])
-        self._shape = [-1, *feed.input]
-        self._sample = [-1, *arrangement.sample()]
-        axes = len(feed.input)
+        axes = len(shape)
+        to_last, to_first = (0, *range(2, axes + 1), 1), (0, axes, *range(1, axes))
         self._turned: Optional[Tuple[int, ...]] = None
-        if arrangement.channels_last and axes > 1:
-            self._turned = (0, *range(2, axes + 1), 1)
+        if self.is_decoded:
+            if axes != 3 or shape[0] != COLOURS:
+                raise Unsupported(
+                    "pictures have three channels; the network takes {}".format(shape)
+                )
+            self._shape = [-1, *shape[1:], COLOURS]
+            self._turned = None if arrangement.channels_last else to_first
+        else:
+            self.stored = numpy.dtype(dataset.manifest["dtype"])
+            self._shape = [-1, *shape]
+            self._turned = to_last if arrangement.channels_last and axes > 1 else None
+        self._sample = [-1, *arrangement.sample()]
         self._scale = float(dataset.manifest["scale"])
         self._dtype = dtype
         length = dataset.manifest["target_length"]
@@ -54,7 +69,8 @@ class Preparation:
         values = tf.reshape(stored, self._shape)
         if self._turned is not None:
             values = tf.transpose(values, self._turned)
-        values = tf.cast(tf.reshape(values, self._sample), tf.float32) / self._scale
+        values = tf.cast(tf.reshape(values, self._sample), tf.float32)
+        values = values / MIDDLE - 1.0 if self.is_decoded else values / self._scale
         return tf.cast(values, self._dtype), tf.gather(self._targets, samples)
 
 
@@ -111,8 +127,8 @@ def fed(
     """Open the files of a feed and what is trained on them; ``how``: compiled, autotune."""
     dataset, files = opened(feed)
     preparation = Preparation(dataset, feed, arrangement, dtype)
-    own_loaders = own(autotune=how["autotune"], prepare=preparation)
-    loader = loader_of(dataset, files, feed.batch, own_loaders)
+    loaders = own(autotune=how["autotune"], prepare=preparation, size=feed.input[1:])
+    loader = loader_of(dataset, files, feed.batch, loaders)
     prepared = None
     if not isinstance(loader, TfDataLoader):
         prepared = _converter(preparation, feed)

@@ -21,7 +21,8 @@ from harness.node.input.loader import Batch
 
 READER = "tf-data"
 SIDE = 64
-"""Pictures are resized to so many pixels in both directions (Chien et al. 2018)."""
+"""Where nothing is trained, pictures are resized to so many pixels in both directions (Chien et al.
+2018)."""
 AUTOTUNE = -1
 """``tf.data.AUTOTUNE``, by the one value that all versions give it."""
 
@@ -40,11 +41,13 @@ class TfDataLoader:
         *,
         autotune: bool,
         prepare: Optional[Prepare] = None,
+        size: Sequence[int] = (SIDE, SIDE),
     ) -> None:
         if dataset.format not in ("raw", "tfrecord"):
             raise Unsupported("tf.data reads raw and tfrecord here, not {}".format(dataset.format))
         self.keeps_order = dataset.format == "raw"
         self._prepare = prepare
+        self._size = tuple(size)
         self._lengths: Any = None
         self._dataset = dataset
         self._files = files
@@ -138,7 +141,7 @@ class TfDataLoader:
         if not self._files.decode:
             return sample, length, stored
         picture = tf.image.decode_jpeg(stored, channels=3)
-        return sample, length, tf.image.resize(picture, (SIDE, SIDE))
+        return sample, length, tf.image.resize(picture, self._size)
 
     def next(self) -> Batch:
         """Give the next batch; the first one starts the pipeline."""
@@ -163,14 +166,12 @@ class TfDataLoader:
         self._batches = self._pipeline = None
 
 
-def own(
-    *, autotune: bool, prepare: Optional[Prepare] = None
-) -> Callable[[Dataset, Files, int], Optional[TfDataLoader]]:
-    """Give tf.data where it is asked for."""
+def own(**how: Any) -> Callable[[Dataset, Files, int], Optional[TfDataLoader]]:
+    """Give tf.data where it is asked for; ``how``: autotune, prepare, size."""
 
     def made(dataset: Dataset, files: Files, batch: int) -> Optional[TfDataLoader]:
         if files.reader != READER:
             return None
-        return TfDataLoader(dataset, files, batch, autotune=autotune, prepare=prepare)
+        return TfDataLoader(dataset, files, batch, **how)
 
     return made
