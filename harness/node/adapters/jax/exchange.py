@@ -1,7 +1,7 @@
 """This file exchanges messages in JAX: a compiled collective over the mesh of all ranks.
 
-All-reduce adds float32, as gradients are; the other operations move bytes. XLA has no broadcast
-between devices that a program can ask for, so that one is not offered.
+All-reduce adds float32, as gradients are; the other operations move bytes. JAX lowers its broadcast
+for GPUs only; what it offers between CPUs (``multihost_utils``) is an all-reduce with zeros.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ class Exchange:
     def __init__(self, operation: str, message: int, strategy: Any, size: int) -> None:
         import jax
 
-        if operation == "broadcast":
-            raise Unsupported("JAX has no broadcast between devices; all-gather comes nearest")
+        is_broadcast = operation == "broadcast"
+        if is_broadcast and strategy.mesh.devices.flat[0].platform == "cpu":
+            raise Unsupported("JAX broadcasts between GPUs only; all-gather comes nearest")
         self._jax = jax
         self._strategy = strategy
         self._parts = size if operation == "all-gather" else 1
@@ -32,6 +33,8 @@ class Exchange:
                 return jax.lax.psum(mine, "ranks")
             if operation == "all-gather":
                 return jax.lax.all_gather(mine, "ranks", tiled=True)
+            if is_broadcast:
+                return jax.lax.pbroadcast(mine, ("ranks",), 0)
             ring = [(rank, (rank + 1) % size) for rank in range(size)]
             return jax.lax.ppermute(mine, "ranks", ring)
 

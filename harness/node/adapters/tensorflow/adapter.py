@@ -51,7 +51,14 @@ class TensorFlowAdapter:
             from harness.node.adapters.tensorflow.exchange import Exchange
 
             size = collective.message(workload, self._job.factors)
-            exchange = Exchange(workload.operation, size, self._place.size, self._strategy)
+            operation = workload.operation
+            exchange: Any
+            if isinstance(self._strategy, ParameterServers):
+                from harness.node.adapters.tensorflow.pulling import Pull
+
+                exchange = Pull(operation, size, self._strategy)
+            else:
+                exchange = Exchange(operation, size, self._place.size, self._strategy)
             agree = self._strategy.agree
             return collective.activity(exchange, agree, workload, size, self._place)
         import tensorflow.compat.v2 as tf

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import suppress
 from typing import Any, List, Mapping
 
@@ -20,6 +21,8 @@ from harness.node.place import Place
 JOB = "worker"
 ALONE = ["localhost:0"]
 FAREWELL_MS = 5000
+REDIALS = 300
+REDIAL_S = 0.1
 
 
 class ParameterServers(Strategy):
@@ -54,6 +57,8 @@ class ParameterServers(Strategy):
             self._said = v1.placeholder(tf.float64, [])
             self._answer = self._largest()
             self._leave = self._farewell()
+            there_and_back = self._round_trip()
+        self._meet(there_and_back)
 
     def queues(self, name: str) -> List[Any]:
         """Make a queue of numbers in every rank."""
@@ -83,6 +88,25 @@ class ParameterServers(Strategy):
         with suppress(tf.errors.OpError):  # all is done: whoever has left already is no fault
             self.session.run(self._leave, options=patient)
         self.session.close()
+
+    def _round_trip(self) -> List[Any]:
+        """Send a number to every other rank and take it back."""
+        tf, back = self._tf, []
+        for server in self.servers:
+            with tf.device(server):
+                there = tf.identity(self._said)
+            with tf.device(self.here):
+                back.append(tf.identity(there))
+        return back
+
+    def _meet(self, there_and_back: List[Any]) -> None:
+        """Try until every rank answers: who called before the other listened has to redial."""
+        for _ in range(REDIALS):
+            with suppress(self._tf.errors.UnavailableError):
+                self.session.run(there_and_back, {self._said: 0.0})
+                return
+            time.sleep(REDIAL_S)
+        self.session.run(there_and_back, {self._said: 0.0})
 
     def _largest(self) -> Any:
         tf, rank, size = self._tf, self.place.rank, self.place.size

@@ -16,6 +16,9 @@ from harness.node import horovod as meeting
 from harness.node.contracts import Unsupported
 from harness.node.place import Place
 
+OWN_GROUP = 7001
+"""Of ranks that broadcast; the strategy counts its own groups from one."""
+
 
 class Strategy:
     """A rank that trains alone."""
@@ -75,6 +78,7 @@ class MultiWorker(Strategy):
 
         kinds = tf.distribute.experimental.CommunicationImplementation
         self._collectives = "nccl" if is_gpu else "ring over grpc"
+        self._hint = "nccl" if is_gpu else "ring"
         self._options = tf.distribute.experimental.CommunicationOptions(
             bytes_per_pack=0 if bucket_mb is None else int(bucket_mb) * 2**20,
             implementation=kinds.NCCL if is_gpu else kinds.RING,
@@ -123,12 +127,26 @@ class MultiWorker(Strategy):
         found: Dict[str, Callable[[Any], Any]] = {
             "all-reduce": lambda value: context().all_reduce(total, value, options),
             "all-gather": lambda value: context().all_gather(value, 0, options),
+            "broadcast": self._broadcast,
         }
         if operation not in found:
             raise Unsupported(
-                "a TensorFlow replica can ask for no {}; Horovod has broadcasts".format(operation)
+                "TensorFlow's collectives are between all ranks, never between two; "
+                "parameter-server reads what another rank holds"
             )
         return found[operation]
+
+    def _broadcast(self, value: Any) -> Any:
+        """Do as the strategy itself does where the first rank's variables become all ranks'."""
+        same = {
+            "group_size": self._place.size,
+            "group_key": OWN_GROUP,
+            "instance_key": 1,
+            "communication_hint": self._hint,
+        }
+        if self._place.rank == 0:
+            return self._tf.raw_ops.CollectiveBcastSendV2(input=value, **same)
+        return self._tf.raw_ops.CollectiveBcastRecvV2(T=value.dtype, shape=value.shape, **same)
 
     def facts(self) -> Mapping[str, Any]:
         """Name what carried the gradients."""
