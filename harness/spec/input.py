@@ -109,7 +109,10 @@ def _why_not_own(
 ) -> str | None:
     """Say why a cell cannot read a user's own files."""
     if isinstance(workload, Training):
-        return f"{own} are read, by workloads of kind read; nothing is trained on them here"
+        return (
+            f"{own} come without targets, so {workload.name} cannot be trained on them: "
+            "--data is for workloads of kind read, such as read-pictures"
+        )
     if factors["format"] != own.format:
         return f"{own} are {own.format}, not {factors['format']}"
     if factors["tier"] is not None:

@@ -219,6 +219,13 @@ def test_what_reads_no_files_or_other_ones_says_so(tmp_path: Path) -> None:
     done = bakeoff("plan", "idle.toml", "--data", str(there), **where)
     assert done.returncode == 2
     assert "no cell of this plan reads files" in done.stderr
+    (tmp_path / "train.toml").write_text(
+        'title = "T"\n[matrix]\nworkload = "alexnet"\nframework = "torch"\ninput = "files"\n',
+        "utf-8",
+    )
+    done = bakeoff("plan", "train.toml", "--data", str(there), **where)
+    assert done.returncode == 2
+    assert "come without targets, so alexnet cannot be trained on them" in done.stderr
     (tmp_path / "study.toml").write_text(
         STUDY.replace('"read-pictures"', '"read-pictures"\nformat = ["raw", "lmdb"]'), "utf-8"
     )
