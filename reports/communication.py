@@ -90,6 +90,15 @@ def splits(results: Results) -> tuple[StepSplit, ...]:
     )
 
 
+def _by_hooks(cell: CellResult) -> tuple[float | None, float | None]:
+    """Give what the probe's hooks saw, in milliseconds and as a share of its own steps."""
+    told = cell.ran.facts.get("exchange_hooks") or {}
+    exposed_s, step_s = told.get("exposed_s"), told.get("step_s")
+    if exposed_s is None or not step_s:
+        return None, None
+    return exposed_s * 1e3, exposed_s / step_s
+
+
 def _mark(one: Exposed) -> str | None:
     """Say why a cost below nothing is none."""
     if one.exposed_s >= 0:
@@ -111,6 +120,8 @@ def communication(results: Results) -> Table:
         Column("exposed_interval", "interval", "interval"),
         Column("share", "of the step", "share"),
         Column("blocks", "blocks", "count"),
+        Column("hooked_ms", "by hooks, ms", "number"),
+        Column("hooked_share", "of the probe's step", "share"),
         Column("mark", "mark"),
     )
     rows = []
@@ -131,6 +142,7 @@ def communication(results: Results) -> Table:
                 between,
                 one.exposed_s / one.whole_s,
                 one.blocks,
+                *_by_hooks(one.cell),
                 _mark(one),
             )
         )

@@ -57,6 +57,8 @@ From the probe alone, watched from inside and from below, per step:
     onednn_layouts          layout of the source of a convolution or product -> times
     onednn_reorders         times that a tensor was brought into another layout
     busy_threads            threads of this process that computed
+    exchange_hooks          of ranks that exchange gradients: steps, step_s, exposed_s (medians of
+                            the first rank's), messages, bytes of a step
 """
 
 from __future__ import annotations

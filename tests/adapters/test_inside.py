@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 FILES = (
     ("torch", "torch/layers_inside.py"),
     ("torch", "torch/training_inside.py"),
+    ("torch", "torch/hooks_inside.py"),
     ("tensorflow", "tensorflow/layers_inside.py"),
     ("tensorflow@1.15", "tensorflow/layers_inside.py"),
     ("keras", "keras/layers_inside.py"),

@@ -112,10 +112,11 @@ class TorchAdapter:
         """Run a few steps under observation and say which kernels ran."""
         if isinstance(workload, (Ceiling, Checkpointing, Collective, Reading)):
             return self.facts()  # there is nothing more to look into
-        from harness.node.adapters.torch import probing
+        from harness.node.adapters.torch import hooks, probing
 
-        observed = probing.observe(self.activity(workload, feed, options))
-        facts: Dict[str, Any] = {**self.facts(), **observed}
+        activity = self.activity(workload, feed, options)
+        observed = probing.observe(activity)
+        facts: Dict[str, Any] = {**self.facts(), **observed, **hooks.watched(activity)}
         return facts
 
     def close(self) -> None:

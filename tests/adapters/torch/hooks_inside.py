@@ -1,0 +1,60 @@
+"""This file holds what hooks say of exchanging gradients to a group of one, slowed down at will."""
+
+import tempfile
+import time
+
+import torch
+from torch import distributed
+
+from harness.node import feed, place
+from harness.node.adapters.torch import hooks, settings
+from harness.node.adapters.torch.activity import TrainingActivity
+from harness.node.adapters.torch.strategies.ddp import DataParallel
+from harness.node.adapters.torch.training import Trainer
+from workloads.tinycnn import WORKLOAD
+
+LATE_S = 0.05
+
+
+def watched(communicates=True, late_s=0.0):
+    """Train in a group of one, whose exchanges take so long, and give what hooks say."""
+    exchange = distributed.all_reduce
+
+    def slow(*given, **named):
+        time.sleep(late_s)
+        return exchange(*given, **named)
+
+    factors, alone = {"batch": 4}, place.find({})
+    with tempfile.TemporaryDirectory() as folder:
+        distributed.init_process_group(
+            "gloo", init_method="file://" + folder + "/meeting", rank=0, world_size=1
+        )
+        distributed.all_reduce = slow
+        try:
+            applied = settings.apply(factors, {}, alone)
+            trainer = Trainer(WORKLOAD, applied, 1, DataParallel(applied, None, communicates))
+            trainer.start_optimiser(4)
+            described = feed.describe(WORKLOAD, factors, 1, alone)
+            activity = TrainingActivity(trainer, described, "images")
+            activity.step()
+            return hooks.watched(activity).get("exchange_hooks"), trainer
+        finally:
+            distributed.all_reduce = exchange
+            distributed.destroy_process_group()
+
+
+def test_every_gradient_is_seen_once_a_step():
+    told, trainer = watched()
+    assert told["messages"] >= 1
+    assert told["bytes"] == 4 * WORKLOAD.parameters, told
+    assert 0 <= told["exposed_s"] < told["step_s"], told
+    assert all(torch.isfinite(one).all() for one in trainer.network.parameters())
+
+
+def test_an_exchange_after_the_last_gradient_is_exposed():
+    told, _ = watched(late_s=LATE_S)
+    assert LATE_S <= told["exposed_s"] <= told["step_s"], told
+
+
+def test_ranks_that_keep_their_gradients_have_nothing_to_hook():
+    assert watched(communicates=False)[0] is None
