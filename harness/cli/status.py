@@ -11,6 +11,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.detached import waiting_trials
+from harness.units import counted
 
 _FIRST_S, _LONGEST_S, _GROWTH = 5.0, 60.0, 1.5
 
@@ -31,6 +32,7 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
     while wait and told["queued"]:
         time.sleep(pause_s)  # a queue that many ask at once answers nobody
         told, pause_s = look(root), min(pause_s * _GROWTH, _LONGEST_S)
+    told = _accounted(root, told)
     if as_json:
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
@@ -57,6 +59,7 @@ def look(root: Path) -> dict[str, Any]:
                 "job": one.job,
                 "nodes": one.nodes,
                 "state": state.word if state else "gone",
+                "ended": False if state else None,
                 "elapsed": state.elapsed if state else None,
                 "why": state.why if state else None,
                 "left": sum(left[key] for key in one.keys),
@@ -68,8 +71,35 @@ def look(root: Path) -> dict[str, Any]:
         "total": len(plan.order),
         "left": left.total(),
         "queued": len(states),
+        "accounts": None,
         "jobs": rows,
     }
+
+
+def _accounted(root: Path, told: dict[str, Any]) -> dict[str, Any]:
+    """Ask the queue's accounts, once, how the jobs ended that it no longer knows."""
+    from harness.errors import Unavailable
+    from harness.run import queue
+    from harness.run.preparation import read_plan
+    from harness.store.layout import RunPaths
+
+    paths = RunPaths(root)
+    gone = {row["job"] for row in told["jobs"] if row["job"] and row["state"] == "gone"}
+    some = [one for one in queue.jobs(paths) if one.job in gone]
+    if not some:
+        return told
+    try:
+        ended = queue.ends(read_plan(paths).platform, some)
+    except Unavailable as problem:
+        return {**told, "accounts": str(problem)}
+    rows = []
+    for row in told["jobs"]:
+        end = ended.get(row["job"]) if row["job"] in gone else None
+        if end is not None:
+            known = {"state": end.word, "elapsed": end.elapsed, "why": end.why or None}
+            row = {**row, **known, "ended": True}
+        rows.append(row)
+    return {**told, "jobs": rows}
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
@@ -77,8 +107,12 @@ def _lines(told: dict[str, Any]) -> list[str]:
     for one in told["jobs"]:
         said = one["state"].lower()
         if one["elapsed"]:
-            said += f" for {one['elapsed']}" + (f", {one['why']}" if one["why"] else "")
-        lines.append(f"  job {one['job']}, {one['nodes']} nodes: {said}; {one['left']} trials left")
+            said += f" {'after' if one['ended'] else 'for'} {one['elapsed']}"
+            said += f", {one['why']}" if one["why"] else ""
+        nodes, left = counted(one["nodes"], "node"), counted(one["left"], "trial")
+        lines.append(f"  job {one['job']}, {nodes}: {said}; {left} left")
+    if told["left"] and told["accounts"]:
+        lines.append(f"How jobs ended is not known: {told['accounts']}")
     if told["left"] and not told["queued"]:
         more = " --detach" if told["jobs"] else ""
         lines.append(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from harness.launch.launch import Node
 
-
 _OVER_GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 

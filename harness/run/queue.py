@@ -150,6 +150,19 @@ def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]
     return found
 
 
+def ends(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
+    """Ask the queue's accounts once how jobs ended; refuse where it keeps none."""
+    found: dict[str, State] = {}
+    for line in _asked(queue_of(platform).ended(*(one.job for one in some))).splitlines():
+        name, word, elapsed = line.split("|")
+        job, _, part = name.partition("_")
+        before = found.get(job)
+        if before is None or before.word == "COMPLETED":  # of parts, the first that did not
+            why = f"part {part}" if part else ""
+            found[job] = State(word, elapsed, why)  # "CANCELLED by 1000", as Slurm says it
+    return found
+
+
 def cancel(platform: Platform, some: Sequence[Submitted]) -> None:
     """Take jobs back; what they finished stays."""
     _asked(queue_of(platform).cancel(*(one.job for one in some if one.job)))

@@ -1,7 +1,7 @@
 """This file launches a job with an MPI's own starter, for ranks that speak MPI, or Horovod's.
 
-Settings: ``mpi`` (``openmpi``, ``mpich``, ``intel``, ``horovodrun``), ``hosts`` (absent: the nodes of the Slurm
-allocation, else this machine), ``command`` (``mpirun``, with its own options), ``ssh``.
+Settings: ``mpi`` (``openmpi``, ``mpich``, ``intel``, ``horovodrun``), ``hosts`` (absent: nodes of
+the Slurm allocation, else this machine), ``command`` (``mpirun``, with its own options), ``ssh``.
 """
 
 from __future__ import annotations

@@ -105,6 +105,12 @@ def state(*jobs: str) -> tuple[str, ...]:
     return ("squeue", "--noheader", "--format=%i %T %M %r", f"--jobs={','.join(jobs)}")
 
 
+def ended(*jobs: str) -> tuple[str, ...]:
+    """Give the command that prints how jobs ended, if Slurm keeps accounts: number|state|time."""
+    words = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,Elapsed")
+    return ("sacct", *words, f"--jobs={','.join(jobs)}")
+
+
 def cancel(*jobs: str) -> tuple[str, ...]:
     """Give the command that takes jobs back."""
     return ("scancel", *jobs)

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from harness.node.adapters.torch.activity import TrainingActivity
 
-STEPS = 12
+STEPS = 5
 
 
 class _Step:

@@ -1,0 +1,61 @@
+"""These tests hold what is said of jobs that a queue has forgotten to what its accounts tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.status import _lines
+from harness.errors import Unavailable
+from harness.run import queue
+from harness.run.queue import State, Submitted
+from harness.spec.platform import Launcher, Platform
+
+SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
+JOBS = [Submitted(n, str(n), 1, 5, ()) for n in (7, 8, 9)]
+
+
+def sacct(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, code: int = 0) -> None:
+    """Put a program in the place of Slurm's."""
+    program = folder / "sacct"
+    program.write_text("#!/bin/sh\n" + "\n".join(lines) + f"\nexit {code}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_how_jobs_ended_is_read_from_the_accounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("7|TIMEOUT|00:07:01", "8_1|COMPLETED|00:01:00", "8_2|NODE_FAIL|00:00:30")
+    sacct(tmp_path, monkeypatch, 'test "${5#--jobs=}" = 7,8,9 || exit 9', f"echo '{told[0]}'",
+          f"echo '{told[1]}'", f"echo '{told[2]}'")  # fmt: skip
+    assert queue.ends(SLURM, JOBS) == {
+        "7": State("TIMEOUT", "00:07:01", ""),
+        "8": State("NODE_FAIL", "00:00:30", "part 2"),
+    }
+
+
+def test_a_queue_without_accounts_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sacct(tmp_path, monkeypatch, "echo 'accounting storage is disabled' >&2", code=1)
+    with pytest.raises(Unavailable, match="sacct failed: accounting storage is disabled") as told:
+        queue.ends(SLURM, JOBS)
+    row = {
+        "job": "7",
+        "nodes": 1,
+        "state": "gone",
+        "ended": None,
+        "elapsed": None,
+        "why": None,
+        "left": 2,
+    }
+    said = {"run": "r", "total": 4, "left": 2, "queued": 0, "jobs": [row]}
+    assert _lines({**said, "accounts": str(told.value)})[1:] == [
+        "  job 7, 1 node: gone; 2 trials left",
+        "How jobs ended is not known: sacct failed: accounting storage is disabled",
+        "Nobody is at it, unless a terminal is. To go on: bakeoff resume r --detach",
+    ]
+    row |= {"state": "TIMEOUT", "ended": True, "elapsed": "00:07:01"}
+    assert _lines({**said, "accounts": None})[1] == (
+        "  job 7, 1 node: timeout after 00:07:01; 2 trials left"
+    )
