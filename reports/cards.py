@@ -140,9 +140,12 @@ def _trust(results: Results) -> Card:
         says.append(f"{again} re-run")
     states: dict[str, int] = {}
     for cell in results.cells:
-        states[cell.gate.state] = states.get(cell.gate.state, 0) + 1
-    total = len(results.cells)
-    if states.get("equivalent") == total and total:
+        if cell.gate.state != "nothing to check":
+            states[cell.gate.state] = states.get(cell.gate.state, 0) + 1
+    total = sum(states.values())
+    if not total:
+        pass  # nothing is trained here
+    elif states.get("equivalent") == total:
         says.append("gate passed")
     elif states.get("not checked") == total:
         says.append("equivalence not checked")

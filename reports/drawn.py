@@ -16,7 +16,13 @@ from reports.ranking import Ranking
 _COLOURS = 8
 _REASONS = 3
 """So many rejected trials of a cell are explained beside its dots."""
-_GATE_MARKS = {"equivalent": "≡", "named difference": "≈", "differs": "≠", "not checked": "?"}
+_GATE_MARKS = {
+    "equivalent": "≡",
+    "named difference": "≈",
+    "differs": "≠",
+    "not checked": "?",
+    "nothing to check": "",
+}
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,7 @@ def _note(rows: Sequence[Row]) -> str:
     trials = "1 trial" if most == 1 else f"{most} trials"
     trials = trials if least == most else f"{least} to {most} trials"
     meanings = list(dict.fromkeys(row.meaning for row in rows))
-    marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.state != "equivalent")
+    marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.mark and r.state != "equivalent")
     said = f"{trials} per cell. Bars are medians, whiskers intervals: {'; '.join(meanings)}."
     return f"{said} Equivalence: {', '.join(marks)}." if marks else said
 

@@ -91,7 +91,7 @@ def _without_common_folder(
 
 def gate_grid(results: Results) -> Grid | None:
     """Prepare the gate's section, unless nothing at all was checked."""
-    if all(cell.gate.state == "not checked" for cell in results.cells):
+    if all(cell.gate.state in ("not checked", "nothing to check") for cell in results.cells):
         return None
     return grid(layouts.gate(results))
 

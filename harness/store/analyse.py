@@ -142,7 +142,7 @@ def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> 
         epoch_s=epoch,
         parameters=cell.parameters,
         macs=cell.macs,
-        gate=read_gate(run, cell.key),
+        gate=read_gate(run, cell),
         ran=what_ran(run.paths, cell.key, cell.factors, trials),
         utilisation=_medians([trial.utilisation for trial in trials if trial.counted]),
         versions={

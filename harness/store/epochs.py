@@ -18,6 +18,10 @@ from harness.store.results import InputResult
 if TYPE_CHECKING:
     from harness.store.event_lines import Integers
 
+_ASKED = 0.9
+"""Share of the bytes that requests must have brought to be what reading consists of: mapped memory
+is read without any."""
+
 
 @dataclass(frozen=True)
 class Epoch:
@@ -80,7 +84,8 @@ def judged(ranks: Sequence[Input]) -> InputResult | None:
         return None
     total = sum(one.told["bytes"] for one in every)
     shares = [one.told["cold_fraction"] for one in every]
-    calls = sum(one.told["calls"] for one in every)
+    calls, asked = (sum(one.told[name] for one in every) for name in ("calls", "call_bytes"))
+    is_asked = asked >= _ASKED * total
     return InputResult(
         cache=cache,
         cold_fraction=None if None in shares else min(shares),
@@ -91,8 +96,8 @@ def judged(ranks: Sequence[Input]) -> InputResult | None:
         epoch_s=max(sum(one.elapsed_s for one in some) / len(some) for some in chosen),
         wait_share=sum(one.waited_s for one in every) / sum(one.elapsed_s for one in every),
         cpu_s_per_gb=sum(one.told["cpu_s"] for one in every) / (total / 1e9) if total else None,
-        calls_per_epoch=calls / min(map(len, chosen)),
-        bytes_per_call=sum(one.told["call_bytes"] for one in every) / calls if calls else None,
+        calls_per_epoch=calls / min(map(len, chosen)) if is_asked else None,
+        bytes_per_call=asked / calls if calls and is_asked else None,
         faults=_faults(ranks),
     )
 

@@ -180,9 +180,11 @@ def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:
     return _trial(run.info.name, name, trial.outcome)
 
 
-def read_gate(run: RunRecord, cell_key: str) -> Gate:
-    """Read what the equivalence gate said of a cell."""
-    file = run.paths.gate / f"{cell_key}.json"
+def read_gate(run: RunRecord, cell: CellRecord) -> Gate:
+    """Read what the equivalence gate said of a cell; only what trains a network has to equal."""
+    if cell.macs is None:
+        return Gate("nothing to check", "no network is trained, so there is nothing to compare")
+    file = run.paths.gate / f"{cell.key}.json"
     if not file.is_file():
         return Gate("not checked", "the equivalence gate was not run for this cell")
     try:

@@ -176,7 +176,7 @@ class Gate:
     """What the equivalence gate said of a cell."""
 
     state: str
-    """equivalent, named difference, differs, not checked."""
+    """equivalent, named difference, differs, not checked, nothing to check."""
     detail: str
 
 

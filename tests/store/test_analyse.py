@@ -167,6 +167,12 @@ def test_results_criticise_themselves(tmp_path: Path) -> None:
         assert any(said in warning for warning in told.warnings), said
 
 
+def test_what_trains_no_network_has_nothing_to_check(tmp_path: Path) -> None:
+    told = results(tmp_path, replace(TORCH, macs=None))
+    assert {cell.gate.state for cell in told.cells} == {"nothing to check"}
+    assert not any("not checked" in warning for warning in told.warnings)
+
+
 def test_an_incomplete_run_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path, [TORCH])
     RunPaths(run).trial(TORCH.key, TrialName(6)).outcome.unlink()

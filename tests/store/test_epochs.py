@@ -43,7 +43,7 @@ def passes(samples: list[int], caches: list[str], *, step_s: float = 1.0) -> lis
                 "cache": cache,
                 "cold_fraction": 1.0,
                 "calls": 10,
-                "call_bytes": 5000,
+                "call_bytes": 1000 * len(samples),
                 "cpu_s": 0.5,
             }
         )
@@ -63,6 +63,15 @@ def test_epochs_of_other_caches_are_left_out(tmp_path: Path) -> None:
     assert told.bytes_per_s == 100_000.0
     assert told.wait_share == 0.25
     assert told.cpu_s_per_gb == 1.0 / (200_000 / 1e9)
+
+
+def test_mapped_memory_is_read_without_requests(tmp_path: Path) -> None:
+    said = passes(list(range(100)), ["cold"])
+    asked = judged(written(tmp_path / "asked", said))
+    assert (asked.calls_per_epoch, asked.bytes_per_call) == (10, 10_000)
+    mapped = [{**one, "call_bytes": 900} if "call_bytes" in one else one for one in said]
+    told = judged(written(tmp_path / "mapped", mapped))
+    assert (told.calls_per_epoch, told.bytes_per_call) == (None, None)
 
 
 def test_ranks_that_read_the_same_samples_twice_are_no_result(tmp_path: Path) -> None:
