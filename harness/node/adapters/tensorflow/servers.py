@@ -13,7 +13,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import Any, List, Mapping
+from typing import Any, List, Mapping, Optional
 
 from harness.node.adapters.tensorflow.strategies import Strategy
 from harness.node.place import Place
@@ -54,7 +54,8 @@ class ParameterServers(Strategy):
         of another rank by its name."""
         self.session = v1.Session(self._server.target, graph=self.graph)
         with self.graph.as_default():
-            self._said = v1.placeholder(tf.float64, [])
+            with tf.device(self.here):
+                self._said = v1.placeholder(tf.float64, [])
             self._answer = self._largest()
             self._leave = self._farewell()
             there_and_back = self._round_trip()
@@ -90,13 +91,15 @@ class ParameterServers(Strategy):
         self.session.close()
 
     def _round_trip(self) -> List[Any]:
-        """Send a number to every other rank and take it back."""
+        """Send a number to every rank and take it back, through queues: nothing optimises those."""
         tf, back = self._tf, []
-        for server in self.servers:
+        for number, server in enumerate(self.servers):
             with tf.device(server):
-                there = tf.identity(self._said)
+                queue = self._queue("trip{}to".format(self.place.rank), number, room=REDIALS + 1)
             with tf.device(self.here):
-                back.append(tf.identity(there))
+                sent = queue.enqueue(self._said)
+                with tf.control_dependencies([sent]):
+                    back.append(tf.identity(queue.dequeue()))
         return back
 
     def _meet(self, there_and_back: List[Any]) -> None:
@@ -132,9 +135,10 @@ class ParameterServers(Strategy):
                 return left.enqueue(self._tf.constant(0.0, self._tf.float64))
             return left.dequeue_many(self.place.size - 1)
 
-    def _queue(self, name: str, number: int) -> Any:
+    def _queue(self, name: str, number: int, room: Optional[int] = None) -> Any:
         """Make a queue that every rank finds by its name."""
         tf = self._tf
-        room = 2 * self.place.size
         shared = "{}{}".format(name, number)
-        return tf.compat.v1.FIFOQueue(room, [tf.float64], [[]], shared_name=shared)
+        return tf.compat.v1.FIFOQueue(
+            room or 2 * self.place.size, [tf.float64], [[]], shared_name=shared
+        )
