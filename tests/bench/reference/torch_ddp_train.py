@@ -1,0 +1,49 @@
+"""This file trains AlexNet or ResNet-50 in plain PyTorch with DistributedDataParallel, over gloo.
+
+    torchrun --nproc-per-node 2 torch_ddp_train.py {alexnet,resnet50} [--batch 16] [--steps 20]
+
+It shares nothing with the harness: the torch adapter's strategy ``ddp`` is measured against it.
+"""
+
+import argparse
+import time
+
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from tests.bench.reference import torch_train
+
+WITHIN = "in parallel"
+
+
+def prepare(name, batch, precision="fp32"):
+    """Make a training step of this rank; calling it trains once and returns the loss tensor."""
+    if not distributed.is_initialized():
+        distributed.init_process_group("gloo")
+    make, rate, decay = torch_train.MODELS[name]
+
+    def parallel():
+        return DistributedDataParallel(make(), gradient_as_bucket_view=True)
+
+    torch_train.MODELS[WITHIN] = (parallel, rate, decay)
+    return torch_train.prepare(WITHIN, batch, precision)
+
+
+def main(prepare):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", choices=sorted(torch_train.MODELS))
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=20)
+    options = parser.parse_args()
+    step = prepare(options.model, options.batch)
+    for _ in range(3):
+        step()
+    start = time.perf_counter()
+    for _ in range(options.steps):
+        step()
+    seconds = time.perf_counter() - start
+    print(f"{options.steps * options.batch / seconds:.2f} images/s of this rank")
+
+
+if __name__ == "__main__":
+    main(prepare)
