@@ -2,7 +2,7 @@
 
 A quantity of one cell is the median of its counted trials; of two cells, the ratio within the same
 block. Where several cells are meant, the one of which least else is said stands for them, and of
-such the fastest.
+such the fastest; of two cells, those that differ least in what was not asked.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
 def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     cells = [one for one in results.cells if one.run == run.name]
     called = names(results)
-    of = _cell(cells, asked["of"])
-    over = None if asked.get("over") is None else _cell(cells, asked["over"])
+    of, over = _cell(cells, asked["of"]), None
+    if asked.get("over") is not None:
+        of, over = _pair(cells, asked["of"], asked["over"])
     if of is None or (over is None and "over" in asked):
         return "not measured: this run has no counted trial of it"
     of_name = called[of.run, of.key]
@@ -68,6 +69,33 @@ def _cell(cells: Sequence[CellResult], wanted: Mapping[str, Any]) -> CellResult 
     """Find the cell with these factors that has a counted trial; cells come fastest first."""
     found = [cell for cell in cells if _is(cell, wanted) and _counted(cell)]
     return min(found, key=_said, default=None)
+
+
+def _pair(
+    cells: Sequence[CellResult], wanted: Mapping[str, Any], over: Mapping[str, Any]
+) -> tuple[CellResult | None, CellResult | None]:
+    """Find the two cells that differ least in what nobody asked for; of what cannot compare, none.
+
+    A study's all-reduces may have the factors that are asked of what trains: only cells of one
+    unit compare, and those of one task come first.
+    """
+    asked = {*wanted, *over}
+    pairs = [
+        (one, other)
+        for one in cells
+        if _is(one, wanted) and _counted(one)
+        for other in cells
+        if other is not one and _is(other, over) and _counted(other) and one.unit == other.unit
+    ]
+
+    def apart(pair: tuple[CellResult, CellResult]) -> tuple[int, int, bool]:
+        one, other = pair
+        names = {*one.factors, *other.factors} - asked
+        differ = sum(one.factors.get(name) != other.factors.get(name) for name in names)
+        boxed = bool(one.factors.get("container"))
+        return (one.task != other.task) + differ, _said(one) + _said(other), boxed
+
+    return min(pairs, key=apart, default=(None, None))
 
 
 def _is(cell: CellResult, wanted: Mapping[str, Any]) -> bool:

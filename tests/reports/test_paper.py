@@ -9,9 +9,12 @@ import pytest
 
 from harness.errors import BakeoffError
 from harness.spec.study import load_study
+from harness.store.analyse import analyse
+from harness.store.dataset import Dataset
 from harness.store.results import InputResult, Results
 from reports.paper import findings
 from tests.reports import samples
+from tests.runs import RecordedCell, Recording, write_run
 
 STUDY = """
 [[finding]]
@@ -50,6 +53,28 @@ def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
     assert "alexnet · torch fp32 against alexnet · jax fp32, n = 6" in ratio
     assert waited.startswith("12.5 % of the time")
     assert missing == "not measured: this run has no counted trial of it"
+
+
+def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Path) -> None:
+    def cell(
+        nodes: int, workload: str = "tinycnn", unit: str = "images", **more: object
+    ) -> RecordedCell:
+        factors = {"nodes": nodes, "strategy": "ddp" if nodes > 1 else "none", **more}
+        return RecordedCell(workload, factors=factors, unit=unit)
+
+    cells = [
+        cell(2, "all-reduce", "bytes", message_bytes=2**24),
+        *(cell(nodes, container=boxed) for nodes in (1, 2) for boxed in (True, False)),
+    ]
+    run = write_run(tmp_path, cells, Recording())
+    question = (
+        '[[finding]]\nquestion = "?"\npaper = "!"\nof = { nodes = 2 }\nover = { nodes = 1 }\n'
+    )
+    (run / "study.toml").write_text(question, "utf-8")
+    (told,) = findings(analyse(Dataset([run])))
+    named, _, against = told.measured.partition(" against ")
+    assert "all-reduce" not in told.measured.replace("tinycnn", "")
+    assert ("container" in named) == ("container" in against), "alike in all that was not asked"
 
 
 def test_a_run_without_findings_has_none(tmp_path: Path) -> None:
