@@ -191,7 +191,7 @@ def read_gate(run: RunRecord, cell: CellRecord) -> Gate:
         raw = _object(file)
         return Gate(raw["state"], raw["detail"])
     except (DamagedFile, KeyError):  # as if the gate had never written it
-        return Gate("not checked", f"{file.name} is damaged; `bakeoff verify` writes it anew")
+        return Gate("not checked", f"{file.name} is damaged; remove it, and `bakeoff resume` writes it anew")
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:

@@ -15,6 +15,7 @@ from harness.spec.plan import Plan, make_plan
 from harness.spec.platform import load_platform
 from harness.spec.study import load_study
 from harness.store.files import read_json
+from tests.adapters.interpreter import python
 from tests.needs import framework
 
 STUDY = """
@@ -115,6 +116,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["tensorflow", "tensorflow@1.15", "keras", "jax", "tinygrad"])
 def test_frameworks_pass_the_whole_gate_on_tinycnn(name: str, tmp_path, kept) -> None:
     framework("torch")
-    framework(name)
+    python(name)
     (result,) = gate.ensure(plan_of(tmp_path, "tinycnn", name), kept=kept).values()
     assert result.state == (NAMED if name == "keras" else EQUIVALENT), result

@@ -8,7 +8,7 @@ What an expert does here, and why:
   explicit pad, which copies.
 - Batch norms do not count batches: that counter serves ``momentum=None`` only and costs a kernel a
   layer a step.
-- LRN pools over channels, with torch's alpha multiplied by the size that torch divides it by.
+- LRN is ours, forward and backward (``lrn.py``); torch's own is 7 times slower on a CPU.
 - Parameters are made without torch's own initialisation, which would be overwritten.
 """
 
