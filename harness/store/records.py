@@ -191,7 +191,8 @@ def read_gate(run: RunRecord, cell: CellRecord) -> Gate:
         raw = _object(file)
         return Gate(raw["state"], raw["detail"])
     except (DamagedFile, KeyError):  # as if the gate had never written it
-        return Gate("not checked", f"{file.name} is damaged; remove it, and `bakeoff resume` writes it anew")
+        remedy = "remove it, and `bakeoff resume` writes it anew"
+        return Gate("not checked", f"{file.name} is damaged; {remedy}")
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:
