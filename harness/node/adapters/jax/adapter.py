@@ -36,7 +36,7 @@ class JaxActivity:
         from harness.node.adapters.jax.lowering import Lowered
 
         self._jax = jax
-        net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
+        net = self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
         self._strategy = strategy
@@ -95,20 +95,11 @@ class JaxActivity:
 class FedActivity(JaxActivity):
     """Train on batches from files; until the first came, on a synthetic one."""
 
-    def __init__(
-        self,
-        workload: Training,
-        feed: Feed,
-        settings: switches.Settings,
-        seed: int,
-        strategy: Strategy,
-    ) -> None:
+    def __init__(self, workload: Training, feed: Feed, *how: Any) -> None:
         from harness.node.adapters.jax.feeding import Feeder
-        from harness.node.adapters.jax.lowering import Lowered
 
-        super().__init__(workload, feed, settings, seed, strategy)
-        net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
-        self._feeder = Feeder(feed, net)
+        super().__init__(workload, feed, *how)
+        self._feeder = Feeder(feed, self._net)
         self.epochs = self._feeder.epochs
 
     def fetch(self) -> None:

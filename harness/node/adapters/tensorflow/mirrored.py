@@ -11,13 +11,13 @@ strategy is right and what it costs, not what further devices would bring.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, ContextManager, Dict, List, Mapping, Tuple
+from typing import Any, ContextManager, List, Mapping, Tuple
 
-from harness.node.adapters.tensorflow.strategies import Strategy
+from harness.node.adapters.tensorflow.strategies import Replicated
 from harness.node.contracts import Unsupported
 
 
-class Mirrored(Strategy):
+class Mirrored(Replicated):
     """A rank that drives several devices."""
 
     def __init__(self, count: int, is_gpu: bool, bucket_mb: Any) -> None:
@@ -69,15 +69,6 @@ class Mirrored(Strategy):
         context = self._tf.distribute.get_replica_context()
         replica = int(self._tf.get_static_value(context.replica_id_in_sync_group))
         return tuple(parts[replica] for parts in batch)
-
-    def averaged(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
-        """Average over all devices at once, so that TensorFlow can pack."""
-        if not self.communicates:
-            return dict(gradients)
-        mean = self._tf.distribute.ReduceOp.MEAN
-        context = self._tf.distribute.get_replica_context()
-        made = context.all_reduce(mean, list(gradients.values()), self._options)
-        return dict(zip(gradients, made))
 
     def run(self, step: Any) -> Any:
         """Run the step on every device; what it gives is averaged."""

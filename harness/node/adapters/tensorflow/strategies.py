@@ -70,7 +70,23 @@ class Strategy:
         """Leave the other ranks."""
 
 
-class MultiWorker(Strategy):
+class Replicated(Strategy):
+    """Replicas of tf.distribute, which average among themselves."""
+
+    _tf: Any
+    _options: Any
+
+    def averaged(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
+        """Sum over all replicas at once, so that TensorFlow can pack, and divide."""
+        if not self.communicates:
+            return dict(gradients)
+        mean = self._tf.distribute.ReduceOp.MEAN
+        context = self._tf.distribute.get_replica_context()
+        made = context.all_reduce(mean, list(gradients.values()), self._options)
+        return dict(zip(gradients, made))
+
+
+class MultiWorker(Replicated):
     """A worker of tf.distribute.MultiWorkerMirroredStrategy."""
 
     def __init__(self, place: Place, is_gpu: bool, bucket_mb: Any) -> None:
@@ -90,15 +106,6 @@ class MultiWorker(Strategy):
         )
         self._offers: Any = None
         self._all: Any = None
-
-    def averaged(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
-        """Sum over all replicas at once, so that TensorFlow can pack, and divide."""
-        if not self.communicates:
-            return dict(gradients)
-        mean = self._tf.distribute.ReduceOp.MEAN
-        context = self._tf.distribute.get_replica_context()
-        made = context.all_reduce(mean, list(gradients.values()), self._options)
-        return dict(zip(gradients, made))
 
     def run(self, step: Any) -> Any:
         """Call the step as a replica."""
