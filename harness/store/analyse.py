@@ -9,15 +9,16 @@ from dataclasses import replace
 from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
 from harness.stats.verdict import rejecting
-from harness.store import repetition
+from harness.store import proofs, repetition
 from harness.store.against_reference import compared
 from harness.store.criticism import criticise
 from harness.store.dataset import Dataset
 from harness.store.layout import PILOT
-from harness.store.records import CANCELLED, CellRecord, RunRecord, read_gate
+from harness.store.records import CANCELLED, CellRecord, RunRecord
 from harness.store.results import (
     CellResult,
     Estimate,
+    Gate,
     Interval,
     Reading,
     Results,
@@ -70,6 +71,7 @@ def estimate_cells(
     trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
     # an attempt that somebody cancelled says nothing of the cell, and is made again
     ended = [record for record in dataset.trials if record.outcome != CANCELLED]
+    ran = proofs.ran(ended)
     for record, streams in read_streams(ended):
         place = (record.run, record.cell_key)
         if place in units:
@@ -84,7 +86,12 @@ def estimate_cells(
             trials[place].append(judged)
     return {
         run.info.name: [
-            _cell(run, cell, _counted(trials[run.info.name, cell.key], _rejecting(run)))
+            _cell(
+                run,
+                cell,
+                _counted(trials[run.info.name, cell.key], _rejecting(run)),
+                proofs.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
+            )
             for cell in run.cells
         ]
         for run in dataset.runs
@@ -119,7 +126,9 @@ def _of_one_cache(trials: Sequence[TrialResult], chosen: set[int]) -> set[int]:
     return {index for index in chosen if (fed := trials[index].input) and fed.cache == kept}
 
 
-def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> CellResult:
+def _cell(
+    run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...], gate: Gate
+) -> CellResult:
     rates = [trial.rate for trial in trials if trial.counted and trial.rate is not None]
     level = repetition.level(run)
     rate = _estimate(rates, f"{cell.unit}/s", level)
@@ -142,7 +151,7 @@ def _cell(run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...]) -> 
         epoch_s=epoch,
         parameters=cell.parameters,
         macs=cell.macs,
-        gate=read_gate(run, cell),
+        gate=gate,
         ran=what_ran(run.paths, cell.key, cell.factors, trials),
         utilisation=_medians([trial.utilisation for trial in trials if trial.counted]),
         versions={

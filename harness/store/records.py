@@ -15,7 +15,7 @@ from typing import Any
 from harness.errors import DamagedFile, RunError
 from harness.store.clocks import Clocks, read_clocks
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
-from harness.store.results import Gate, Hole, RunInfo
+from harness.store.results import Hole, RunInfo
 
 CANCELLED = "cancelled"
 """The outcome of a trial that somebody interrupted; it is made again."""
@@ -178,21 +178,6 @@ def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:
     name = TrialName.parse(trial.root.name)
     assert name is not None, f"{trial.root} is no trial"
     return _trial(run.info.name, name, trial.outcome)
-
-
-def read_gate(run: RunRecord, cell: CellRecord) -> Gate:
-    """Read what the equivalence gate said of a cell; only what trains a network has to equal."""
-    if cell.macs is None:
-        return Gate("nothing to check", "no network is trained, so there is nothing to compare")
-    file = run.paths.gate / f"{cell.key}.json"
-    if not file.is_file():
-        return Gate("not checked", "the equivalence gate was not run for this cell")
-    try:
-        raw = _object(file)
-        return Gate(raw["state"], raw["detail"])
-    except (DamagedFile, KeyError):  # as if the gate had never written it
-        remedy = "remove it, and `bakeoff resume` writes it anew"
-        return Gate("not checked", f"{file.name} is damaged; {remedy}")
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:

@@ -5,7 +5,7 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
 
     runs      run, title, study, directory, started_wall_ns, seed, platform, provenance
     cells     run, cell_key, label, workload, framework, environment, strategy, factors, unit,
-              parameters, macs, epoch_samples
+              parameters, macs, epoch_samples, gate, gate_detail      what the gate said
     trials    run, cell_key, trial, block, attempt, outcome, reason, origin, fingerprint, mixed,
               marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
@@ -25,10 +25,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.store import proofs
 from harness.store.layout import TrialPaths
 from harness.store.records import RunRecord, TrialRecord
 
@@ -88,6 +89,8 @@ _CELL = {
     "parameters": "BIGINT",
     "macs": "BIGINT",
     "epoch_samples": "BIGINT",
+    "gate": "VARCHAR",
+    "gate_detail": "VARCHAR",
 }
 _TRIAL = {
     "run": "VARCHAR",
@@ -174,7 +177,7 @@ def lay_out(runs: Sequence[RunRecord], trials: Sequence[TrialRecord]) -> duckdb.
     connection = connect(len(trials))
     files = list(_files(trials))
     fill(connection, "runs", _RUN, [_run(run) for run in runs])
-    fill(connection, "cells", _CELL, [row for run in runs for row in _cells(run)])
+    fill(connection, "cells", _CELL, list(_cells(runs, proofs.ran(trials))))
     fill(connection, "trials", _TRIAL, [_trial(trial) for trial in trials])
     fill(connection, "ranks", _RANK, [row for trial in trials for row in _ranks(trial)])
     fill(connection, "event_files", _FILE, files)
@@ -236,8 +239,11 @@ def _run(run: RunRecord) -> tuple[Any, ...]:
     return (*start, claimed, observed)
 
 
-def _cells(run: RunRecord) -> Iterator[tuple[Any, ...]]:
-    for cell in run.cells:
+def _cells(
+    runs: Sequence[RunRecord], ran: Mapping[tuple[str, str], Collection[str]]
+) -> Iterator[tuple[Any, ...]]:
+    for run, cell in ((one, cell) for one in runs for cell in one.cells):
+        gate = proofs.gate_of(run, cell, ran.get((run.info.name, cell.key), ()))
         yield (
             run.info.name,
             cell.key,
@@ -251,6 +257,8 @@ def _cells(run: RunRecord) -> Iterator[tuple[Any, ...]]:
             cell.parameters,
             cell.macs,
             cell.epoch_samples,
+            gate.state,
+            gate.detail,
         )
 
 
