@@ -1,9 +1,13 @@
 """This file measures adapters against plain scripts of the same framework.
 
-    python -m tests.bench.pairs [torch keras …] [--workload resnet50] [--record FILE]
+    python -m tests.bench.pairs [torch keras …] [--workload resnet50] [--set compile=true]
+        [--record FILE]
 
 Of each pair it is demanded that both compute the same operations, but for what is explained, and
 that the ratio's lower bound is 0.97 or more; each pair's last lines say which of both holds.
+
+Both are given the same options (``--set``, as often as wanted). Compiled, what is compared is what
+the compiler was given and what it made of it: Inductor's graphs, XLA's optimised instructions.
 
 Fresh processes alternate both (``inside.py``); each gives one ratio, plain's time over ours, so
 above 1 the adapter is faster. The verdict is the lower end of the one-sided 95 % interval over
@@ -15,7 +19,6 @@ quiet machine may be had in pieces.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import signal
@@ -28,7 +31,8 @@ import pytest
 
 from tests.adapters.interpreter import ROOT, python
 from tests.bench.pairs import inside as insides
-from tests.bench.pairs.ratios import CPU, WALL, interval, ratio
+from tests.bench.pairs.ratios import compared
+from tests.bench.pairs.record import Record, digest
 
 FRAMEWORKS = ("torch", "tensorflow", "tensorflow@1.15", "keras", "jax", "tinygrad")
 WORKLOADS = {"tinygrad": ("tinycnn", "alexnet")}
@@ -60,30 +64,16 @@ def code(framework: str) -> str:
     """Name the code that is compared: the adapter, what it lowers, and the script."""
     plain = framework.partition("@")[0]
     script = insides.REFERENCES.get(framework, plain) + "_train.py"
-    folders = {ROOT / "harness/node/adapters" / plain, Path(__file__).parent / "frameworks"}
-    if plain == "keras":
-        folders.add(ROOT / "harness/node/adapters/tensorflow")
-    files = [path for folder in folders for path in folder.rglob("*.py")]
-    files += [ROOT / "tests/bench/reference" / script, Path(insides.__file__)]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()[:12]
+    adapters = {plain} | ({"tensorflow"} if plain == "keras" else set())
+    compared_by = Path(insides.__file__), Path(__file__).with_name("frameworks")
+    folders = (ROOT / "harness/node/adapters" / name for name in adapters)
+    return digest([*folders, ROOT / "tests/bench/reference" / script, *compared_by])
 
 
-def answer(framework: str, workload: str, options: argparse.Namespace, number: int | None) -> Any:
-    """Give the times of a process, or what both compute (number None): recorded, or asked now."""
-    rounds = 0 if number is None else options.rounds
-    about = [framework, workload, options.batch, options.precision, rounds, number or 0]
-    row = {"about": about, "code": code(framework)}
-    lines: list[str] = []
-    if options.record and options.record.exists():
-        lines = options.record.read_text(encoding="utf-8").splitlines()
-    for known in map(json.loads, lines):
-        if row.items() <= known.items():
-            return known["answer"]
-    found = inside(*about)
-    if options.record:
-        with options.record.open("a", encoding="utf-8") as record:
-            record.write(json.dumps({**row, "answer": found}) + "\n")
-    return found
+def has_bf16() -> bool:
+    """Tell whether this machine's processors multiply in bf16; without, they would only convert."""
+    flags = Path("/proc/cpuinfo").read_text(encoding="ascii")
+    return "avx512_bf16" in flags or "amx_bf16" in flags or " bf16" in flags
 
 
 def explained(both: Any) -> bool:
@@ -96,24 +86,30 @@ def explained(both: Any) -> bool:
 
 def compare(framework: str, workload: str, options: argparse.Namespace) -> bool:
     """Compare one workload; print what was found and say whether it is good enough."""
-    say(f"{framework}, {workload}, batch {options.batch}, {options.precision}")
-    is_same = explained(answer(framework, workload, options, None))
-    made = [answer(framework, workload, options, number) for number in range(options.processes)]
-    lowest = 0.0
-    for what, over, under in (("plain / ours", "plain", "ours"), ("A/A", "again", "plain")):
-        for name, clock in (("wall", WALL), ("CPU", CPU)):
-            ratios = [ratio(times, over, under, clock) for times in made]
-            middle, low = interval(ratios)
-            if (what, clock) == ("plain / ours", WALL):
-                lowest = low
-            say(
-                f"    {what:12} {name:4} {middle:.3f}, 95 % above {low:.3f}, "
-                f"{len(ratios)} processes from {min(ratios):.3f} to {max(ratios):.3f}"
-            )
-    is_fast = lowest >= ENOUGH
+    factors = dict(options.set)
+    chosen = ", ".join(f"{name} {value}" for name, value in factors.items()) or "fp32"
+    say(f"{framework}, {workload}, batch {options.batch}, {chosen}")
+    record = Record(options.record, code(framework))
+
+    def process(rounds: int, number: int) -> Any:
+        about = [framework, workload, options.batch, factors, rounds, number]
+        given = [framework, workload, options.batch, json.dumps(factors), rounds, number]
+        return record.answer(about, lambda: inside(*given))
+
+    is_same = explained(process(0, 0))
     say(f"    the same operations: {'holds' if is_same else 'DOES NOT HOLD'}")
-    say(f"    at least {ENOUGH} of the script's speed: {'holds' if is_fast else 'DOES NOT HOLD'}")
-    return is_same and is_fast
+    if not options.processes:
+        return is_same
+    made = [process(options.rounds, number) for number in range(options.processes)]
+    return compared(made, ENOUGH, say) and is_same
+
+
+def factor(text: str) -> tuple[str, Any]:
+    """Read one of the options that a plain script can be given too."""
+    name, _, value = text.partition("=")
+    if name not in insides.GIVEN:
+        raise argparse.ArgumentTypeError(f"no script knows '{name}'; {', '.join(insides.GIVEN)}")
+    return name, {"true": True, "false": False}.get(value, value)
 
 
 def main() -> int:
@@ -122,12 +118,15 @@ def main() -> int:
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", default=FRAMEWORKS)
     parser.add_argument("--workload", action="append")
     parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--precision", default="fp32")
-    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--set", action="append", type=factor, default=[], metavar="FACTOR=VALUE")
+    parser.add_argument("--processes", type=int, default=8, help="0: compare the operations only")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--record", type=Path)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the process inside along
+    if ("precision", "bf16") in options.set and not has_bf16():
+        say("bf16 is left out: these processors have no instructions for it")
+        return 0
     good: dict[str, bool] = {}
     for framework in options.frameworks:
         try:

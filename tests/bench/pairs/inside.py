@@ -1,12 +1,13 @@
 """This file is one process of a comparison: adapter and plain script alternate, and time is kept.
 
-    python -m tests.bench.pairs.inside FRAMEWORK WORKLOAD BATCH PRECISION ROUNDS NUMBER
+    python -m tests.bench.pairs.inside FRAMEWORK WORKLOAD BATCH FACTORS ROUNDS NUMBER
 
-prints JSON. Three steppers live side by side: ours, plain, and plain once more (the A/A). Each
-round runs them forward and backward (A B C C B A); a turn is as many steps as take a third of a
-second. NUMBER picks the order they are created and started in, of all six: where each comes to lie
-in memory moved TensorFlow's AlexNet by 5 %. With ROUNDS 0 what one step of ours and of plain
-computes is compared instead of timed. Python 3.7 grammar.
+prints JSON; FACTORS is such, the options that both are given. Three steppers live side by side:
+ours, plain, and plain once more (the A/A). Each round runs them forward and backward (A B C C B A);
+a turn is as many steps as take a third of a second. NUMBER picks the order they are created and
+started in, of all six: where each comes to lie in memory moved TensorFlow's AlexNet by 5 %. With
+ROUNDS 0 what one step of ours and of plain computes is compared instead of timed. Python 3.7
+grammar.
 """
 
 import importlib
@@ -31,26 +32,34 @@ ORDERS = (
 )
 REFERENCES = {"tensorflow@1.15": "tensorflow1"}
 SIDES = {"keras": "tensorflow"}
+GIVEN = {"precision": "precision", "compile": "compiled"}
+"""How a script calls what a factor says."""
 
 
-def ours(framework, name, batch, precision):
+def opened(framework, name, batch, chosen, strategy="none", environment=()):
+    """Open the adapter, which joins other ranks; give it, and what makes our activity."""
     framework = framework.partition("@")[0]
     adapter = importlib.import_module("harness.node.adapters." + framework + ".adapter")
     workload = importlib.import_module("workloads." + name).WORKLOAD
-    where, factors = place.find({}), {"batch": batch, "precision": precision}
-    names = ("trial", "", "", name, "", framework, "", "none")
+    where = place.find(dict(environment))
+    factors = {"precision": "fp32", **chosen, "batch": batch}
+    names = ("trial", "", "", name, "", framework, "", strategy)
     job = Job(*names, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
-    activity = adapter.open(job, where).activity(
-        workload, feed.describe(workload, factors, 1, where), {}
-    )
+    made = adapter.open(job, where)
+    described = feed.describe(workload, factors, 1, where)
+    return made, lambda: made.activity(workload, described, {})
+
+
+def ours(*given):
+    _, make = opened(*given)
+    activity = make()
     return activity.step, activity
 
 
-def plain(framework, name, batch, precision):
+def plain(framework, name, batch, chosen):
     script = REFERENCES.get(framework, framework) + "_train"
-    step = importlib.import_module("tests.bench.reference." + script).prepare(
-        name, batch, *([] if framework == "tinygrad" else [precision])
-    )
+    given = {GIVEN[factor]: value for factor, value in chosen.items()}
+    step = importlib.import_module("tests.bench.reference." + script).prepare(name, batch, **given)
     return step, step
 
 
@@ -63,9 +72,9 @@ def timed(step, wait, steps):
     return (time.perf_counter() - wall) / steps, (time.process_time() - cpu) / steps
 
 
-def compared(side, makers):
+def compared(side, makers, chosen):
     """List what only one of both computes, with the reason where it is known."""
-    seen = {kind: side.operations(makers[kind]) for kind in ("ours", "plain")}
+    seen = {kind: side.operations(makers[kind], chosen) for kind in ("ours", "plain")}
     found = []
     for kind, other in (("ours", "plain"), ("plain", "ours")):
         for what, count in sorted((seen[kind] - seen[other]).items()):
@@ -75,15 +84,15 @@ def compared(side, makers):
     return {"only": found, "shared": sum((seen["ours"] & seen["plain"]).values())}
 
 
-def main(framework, name, batch, precision, rounds, number):
+def main(framework, name, batch, chosen, rounds, number):
     side = importlib.import_module(
         "tests.bench.pairs.frameworks." + SIDES.get(framework, framework).partition("@")[0]
     )
     side.begin()
-    given = (framework, name, batch, precision)
+    given = (framework, name, batch, chosen)
     makers = {"ours": lambda: ours(*given), "plain": lambda: plain(*given)}
     if not rounds:
-        return compared(side, makers)
+        return compared(side, makers, chosen)
     makers["again"] = makers["plain"]
     order = ORDERS[number % len(ORDERS)].split()
     made = {kind: makers[kind]() for kind in order}
@@ -102,5 +111,6 @@ def main(framework, name, batch, precision, rounds, number):
 
 
 if __name__ == "__main__":
-    answer = main(*sys.argv[1:3], int(sys.argv[3]), sys.argv[4], *map(int, sys.argv[5:]))
+    name, batch, chosen = sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
+    answer = main(sys.argv[1], name, batch, chosen, *map(int, sys.argv[5:]))
     sys.stdout.write("\n" + json.dumps(answer) + "\n")

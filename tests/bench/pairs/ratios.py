@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable
 
 WALL, CPU = 0, 1
 Times = dict[str, list[tuple[float, float]]]
@@ -27,3 +28,21 @@ def interval(ratios: list[float]) -> tuple[float, float]:
     spread = statistics.stdev(logs) / math.sqrt(len(logs))
     middle = statistics.fmean(logs)
     return math.exp(middle), math.exp(middle - stats.t.ppf(0.95, len(logs) - 1) * spread)
+
+
+def compared(made: list[Times], enough: float, say: Callable[[str], None]) -> bool:
+    """Say the ratios of all processes, A/A beside; tell whether ours is surely fast enough."""
+    lowest = 0.0
+    for what, over, under in (("plain / ours", "plain", "ours"), ("A/A", "again", "plain")):
+        for name, clock in (("wall", WALL), ("CPU", CPU)):
+            ratios = [ratio(times, over, under, clock) for times in made]
+            middle, low = interval(ratios)
+            if (what, clock) == ("plain / ours", WALL):
+                lowest = low
+            say(
+                f"    {what:12} {name:4} {middle:.3f}, 95 % above {low:.3f}, "
+                f"{len(ratios)} processes from {min(ratios):.3f} to {max(ratios):.3f}"
+            )
+    is_fast = lowest >= enough
+    say(f"    at least {enough} of the script's speed: {'holds' if is_fast else 'DOES NOT HOLD'}")
+    return is_fast

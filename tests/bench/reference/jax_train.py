@@ -151,8 +151,11 @@ MODELS = {
 }
 
 
-def prepare(name, batch, precision="fp32"):
-    """Make a training step; calling it trains once and returns the loss array."""
+def prepare(name, batch, precision="fp32", whole=None, split=None):
+    """Make a training step; calling it trains once and returns the loss array.
+
+    ``whole`` and ``split`` say where several devices hold the state and the batch of all.
+    """
     init, forward, rate, decay = MODELS[name]
     rate = rate * batch / 256 if name == "resnet50" else rate
     jax.config.update("jax_default_matmul_precision", "float32" if precision == "fp32" else None)
@@ -162,7 +165,7 @@ def prepare(name, batch, precision="fp32"):
         logits = jax.nn.log_softmax(logits.astype(jnp.float32))
         return -jnp.take_along_axis(logits, labels[:, None], 1).mean(), stats
 
-    @functools.partial(jax.jit, donate_argnums=0)
+    @functools.partial(jax.jit, donate_argnums=0, out_shardings=whole)
     def train(state, images, labels):
         params, stats, velocity, key = state
         key, draw = jax.random.split(key)
@@ -173,10 +176,18 @@ def prepare(name, batch, precision="fp32"):
         params = jax.tree.map(lambda p, v: p - rate * v, params, velocity)
         return (params, stats, velocity, key), loss
 
-    params, stats = jax.jit(init)(jax.random.key(0))
-    state = [(params, stats, jax.tree.map(jnp.zeros_like, params), jax.random.key(1))]
-    images = jax.random.normal(jax.random.key(2), (batch, 224, 224, 3))
-    labels = jax.random.randint(jax.random.key(3), (batch,), 0, 1000)
+    @functools.partial(jax.jit, out_shardings=whole)
+    def begin():
+        params, stats = init(jax.random.key(0))
+        return params, stats, jax.tree.map(jnp.zeros_like, params), jax.random.key(1)
+
+    @functools.partial(jax.jit, out_shardings=split)
+    def draw_batch():
+        images = jax.random.normal(jax.random.key(2), (batch, 224, 224, 3))
+        return images, jax.random.randint(jax.random.key(3), (batch,), 0, 1000)
+
+    state = [begin()]
+    images, labels = draw_batch()
 
     def step():
         state[0], loss = train(state[0], images, labels)

@@ -6,9 +6,33 @@ It shares nothing with the harness: it is what the tensorflow adapter is measure
 """
 
 import argparse
+import contextlib
 import time
 
 import tensorflow as tf
+
+# As Keras makes a batch norm's running statistics: each replica keeps its own.
+OWN = {
+    "trainable": False,
+    "synchronization": tf.VariableSynchronization.ON_READ,
+    "aggregation": tf.VariableAggregation.MEAN,
+}
+
+
+class Alone:
+    """Train on one device; the scripts with a strategy say what they do otherwise."""
+
+    def scope(self):
+        return contextlib.nullcontext()
+
+    def batch(self, draw):
+        return draw()
+
+    def gradient(self, tape, loss, learned):
+        return tape.gradient(loss, learned)
+
+    def run(self, step, batch):
+        return step(*batch)
 
 
 def add_bias(x, b):
@@ -34,7 +58,7 @@ class Net:
 
     def variable(self, kind, make):
         if self.at is None:
-            kind.append(tf.Variable(make()))
+            kind.append(tf.Variable(make(), **(OWN if kind is self.moving else {})))
             return kind[-1]
         return next(self.at[id(kind)])
 
@@ -119,19 +143,24 @@ def resnet50(net, x):
 MODELS = {"alexnet": (alexnet, 0.01, 5e-4), "resnet50": (resnet50, 0.1, 1e-4)}
 
 
-def prepare(name, batch, precision="fp32", compiled=False):
+def prepare(name, batch, precision="fp32", compiled=False, strategy=None):
     """Make a training step; calling it trains once and returns the loss tensor."""
+    strategy = strategy or Alone()
     model, rate, decay = MODELS[name]
     if name == "resnet50":
         rate = rate * batch / 256
     net = Net(tf.bfloat16 if precision == "bf16" else tf.float32)
-    images = tf.cast(tf.random.normal([batch, 224, 224, 3]), net.compute)
-    labels = tf.random.uniform([batch], maxval=1000, dtype=tf.int32)
-    model(net, images[:1])
-    slots = [tf.Variable(tf.zeros_like(v)) for v in net.weights + net.others]
 
-    @tf.function(jit_compile=compiled, autograph=False)
-    def step():
+    def draw():
+        images = tf.cast(tf.random.normal([batch, 224, 224, 3]), net.compute)
+        return images, tf.random.uniform([batch], maxval=1000, dtype=tf.int32)
+
+    given = strategy.batch(draw)
+    with strategy.scope():
+        model(net, draw()[0][:1])
+        slots = [tf.Variable(tf.zeros_like(v)) for v in net.weights + net.others]
+
+    def train(images, labels):
         learned = net.weights + net.others
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(learned)
@@ -140,7 +169,7 @@ def prepare(name, batch, precision="fp32", compiled=False):
             loss = tf.reduce_mean(
                 tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
             )
-        gradients = tape.gradient(loss, learned)
+        gradients = strategy.gradient(tape, loss, learned)
         for number, (v, slot, g) in enumerate(zip(learned, slots, gradients, strict=True)):
             if number < len(net.weights):
                 g = g + decay * v
@@ -148,6 +177,10 @@ def prepare(name, batch, precision="fp32", compiled=False):
                 var=v.handle, accum=slot.handle, lr=rate, grad=g, momentum=0.9
             )
         return loss
+
+    @tf.function(jit_compile=compiled, autograph=False)
+    def step():
+        return strategy.run(train, given)
 
     return step.get_concrete_function()
 

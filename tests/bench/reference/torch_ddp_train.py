@@ -5,13 +5,11 @@
 It shares nothing with the harness: the torch adapter's strategy ``ddp`` is measured against it.
 """
 
-import argparse
-import time
-
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.bench.reference import torch_train
+from tests.bench.reference.rank import main
 
 WITHIN = "in parallel"
 
@@ -27,22 +25,6 @@ def prepare(name, batch, precision="fp32"):
 
     torch_train.MODELS[WITHIN] = (parallel, rate, decay)
     return torch_train.prepare(WITHIN, batch, precision)
-
-
-def main(prepare):
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", choices=sorted(torch_train.MODELS))
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=20)
-    options = parser.parse_args()
-    step = prepare(options.model, options.batch)
-    for _ in range(3):
-        step()
-    start = time.perf_counter()
-    for _ in range(options.steps):
-        step()
-    seconds = time.perf_counter() - start
-    print(f"{options.steps * options.batch / seconds:.2f} images/s of this rank")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import horovod.torch as hvd
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody writes it
 
-from tests.bench.reference.torch_ddp_train import main
+from tests.bench.reference.rank import main
 from tests.bench.reference.torch_train import MODELS
 
 

@@ -1,82 +1,93 @@
 """This file is one rank of a comparison: adapter and plain script train by turns, in one group.
 
-    python -m tests.bench.strategies.inside STRATEGY WORKLOAD BATCH ROUNDS NUMBER
+    python -m tests.bench.strategies.inside STRATEGY WORKLOAD BATCH FACTORS ROUNDS NUMBER
 
 Rank 0 prints JSON. As in the comparison of frameworks (``tests/bench/pairs``) three steppers live
 side by side, ours, plain, and plain once more (the A/A), and each round runs them forward and
 backward. All ranks take the same number of steps and begin each turn together. With ROUNDS 0 the
-exchanges of one step of ours and of plain are counted instead. Python 3.7 grammar.
+exchanges of a step are counted instead, by the framework's word and by the kernel's. Python 3.7
+grammar.
 """
 
 import importlib
 import json
 import os
 import sys
-import tempfile
-import time
 
-from harness.node import feed, place
-from harness.node.job import Job, Span
+from harness.node import place
+from tests.bench.pairs.inside import ORDERS, opened, timed
+from tests.bench.strategies import wire
 
-WARM_STEPS = 3
+WARM_STEPS = 2
+COUNTED_STEPS = 3
 TURN_S = 0.5
-ORDERS = ("ours plain again", "again plain ours", "plain again ours")
 
 
-def opened(framework, strategy, name, batch):
-    """Meet the other ranks through the adapter; give what makes our activity."""
-    adapter = importlib.import_module("harness.node.adapters." + framework + ".adapter")
-    workload = importlib.import_module("workloads." + name).WORKLOAD
-    where = place.find(os.environ)
-    threads = len(os.sched_getaffinity(0))
-    factors = {"batch": batch, "precision": "fp32", "threads": threads}
-    names = ("trial", "", "", name, "", framework, "", strategy)
-    job = Job(*names, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
-    made = adapter.open(job, where)
-    described = feed.describe(workload, factors, 1, where)
-    return lambda: made.activity(workload, described, {})
+def counted(side, strategy, makers, agree, wait):
+    """Say what a step of each exchanges: how often, how many bytes, and what went over TCP."""
+    found = {}
+    for kind in ("ours", "plain"):
+        held = []
+
+        def make(kind=kind, held=held):
+            held.append(makers[kind]())
+            return held[0]
+
+        seen = side.exchanges(strategy, make)
+        step, _ = held[0]
+        wait(step())
+        agree(0.0)
+        before = wire.sent()
+        for _ in range(COUNTED_STEPS):
+            wait(step())
+        over_tcp = (wire.sent() - before) / COUNTED_STEPS
+        listed = [[name, size, count] for (name, size), count in sorted(seen.items())]
+        found[kind] = {"exchanges": listed, "sent": over_tcp}
+    return found
 
 
-def timed(step, wait, steps):
-    """Give the seconds of one step."""
-    start = time.perf_counter()
-    for _ in range(steps):
-        step()
-    wait()
-    return (time.perf_counter() - start) / steps
-
-
-def main(pair, name, batch, rounds, number):
+def main(pair, name, batch, chosen, rounds, number):
     framework, _, strategy = pair.partition("-")
-    make_ours = opened(framework, strategy, name, batch)
-    script = importlib.import_module("tests.bench.reference." + pair.replace("-", "_") + "_train")
-    made = {}
-    for kind in ORDERS[number % len(ORDERS)].split():
-        made[kind] = make_ours() if kind == "ours" else script.prepare(name, batch)
-    ours = made["ours"]
-    steps = dict(made, ours=ours.step)
-    waits = {"ours": ours.sync}
-    last = 0.0
-    for kind, step in steps.items():
-        for _ in range(WARM_STEPS):
-            last = timed(step, waits.get(kind, lambda: None), 1)
+    basis = importlib.import_module("tests.bench.pairs.frameworks." + framework)
+    side = importlib.import_module("tests.bench.strategies.frameworks." + framework)
+    basis.begin()
     if not rounds:
-        side = importlib.import_module(
-            "tests.bench.strategies.frameworks." + pair.replace("-", "_")
-        )
-        return {kind: side.collectives(steps[kind]) for kind in ("ours", "plain")}
-    turn = max(1, round(TURN_S / ours.agree(last)))
-    seconds = {kind: [] for kind in steps}
-    order = list(steps)
+        side.begin(strategy)
+    adapter, make = opened(framework, name, batch, chosen, strategy, os.environ)
+    script = importlib.import_module("tests.bench.reference." + pair.replace("-", "_") + "_train")
+
+    def plain():
+        step = script.prepare(name, batch, **side.joined(adapter))
+        return step, step
+
+    def ours():
+        activity = make()
+        return activity.step, activity
+
+    makers = {"ours": ours, "plain": plain, "again": plain}
+    if not rounds:
+        return counted(side, strategy, makers, adapter._strategy.agree, basis.wait)
+    order = ORDERS[number % len(ORDERS)].split()
+    made = {kind: makers[kind]() for kind in order}
+    activity = made["ours"][1]
+    waits = dict.fromkeys(order, basis.wait)
+    waits["ours"] = lambda _: activity.sync()
+    last = 0.0
+    for kind in order:
+        for _ in range(WARM_STEPS):
+            last = timed(made[kind][0], waits[kind], 1)[0]
+    turn = max(1, round(TURN_S / activity.agree(last)))
+    seconds = {kind: [] for kind in order}
     for _ in range(rounds):
         for kind in order + order[::-1]:
-            ours.agree(0.0)
-            seconds[kind].append(timed(steps[kind], waits.get(kind, lambda: None), turn))
+            activity.agree(0.0)
+            seconds[kind].append(timed(made[kind][0], waits[kind], turn))
     return seconds
 
 
 if __name__ == "__main__":
-    answer = main(*sys.argv[1:3], *map(int, sys.argv[3:]))
+    name, batch, chosen = sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
+    answer = main(sys.argv[1], name, batch, chosen, *map(int, sys.argv[5:]))
     if place.find(os.environ).rank == 0:
         sys.stdout.write("\n" + json.dumps(answer) + "\n")
         sys.stdout.flush()

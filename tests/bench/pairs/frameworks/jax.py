@@ -1,29 +1,15 @@
 """This file says what the comparison needs to know of JAX."""
 
 import os
-import re
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 import jax
 
+from tests.bench.pairs import hlo
+
 DUMPED = Path(tempfile.mkdtemp(prefix="bakeoff-hlo-"))
 OPTIMISED = "*jit_*after_optimizations.txt"
-# %name = f32[4,55,55,64]{3,2,1,0} convolution(...)
-DEFINED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]+ = (\S+|\(.*?\)) ([a-z][\w-]*)\(", re.MULTILINE)
-LAYOUT = re.compile(r"\{[^}]*\}")
-# The rest is light work, which XLA fuses as it likes.
-HEAVY = {
-    "convolution",
-    "custom-call",
-    "dot",
-    "reduce-window",
-    "scatter",
-    "select-and-scatter",
-    "sort",
-    "while",
-}
 EXPLAINED = (
     (r"\w+ scatter f32\[4,11[34],", "a pad stops at the last row that a window reads"),
     (r"plain while ", "the script splits its random key in every step, dropout or not"),
@@ -39,16 +25,22 @@ def wait(result):
     jax.block_until_ready(result)
 
 
-def operations(make):
+def operations(make, _factors):
     """Count the heavy instructions of the step as XLA optimised it, by kind and shape."""
+    return hlo.counted(optimised(make))
+
+
+def dump():
+    """Let XLA write down what it compiles; it has to know before JAX starts its devices."""
     os.environ["XLA_FLAGS"] = f"--xla_dump_to={DUMPED} --xla_dump_hlo_as_text"
     jax.config.update("jax_enable_compilation_cache", False)  # what it holds is not dumped
+
+
+def optimised(make):
+    """Give the text of the step as XLA optimised it."""
+    dump()
     before = set(DUMPED.glob(OPTIMISED))
     step, _ = make()
     wait(step())
     last = max(set(DUMPED.glob(OPTIMISED)) - before)  # their names are numbered
-    return Counter(
-        "{} {}".format(kind, LAYOUT.sub("", shape))
-        for shape, kind in DEFINED.findall(last.read_text())
-        if kind in HEAVY
-    )
+    return last.read_text()

@@ -1,5 +1,6 @@
 """This file says what the comparison needs to know of torch."""
 
+import contextlib
 import os
 from collections import Counter
 
@@ -19,14 +20,39 @@ def wait(_):
     """Return at once: a step on a CPU is done when it returns."""
 
 
-def operations(make):
-    """Count the operators of one step by name and shapes, forward and backward."""
+def operations(make, factors):
+    """Count the operators of one step by name and shapes, forward and backward.
+
+    Where Inductor compiles: besides what it calls, the nodes of the graphs that it compiled.
+    """
     step, _ = make()
-    step()
+    with compiling(bool(factors.get("compile"))) as nodes:
+        step()
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
         step()
-    return Counter(
-        event.name + " " + str(event.input_shapes)
-        for event in profiler.events()
-        if event.name.startswith("aten::")
-    )
+    called = (event for event in profiler.events() if event.name.startswith(("aten::", "mkldnn::")))
+    return nodes + Counter(event.name + " " + str(event.input_shapes) for event in called)
+
+
+@contextlib.contextmanager
+def compiling(is_compiled):
+    """Count the nodes of every graph that Inductor is given, by operator and output."""
+    nodes = Counter()
+    if not is_compiled:
+        yield nodes
+        return
+    from torch._inductor import config
+    from torch._inductor.custom_graph_pass import CustomGraphPass
+
+    class Seen(CustomGraphPass):
+        def __call__(self, graph):
+            for node in graph.nodes:
+                if node.op == "call_function":
+                    value = node.meta.get("val")
+                    nodes[f"node {node.target} {list(getattr(value, 'shape', ()))}"] += 1
+
+        def uuid(self):
+            return None  # whatever went through it is not cached
+
+    with config.patch(post_grad_custom_post_pass=Seen(), force_disable_caches=True):
+        yield nodes

@@ -1,0 +1,31 @@
+"""This file trains AlexNet or ResNet-50 in plain TensorFlow with Horovod's tape.
+
+    horovodrun -np 2 python tensorflow_horovod_train.py {alexnet,resnet50} [--batch 16]
+
+It shares nothing with the harness: TensorFlow's strategy ``horovod`` is measured against it.
+"""
+
+import horovod.tensorflow as hvd
+
+from tests.bench.reference import tensorflow_train
+from tests.bench.reference.rank import main
+
+
+class Averaged(tensorflow_train.Alone):
+    """A rank of Horovod's."""
+
+    def gradient(self, tape, loss, learned):
+        return hvd.DistributedGradientTape(tape).gradient(loss, learned)
+
+
+def prepare(name, batch, precision="fp32"):
+    """Make a training step of this rank; calling it trains once and returns the loss tensor."""
+    if not hvd.is_initialized():
+        hvd.init()
+    step = tensorflow_train.prepare(name, batch, precision, strategy=Averaged())
+    hvd.broadcast_variables(step.variables, root_rank=0)
+    return step
+
+
+if __name__ == "__main__":
+    main(prepare)
