@@ -36,7 +36,13 @@ def write(path: Path, tensors: Mapping[str, npt.NDArray[Any] | Tensor], about: A
         if isinstance(values, Tensor):
             writer.lend(name, values)
         else:
-            dtype = "int64" if values.dtype.kind == "i" else "float64"
-            items = np.ascontiguousarray(values, dtype=_WRITTEN[dtype])
-            writer.put(name, values.shape, items.reshape(-1), dtype)
+            put(writer, name, values)
     writer.close(about)
+
+
+def put(writer: Writer, name: str, values: npt.ArrayLike) -> None:
+    """Write one array."""
+    whole = np.asarray(values)
+    dtype = "int64" if whole.dtype.kind == "i" else "float64"
+    items = np.ascontiguousarray(whole, dtype=_WRITTEN[dtype])
+    writer.put(name, whole.shape, items.reshape(-1), dtype)

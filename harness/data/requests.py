@@ -1,9 +1,9 @@
 """This file writes what the gate asks of a worker, as ``harness/node/examine.py`` reads it.
 
-reference     everything in float64, and what enters and leaves each layer
-semantics     the same of another framework, which also restarts from the reference's states
-layers        each layer on inputs that a precision holds exactly; asked of the reference in
-float64, of the others in that precision
+reference     weights and a batch, from which the reference is computed
+semantics     everything in float64, restarting also from the reference's states
+layers        each layer on inputs that a precision holds exactly, for the reference in float64
+timed         the same layers, in that precision
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.node.workload import Training
 
 THIN = 65_536
 
-_NOTHING = {"gradients": False, "updates": 0, "layers": False, "record": False, "thin": 0}
+_NOTHING = {"gradients": False, "updates": 0, "layers": False, "thin": 0}
 
 
 def examined(workload: Training) -> Training:
@@ -32,17 +32,15 @@ def examined(workload: Training) -> Training:
 
 
 def write_reference(workload: Training, folder: Path) -> None:
-    """Ask the reference for the semantics of an examined workload, and to record every layer."""
+    """Draw what the reference of an examined workload starts from."""
     inputs, target = draws.batch(workload, reduced.samples(workload.network))
     tensors = {"input": inputs, "target": target}
     tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(workload.network)}
-    count = reduced.updates(workload.network)
-    asked = {"precision": "float64", "gradients": True, "updates": count, "record": True}
-    folders.write(folder, tensors, _about(workload, asked))
+    folders.write(folder, tensors, {"updates": reduced.updates(workload.network)})
 
 
 def write_semantics(workload: Training, given: Folder, reference: Folder, folder: Path) -> None:
-    """Ask another framework for the same, and to restart from the reference's states."""
+    """Ask a framework for the semantics, and to restart from the reference's states."""
     tensors: dict[str, Tensor] = dict(given.tensors)
     count = given.about["updates"]
     for update in range(2, count + 1):
@@ -55,7 +53,7 @@ def write_semantics(workload: Training, given: Folder, reference: Folder, folder
 def write_layers(
     workload: Training, given: Folder, reference: Folder, precision: str, folder: Path
 ) -> None:
-    """Ask the reference for each layer alone, from values that the precision holds exactly."""
+    """Give each layer something to start from that the precision holds exactly."""
     kernels = {
         site.path: site.layer.kernel
         for site in sites(workload.network)
@@ -74,13 +72,13 @@ def write_layers(
         elif path in kernels:
             values = draws.distinct(f"layer/{name}", tensor.shape, kernels[path])
         tensors[f"layer/{name}"] = rounded.to(precision, values)
-    asked = {"precision": "float64", "gradients": True, "layers": True}
+    asked = {"precision": "timed", "gradients": True, "layers": True}
     folders.write(folder, tensors, _about(workload, asked))
 
 
 def write_timed(given: Folder, folder: Path) -> None:
-    """Ask another framework for the same layers as it is timed."""
-    folders.write(folder, given.tensors, {**given.about, "precision": "timed"})
+    """Ask a framework for these layers as it is timed."""
+    folders.write(folder, given.tensors, given.about)
 
 
 def _about(workload: Training, asked: Mapping[str, Any]) -> dict[str, Any]:

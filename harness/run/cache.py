@@ -33,7 +33,7 @@ class Cache:
         self._most_bytes = most_bytes
         self._held: dict[str, IO[bytes]] = {}
 
-    def take(self, name: str, make: Callable[[Path], None]) -> Path:
+    def take(self, name: str, make: Callable[[Path], object]) -> Path:
         """Give a thing's folder, made first if it is not there."""
         place = self._folder / name
         with self._alone():

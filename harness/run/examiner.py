@@ -7,7 +7,7 @@ environment and payload are exactly those of the cell's trials.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from harness.launch.launch import Worker
 from harness.launch.placement import lay_out
 from harness.node import job as jobs
 from harness.node.job import Job, Span
+from harness.run import own_process
 from harness.run.environment import Interpreter
 from harness.run.interrupts import Interrupts
 from harness.run.nodes import Nodes
@@ -70,6 +71,10 @@ class Examiner:
     ) -> None:
         self._nodes.close()
         self._installed.__exit__(kind, fault, trace)
+
+    def compute(self, function: Callable[..., object], *given: Any) -> None:
+        """Call a function in a process of its own; Ctrl-C or a kill ends it, and us."""
+        own_process.call(self._interrupts, function, *given)
 
     def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Outcome:
         """Run one job to its end; Ctrl-C or a kill ends it, and us."""

@@ -1,7 +1,7 @@
 """This file is the equivalence gate: does every cell compute what its workload says?
 
 (a) Semantics, in float64: the adapter's own lowering, on the host's weights and batch, against
-    torch in float64 on the CPU: layers, loss, gradients, running statistics, five updates.
+    the reference (``reference.py``): layers, loss, gradients, running statistics, five updates.
 (b) The timed lowering, in the cell's own precision and layout and compiled as it is: each layer on
     inputs that the precision holds exactly, then output and loss of the whole network.
 
@@ -21,17 +21,17 @@ from typing import Any
 from harness import providers
 from harness.data import folders, requests
 from harness.errors import Unavailable
-from harness.node.job import Job
 from harness.node.workload import Collective, Training
-from harness.run import environment, equal_ranks, findings, shelf
+from harness.run import environment, equal_ranks, findings, own_process, shelf
 from harness.run import payload as payloads
 from harness.run.cache import Cache
 from harness.run.environment import Interpreter
 from harness.run.examined import EQUIVALENT, NOT_CHECKED, Part, Result, joined, read, record
 from harness.run.examiner import Examiner, door
-from harness.run.outcome import OK, TIMED_OUT, UNSUPPORTED, Outcome
+from harness.run.outcome import OK, TIMED_OUT, UNSUPPORTED
 from harness.run.payload import Closures, Payload
-from harness.run.reference import NoReference, References, code_digest
+from harness.run.reference import References, code_digest
+from harness.run.reference import key as reference_key
 from harness.spec.cell import Cell
 from harness.spec.framework import framework_info
 from harness.spec.plan import Plan
@@ -64,7 +64,7 @@ def ensure(
     """Examine every cell of a plan that was not examined before; give the results by cell key.
 
     ``folder`` is a run's ``gate/``, which gets one file a cell. ``payload`` is what the cells run
-    (by default what is installed here; the reference always is), ``kept`` where results are kept.
+    (by default what is installed here), ``kept`` where results are kept.
     """
     nothing = Result(NOT_CHECKED, "on a simulated platform nothing is computed")
     kept = kept or shelf.home() / "gate"
@@ -99,9 +99,7 @@ class _Gate:
         self._place: _Workplace | None = None
         self._large = Cache(kept / "references", _MOST_BYTES)
         stack.callback(self._large.let_go)
-        self._references = References(
-            platform, payloads.gather(), self._large, self._make_reference
-        )
+        self._references = References(self._large, self._compute)
         self._title = ""
 
     def check(self, cell: Cell, title: str) -> Result:
@@ -118,8 +116,8 @@ class _Gate:
             timed = self._part(cell, small, str(cell.factors["precision"]))
         except Unavailable as problem:
             return Result(NOT_CHECKED, " ".join(str(problem).split()))
-        except NoReference as problem:
-            return Result(NOT_CHECKED, str(problem))
+        except own_process.Failed as problem:
+            return Result(NOT_CHECKED, f"the reference could not be computed: {problem}")
         at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
         result = joined(semantics, timed, cell, at)
         if result.state == NOT_CHECKED or not equal_ranks.is_due(cell):
@@ -133,7 +131,7 @@ class _Gate:
         factors = _factors(cell, precision)
         key = shelf.digest(
             [
-                self._references.key(cell),
+                reference_key(small),
                 self._closures.digest(cell.workload_module, cell.adapter_module),
                 interpreter.fingerprint,
                 _code_digest(),
@@ -187,12 +185,12 @@ class _Gate:
         factors: Mapping[str, Any],
     ) -> Part:
         what = "float64" if precision is None else f"{precision} as timed"
+        place = self._workplace()
         self._watch(f"{self._title}: {what}: reference")
         if precision is None:
-            reference = self._references.semantics(cell, small)
+            reference = self._references.semantics(small)
         else:
-            reference = self._references.layers(cell, small, precision)
-        place = self._workplace()
+            reference = self._references.layers(small, precision)
         self._watch(f"{self._title}: {what}: {cell.framework}")
         with tempfile.TemporaryDirectory(dir=place.scratch) as name:
             asked, made = Path(name) / "given", Path(name) / "made"
@@ -215,18 +213,16 @@ class _Gate:
                 finding = findings.timed(small, precision, given, expected, answer)
             return Part(finding, facts=answer.about["facts"])
 
-    def _make_reference(self, job: Job, interpreter: Interpreter) -> Outcome:
-        place = self._workplace()
-        return place.examiner.go(job, interpreter, place.installed, _TIMEOUT_S)
+    def _compute(self, function: Callable[..., object], *given: Any) -> None:
+        self._workplace().examiner.compute(function, *given)
 
     def _workplace(self) -> _Workplace:
         """Start an agent and make a scratch folder, once and only if needed."""
         if self._place is None:
             scratch = self._stack.enter_context(self._large.scratch("gate"))
             self._payload.copy(scratch / "payload")
-            payloads.gather().copy(scratch / "installed")
             examiner = self._stack.enter_context(Examiner(self._platform, scratch))
-            self._place = _Workplace(scratch, scratch / "payload", scratch / "installed", examiner)
+            self._place = _Workplace(scratch, scratch / "payload", examiner)
         return self._place
 
 
@@ -236,8 +232,6 @@ class _Workplace:
 
     scratch: Path
     payload: Path
-    installed: Path
-    """The payload of the reference."""
     examiner: Examiner
 
 

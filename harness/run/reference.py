@@ -1,143 +1,145 @@
-"""This file makes the gate's reference once per workload and keeps it: torch, float64, on the CPU.
+"""This file makes the gate's reference once per workload and keeps it: our own numpy, in float64.
 
-A reference is two tensor folders, ``given`` and ``made``, named by a hash of everything that
-decides what is in them. One takes gigabytes, so what is kept has a bound (``cache.py``).
+No framework has a part in it: layers, losses and optimisers are computed from their definitions
+(``harness/exact/``). A reference is two tensor folders, ``given`` and ``made``, named by a hash of
+everything that decides what is in them. One takes gigabytes, so what is kept has a bound
+(``cache.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import harness
 from harness.data import draws, folders, reduced, requests, rounded
-from harness.errors import BakeoffError, Unavailable
-from harness.node.tensors import Folder
+from harness.exact.passes import Pass, alone
+from harness.exact.training import loss, steps
+from harness.node import network, shapes, workload
+from harness.node.network import Dropout
+from harness.node.shapes import sites
+from harness.node.tensors import Folder, Writer
 from harness.node.workload import Training
-from harness.run import environment, shelf
+from harness.run import shelf
 from harness.run.cache import Cache
-from harness.run.environment import Interpreter
-from harness.run.examiner import door
-from harness.run.outcome import OK, TIMED_OUT, Outcome
-from harness.run.payload import Closures, Payload
-from harness.spec.cell import Cell
-from harness.spec.framework import framework_info
-from harness.spec.platform import Platform
 
-FRAMEWORK = "torch"
-
-_FACTORS: Mapping[str, Any] = {
-    "device": "cpu",
-    "precision": "fp32",
-    "compile": False,
-    "layout": "channels-first",
-    "threads": None,
-    "onednn": None,
-    "deterministic": False,
-}
-
-
-class NoReference(Exception):
-    """Say why nothing can be compared."""
+Compute = Callable[..., object]
+"""Calls a function with arguments, in a process of its own."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What was asked of the reference, and what it made of it."""
+    """What the reference was made from, and what was made of it."""
 
     given: Folder
     made: Folder
 
 
 class References:
-    """The references of one payload, made when first asked for."""
+    """The references of a gate, made when first asked for."""
 
-    def __init__(
-        self, platform: Platform, payload: Payload, kept: Cache, go: Callable[..., Outcome]
-    ) -> None:
-        self._platform = platform
-        self._closures = Closures(payload)
+    def __init__(self, kept: Cache, compute: Compute) -> None:
         self._kept = kept
-        self._go = go
-        self._interpreter: Interpreter | None = None
+        self._compute = compute
         self._current = ""
 
-    def key(self, cell: Cell) -> str:
-        """Digest what decides a workload's reference, without making it."""
-        interpreter = self._torch()
-        code = self._closures.digest(cell.workload_module, framework_info(FRAMEWORK).module)
-        return shelf.digest([code, interpreter.fingerprint, code_digest()])
+    def semantics(self, small: Training) -> Reference:
+        """Give the float64 semantics of an examined workload."""
+        return self._keep(small, "semantics", make_semantics)
 
-    def semantics(self, cell: Cell, workload: Training) -> Reference:
-        """Give the reference's float64 semantics of an examined workload."""
+    def layers(self, small: Training, precision: str) -> Reference:
+        """Give each layer alone, on inputs of a precision."""
         return self._keep(
-            cell, "semantics", lambda folder: requests.write_reference(workload, folder)
+            small, f"layers-{precision}", make_layers, self.semantics(small), precision
         )
 
-    def layers(self, cell: Cell, workload: Training, precision: str) -> Reference:
-        """Give each layer of the reference, alone, on inputs of a precision."""
-        whole = self.semantics(cell, workload)
-        return self._keep(
-            cell,
-            f"layers-{precision}",
-            lambda folder: requests.write_layers(
-                workload, whole.given, whole.made, precision, folder
-            ),
-        )
-
-    def _keep(self, cell: Cell, kind: str, write: Callable[[Path], None]) -> Reference:
-        key = self.key(cell)
-        if (
-            key != self._current
-        ):  # another workload: what it needs may be all that there is room for
+    def _keep(self, small: Training, kind: str, make: Compute, *more: Any) -> Reference:
+        about = key(small)
+        if about != self._current:  # another workload: it may need all the room that there is
             self._kept.let_go()
-            self._current = key
+            self._current = about
         place = self._kept.take(
-            f"{cell.workload}-{kind}-{key}", lambda beside: self._make(cell, write, beside)
+            f"{small.name}-{kind}-{about}",
+            lambda beside: self._compute(make, small, beside, *more),
         )
-        return Reference(*(folders.open_folder(place / name) for name in ("given", "made")))
+        return _opened(place)
 
-    def _make(self, cell: Cell, write: Callable[[Path], None], place: Path) -> None:
-        write(place / "given")
-        paths = {name: place / name for name in ("given", "made")}
-        outcome = self._go(door(_in_torch(cell), "examine", _FACTORS, paths), self._torch())
-        if outcome.outcome == TIMED_OUT:  # its reason names a trial's limit, which is another
-            raise NoReference("torch had not ended the reference in the gate's time")
-        if outcome.outcome != OK:
-            raise NoReference(f"the reference failed: {outcome.reason}")
 
-    def _torch(self) -> Interpreter:
-        if self._interpreter is None:
-            try:
-                self._interpreter = environment.resolve(FRAMEWORK, self._platform)
-            except Unavailable as problem:
-                raise NoReference(f"the reference is torch, and {_inline(problem)}") from problem
-        return self._interpreter
+def key(small: Training) -> str:
+    """Digest what decides an examined workload's reference, without making it."""
+    return shelf.digest([code_digest(), np.__version__, repr(small)])
 
 
 def code_digest() -> str:
-    """Digest the host's part in what a reference holds."""
+    """Digest the code that makes references."""
+    package = Path(harness.__file__).parent / "exact"
+    modules = (draws, folders, reduced, requests, rounded, network, shapes, workload)
+    files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
-    for module in (draws, reduced, requests, rounded):
-        whole.update(Path(module.__file__ or "").read_bytes())
+    for file in (*files, Path(__file__)):
+        whole.update(file.read_bytes())
     return whole.hexdigest()
 
 
-def _in_torch(cell: Cell) -> Cell:
-    info = framework_info(FRAMEWORK)
-    return Cell(
-        **{
-            **{name: getattr(cell, name) for name in Cell.__dataclass_fields__},
-            "framework": FRAMEWORK,
-            "adapter": FRAMEWORK,
-            "adapter_module": info.module,
-            "environment": FRAMEWORK,
-            "options": {},
-        }
-    )
+def make_semantics(small: Training, place: Path) -> Reference:
+    """Draw a start; compute one pass, what enters and leaves each layer in it, and all updates."""
+    requests.write_reference(small, place / "given")
+    given = folders.open_folder(place / "given")
+    made = Writer(str(place / "made"))
+    start = {name: folders.array(one) for name, one in given.under("initial/").items()}
+    x, target = (folders.array(given.tensors[name]) for name in ("input", "target"))
+    paths = [site.path for site in sites(small.network) if not isinstance(site.layer, Dropout)]
+    for number, step in enumerate(steps(small, start, x, target, given.about["updates"]), start=1):
+        passed = step.passed
+        if number == 1:
+            folders.put(made, "output", passed.output)
+            folders.put(made, "loss", step.loss)
+            for path in paths:
+                folders.put(made, f"activation/{path}", passed.outputs[path])
+            for prefix, arrays in (
+                ("gradient", passed.gradients),
+                ("statistic", passed.statistics),
+            ):
+                for name, array in arrays.items():
+                    folders.put(made, f"{prefix}/{name}", array)
+            for path, array in passed.inputs.items():
+                folders.put(made, f"layer/{path}/input", array)
+                folders.put(made, f"layer/{path}/gradient", passed.slopes[path])
+        for name, array in step.state.items():
+            folders.put(made, f"free/{number}/{name}", array)
+    made.close({})
+    return _opened(place)
 
 
-def _inline(problem: BakeoffError) -> str:
-    return " ".join(str(problem).split())
+def make_layers(small: Training, place: Path, whole: Reference, precision: str) -> Reference:
+    """Compute each layer alone, and the whole network's output and loss."""
+    requests.write_layers(small, whole.given, whole.made, precision, place / "given")
+    given = folders.open_folder(place / "given")
+    made = Writer(str(place / "made"))
+    state = {name: folders.array(one) for name, one in given.under("initial/").items()}
+    x, target = (folders.array(given.tensors[name]) for name in ("input", "target"))
+    output = Pass(small.network, state, x).output
+    folders.put(made, "output", output)
+    folders.put(made, "loss", loss(small.loss, output, target)[0])
+    for site in sites(small.network):
+        prefix = f"layer/{site.path}/"
+        if isinstance(site.layer, Dropout) or prefix + "input" not in given.tensors:
+            continue
+        entering = folders.array(given.tensors[prefix + "input"])
+        leaving, back = alone(site, state, entering)
+        slope, gradients = back(folders.array(given.tensors[prefix + "gradient"]))
+        folders.put(made, prefix + "output", leaving)
+        folders.put(made, prefix + "input-gradient", slope)
+        for kind, array in gradients.items():
+            folders.put(made, f"{prefix}gradient/{kind}", array)
+    made.close({})
+    return _opened(place)
+
+
+def _opened(place: Path) -> Reference:
+    return Reference(*(folders.open_folder(place / name) for name in ("given", "made")))

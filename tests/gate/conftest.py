@@ -17,8 +17,9 @@ from harness.data import folders, requests
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.node.tensors import Folder
-from harness.run import findings, payload
+from harness.run import findings, payload, reference
 from harness.run.findings import Finding
+from harness.run.reference import Reference
 from harness.spec.framework import framework_info
 from tests.gate import network as gated
 from tests.needs import framework
@@ -89,7 +90,7 @@ def workers() -> Iterator[Workers]:
     kept.close()
 
 
-Examine = Callable[..., Folder]
+Examine = Callable[..., Answer]
 
 
 @pytest.fixture(scope="session")
@@ -146,38 +147,32 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
     )
 
 
-References = Callable[[ModuleType], Answer]
-Layers = Callable[[ModuleType, str], Answer]
+References = Callable[[ModuleType], Reference]
+Layers = Callable[[ModuleType, str], Reference]
 Check = Callable[..., Finding]
 
 
 @pytest.fixture(scope="session")
-def references(examine: Examine) -> References:
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
     """Make each network's reference once."""
 
     @cache
-    def reference(network: ModuleType) -> Answer:
-        return examine(
-            Subject("torch"), network, lambda to: requests.write_reference(network.WORKLOAD, to)
-        )
+    def made(network: ModuleType) -> Reference:
+        return reference.make_semantics(network.WORKLOAD, tmp_path_factory.mktemp("reference"))
 
-    return reference
+    return made
 
 
 @pytest.fixture(scope="session")
-def layers(references: References, examine: Examine) -> Layers:
+def layers(references: References, tmp_path_factory: pytest.TempPathFactory) -> Layers:
     """Make the reference of each layer alone once."""
 
     @cache
-    def reference(network: ModuleType, precision: str) -> Answer:
-        whole = references(network)
+    def made(network: ModuleType, precision: str) -> Reference:
+        place = tmp_path_factory.mktemp("layers")
+        return reference.make_layers(network.WORKLOAD, place, references(network), precision)
 
-        def write(to: Path) -> None:
-            requests.write_layers(network.WORKLOAD, whole.given, whole.made, precision, to)
-
-        return examine(Subject("torch"), network, write)
-
-    return reference
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -188,16 +183,14 @@ def semantics(references: References, examine: Examine) -> Check:
     def check(
         name: str, changes: dict[str, tuple[str, str]], declared: tuple[str, ...] = ()
     ) -> Finding:
-        reference, key = references(gated), f"{name} {changes}"
+        right, key = references(gated), f"{name} {changes}"
 
         def write(to: Path) -> None:
-            requests.write_semantics(gated.WORKLOAD, reference.given, reference.made, to)
+            requests.write_semantics(gated.WORKLOAD, right.given, right.made, to)
 
         if key not in made:
             made[key] = examine(Subject(name, changes), gated, write).made
-        return findings.semantics(
-            gated.WORKLOAD, reference.given, reference.made, made[key], declared
-        )
+        return findings.semantics(gated.WORKLOAD, right.given, right.made, made[key], declared)
 
     return check
 
@@ -207,12 +200,12 @@ def timed(layers: Layers, examine: Examine) -> Check:
     """Examine a framework as it is timed."""
 
     def check(subject: Subject, precision: str = "fp32", network: ModuleType = gated) -> Finding:
-        reference = layers(network, precision)
+        right = layers(network, precision)
 
         def write(to: Path) -> None:
-            requests.write_timed(reference.given, to)
+            requests.write_timed(right.given, to)
 
         made = examine(subject, network, write, precision).made
-        return findings.timed(network.WORKLOAD, precision, reference.given, reference.made, made)
+        return findings.timed(network.WORKLOAD, precision, right.given, right.made, made)
 
     return check

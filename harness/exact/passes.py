@@ -1,0 +1,89 @@
+"""This file computes a whole network, forward and back, and keeps what enters and leaves layers.
+
+State, gradients and what is kept have the names of ``harness/node/examine.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.exact.layer import Array, Forward
+from harness.exact.layers import compute
+from harness.exact.norms import running
+from harness.node.network import BatchNorm, Layer, Network, Residual
+from harness.node.shapes import Site, parameter_shapes, sites
+
+State = Mapping[str, Array]
+"""Every parameter and running statistic."""
+
+
+class Pass:
+    """One batch's way through a network in training mode, with nothing dropped."""
+
+    def __init__(self, network: Network, state: State, x: Array) -> None:
+        self.inputs: dict[str, Array] = {}
+        """What entered each layer, by its path; of a residual, its parts only."""
+        self.outputs: dict[str, Array] = {}
+        """What left each layer and each residual."""
+        self.statistics: dict[str, Array] = {}
+        """The running statistics after this batch."""
+        self.slopes: dict[str, Array] = {}
+        """After ``backward``: the gradient of each layer's output."""
+        self.gradients: dict[str, Array] = {}
+        """After ``backward``: the gradient of each parameter."""
+        self._state = state
+        self._sites = {site.path: site for site in sites(network)}
+        self.output, self._back = self._row(network.layers, "", x)
+
+    def backward(self, slope: Array) -> None:
+        """Go back from the gradient of the output, once: the way is given up with what it held."""
+        back, self._back = self._back, _spent
+        back(slope)
+
+    def _row(
+        self, layers: Sequence[Layer], prefix: str, x: Array
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        ways = []
+        for layer in layers:
+            x, way = self._layer(layer, prefix + layer.name, x)
+            ways.append(way)
+
+        def back(slope: Array) -> Array:
+            for way in reversed(ways):
+                slope = way(slope)
+            return slope
+
+        return x, back
+
+    def _layer(self, layer: Layer, path: str, x: Array) -> tuple[Array, Callable[[Array], Array]]:
+        if isinstance(layer, Residual):
+            body, body_back = self._row(layer.body, f"{path}/", x)
+            shortcut, shortcut_back = self._row(layer.shortcut, f"{path}/", x)
+            self.outputs[path] = body + shortcut
+            return self.outputs[path], lambda slope: body_back(slope) + shortcut_back(slope)
+        site = self._sites[path]
+        y, own_back = alone(site, self._state, x)
+        self.inputs[path], self.outputs[path] = x, y
+        if isinstance(layer, BatchNorm):
+            own = {kind: self._state[f"{path}/{kind}"] for kind in ("mean", "variance")}
+            for kind, value in running(layer, x, own).items():
+                self.statistics[f"{path}/{kind}"] = value
+
+        def back(slope: Array) -> Array:
+            self.slopes[path] = slope
+            before, found = own_back(slope)
+            for kind, gradient in found.items():
+                self.gradients[f"{path}/{kind}"] = gradient
+            return before
+
+        return y, back
+
+
+def _spent(_slope: Array) -> Array:
+    raise RuntimeError("this pass has already gone back")
+
+
+def alone(site: Site, state: State, x: Array) -> Forward:
+    """Compute one layer alone."""
+    own = {name.rpartition("/")[2]: state[name] for name, _ in parameter_shapes(site)}
+    return compute(site.layer, x, own, site.output[1:])

@@ -1,0 +1,97 @@
+"""This file computes losses and optimisers: what a training step does to every parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.exact.layer import Array
+from harness.exact.passes import Pass, State
+from harness.node.network import Conv, Dense
+from harness.node.shapes import sites
+from harness.node.workload import SGD, Adam, Training
+
+
+@dataclass(frozen=True)
+class Step:
+    """One whole training step."""
+
+    passed: Pass
+    loss: float
+    state: State
+    """After it."""
+
+
+def steps(workload: Training, state: State, x: Array, target: Any, count: int) -> Iterator[Step]:
+    """Take so many steps on one batch, from a fresh optimiser."""
+    optimiser = workload.optimiser
+    change = (
+        _momentum(optimiser, workload, len(x)) if isinstance(optimiser, SGD) else _adam(optimiser)
+    )
+    for number in range(1, count + 1):
+        passed = Pass(workload.network, state, x)
+        value, slope = loss(workload.loss, passed.output, target)
+        passed.backward(slope)
+        moved = {
+            name: state[name] - change(name, state[name], gradient, number)
+            for name, gradient in passed.gradients.items()
+        }
+        state = {**moved, **passed.statistics}
+        yield Step(passed, value, state)
+
+
+def loss(kind: str, output: Array, target: Any) -> tuple[float, Array]:
+    """Give a loss and its gradient."""
+    if kind == "mean-squared-error":
+        off = output - target
+        return float(np.mean(off * off)), 2 * off / off.size
+    assert kind == "cross-entropy", kind
+    samples = np.arange(len(output))
+    shifted = output - output.max(axis=1, keepdims=True)
+    logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    slope = np.exp(logs)
+    slope[samples, target] -= 1
+    return float(-np.mean(logs[samples, target])), slope / len(output)
+
+
+Change = Callable[[str, Array, Array, int], Array]
+"""Say from a parameter's name, value, gradient and the step's number what to take away."""
+
+
+def _momentum(optimiser: SGD, workload: Training, batch: int) -> Change:
+    """Rate v, where v = momentum v + gradient + decay w; only weights decay, no bias, no norm."""
+    walked = sites(workload.network)
+    decayed = {f"{site.path}/weight" for site in walked if isinstance(site.layer, (Conv, Dense))}
+    scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
+    velocity: dict[str, Array] = {}
+
+    def change(name: str, value: Array, gradient: Array, _number: int) -> Array:
+        force = gradient
+        if name in decayed and optimiser.weight_decay:
+            force = gradient + optimiser.weight_decay * value
+        if name in velocity:
+            force = force + optimiser.momentum * velocity[name]
+        velocity[name] = force
+        return optimiser.rate * scaled * force
+
+    return change
+
+
+def _adam(optimiser: Adam) -> Change:
+    """Adam: rate * first / (sqrt(second) + epsilon), moments corrected for having begun at 0."""
+    first: dict[str, Array] = {}
+    second: dict[str, Array] = {}
+    beta1, beta2 = optimiser.beta1, optimiser.beta2
+
+    def change(name: str, _value: Array, gradient: Array, number: int) -> Array:
+        first[name] = beta1 * first.get(name, np.zeros(())) + (1 - beta1) * gradient
+        second[name] = beta2 * second.get(name, np.zeros(())) + (1 - beta2) * gradient**2
+        mean = first[name] / (1 - beta1**number)
+        size = second[name] / (1 - beta2**number)
+        moved: Array = optimiser.rate * mean / (np.sqrt(size) + optimiser.epsilon)
+        return moved
+
+    return change

@@ -1,0 +1,62 @@
+"""This file calls a function in a process of the host's own interpreter, which ends if we do.
+
+What it needs of memory is gone afterwards, and Ctrl-C or a kill does not wait for it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from harness.run.interrupts import Interrupts
+
+
+class Failed(Exception):
+    """Say why the function did not return."""
+
+
+def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -> None:
+    """Call a function of a module's own level, and wait for its end."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_serve, args=(theirs, function, given), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        while ours not in wait([ours, interrupts.fileno()]):
+            interrupts.drain()
+            if interrupts.count:
+                raise SystemExit(interrupts.exit_code)
+        why: str | None = ours.recv()
+    except EOFError:
+        child.join()
+        raise Failed(f"its process ended with {child.exitcode}") from None
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
+    if why is not None:
+        raise Failed(why)
+
+
+def _serve(theirs: Connection, function: Callable[..., object], given: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host ends us
+    threading.Thread(target=_end_with_host, daemon=True).start()
+    try:
+        function(*given)
+    except Exception as problem:  # noqa: BLE001 - raised again where somebody waits
+        theirs.send(f"{type(problem).__name__}: {problem}")
+    else:
+        theirs.send(None)
+
+
+def _end_with_host() -> None:
+    host = multiprocessing.parent_process()
+    assert host is not None
+    host.join()
+    os._exit(1)
