@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast check bench truth truth-here clean
+.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,17 @@ test: setup check
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine' -n auto
+
+# Everything that needs pretended hosts, as root: an MPI, Slurm, containers, Horovod built from its
+# source, nodes that lose their power, cables that are pulled. Half an hour, with the environments.
+test-engines: setup
+	@$(BIN)/bakeoff env create torch tensorflow jax mpi torch@horovod tensorflow@horovod
+	@BAKEOFF_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -m engine
+
+# Two papers' studies at smoke size on pretended nodes under Slurm, bare and in an image.
+papers: setup
+	@$(BIN)/python -m tests.engines.papers wang2018 --containers
+	@$(BIN)/python -m tests.engines.papers shams2017 --containers
 
 check: setup
 	@$(BIN)/ruff format --check .

@@ -119,6 +119,15 @@ class Site:
         found = [json.loads(file.read_text()) for file in files]
         return sorted(found, key=lambda outcome: outcome["position"])
 
+    def ended_well(self, hosts: set[str]) -> None:
+        """Hold every trial to have run on these hosts, a rank on each, without a fault."""
+        outcomes = self.outcomes()
+        assert outcomes
+        for outcome in outcomes:
+            assert outcome["outcome"] == "ok", outcome["reason"]
+            assert {rank["host"] for rank in outcome["ranks"]} == hosts
+            assert [rank["rank"] for rank in outcome["ranks"]] == list(range(len(hosts)))
+
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:

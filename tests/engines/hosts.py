@@ -43,10 +43,11 @@ Host *
 
 
 class Hosts:
-    """A login host ``h0`` and ``count`` nodes ``h1`` …"""
+    """A login host ``h0`` and ``count`` nodes ``h1`` …; those named wide may use every core."""
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, *, wide: Sequence[str] = ()) -> None:
         self.folder = folder
+        self._wide = ("h0", *wide)
         self.names = tuple(f"h{number}" for number in range(count + 1))
         self._mark = f"bo{os.getpid()}"
         self._inits: dict[str, int] = {}
@@ -61,6 +62,17 @@ class Hosts:
     def ssh(self) -> str:
         """The command that reaches any of them from any of them."""
         return f"ssh -F {self.folder / 'ssh_config'}"
+
+    @property
+    def ssh_on_the_path(self) -> dict[str, str]:
+        """The environment in which a program that calls plain ``ssh`` gets that command."""
+        wrapper = self.folder / "bin" / "ssh"
+        wrapper.parent.mkdir(exist_ok=True)
+        wrapper.write_text(
+            f'#!/bin/sh\nexec {shutil.which("ssh")} -F {self.folder}/ssh_config "$@"\n'
+        )
+        wrapper.chmod(0o755)
+        return {"PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
 
     def __enter__(self) -> Hosts:
         for name in ("key", "hostkey"):
@@ -135,7 +147,7 @@ class Hosts:
     def _pinned(self, name: str) -> tuple[str, ...]:
         """Give each node a core of its own, as far as there are any: nodes that share one would
         slow each other down, which nodes never do. The login host may use them all."""
-        if name not in self.nodes:
+        if name in self._wide:
             return ()
         cores = sorted(os.sched_getaffinity(0))
         return ("taskset", "--cpu-list", str(cores[self.nodes.index(name) % len(cores)]))

@@ -11,25 +11,16 @@ from harness.launch.batch import Batch
 from harness.launch.launchers import slurm as queue
 from reports.collectives import interfaces
 from reports.source import read_results
-from tests.needs import compiled, framework, program
+from tests.needs import framework
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-def ended_well(site, hosts: set[str]) -> None:
-    outcomes = site.outcomes()
-    assert outcomes
-    for outcome in outcomes:
-        assert outcome["outcome"] == "ok", outcome["reason"]
-        assert {rank["host"] for rank in outcome["ranks"]} == hosts
-        assert [rank["rank"] for rank in outcome["ranks"]] == list(range(len(hosts)))
 
 
 def test_mpirun_starts_ranks_on_three_hosts(site, open_mpi):
     site.platform("mpirun", environment=open_mpi(), hosts="h[1-3]", ssh=site.hosts.ssh)
     site.study("null", "ddp", nodes=3)
     site.hosts.run("h0", *site.command)
-    ended_well(site, {"h1", "h2", "h3"})
+    site.ended_well({"h1", "h2", "h3"})
 
 
 def test_agents_start_over_ssh_and_torch_trains_across_them(site):
@@ -37,7 +28,7 @@ def test_agents_start_over_ssh_and_torch_trains_across_them(site):
     site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
     site.study("torch", "ddp", nodes=2)
     site.hosts.run("h0", *site.command)
-    ended_well(site, {"h1", "h2"})
+    site.ended_well({"h1", "h2"})
 
 
 @pytest.mark.parametrize("mpi", ["", "pmi2"])
@@ -45,7 +36,7 @@ def test_srun_reaches_two_nodes_of_an_allocation(site, slurm, mpi):
     site.platform("slurm", **({"mpi": mpi} if mpi else {}))
     site.study("null", "ddp", nodes=2)
     site.hosts.run("h0", "salloc", "-N2", "--exclusive", *site.command, env=slurm.env)
-    ended_well(site, {"h1", "h2"})
+    site.ended_well({"h1", "h2"})
 
 
 def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
@@ -64,7 +55,7 @@ def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
         time.sleep(1)
         asked.append(site.hosts.run("h0", *queue.state(job), env=slurm.env, check=False).stdout)
     assert "1 1 1" in log.read_text()
-    ended_well(site, {"h1", "h2"})
+    site.ended_well({"h1", "h2"})
 
 
 @pytest.mark.parametrize(
@@ -84,7 +75,7 @@ def test_an_all_reduce_follows_the_cable_and_says_which_one_carried_it(site, nam
     finally:
         for host in ("h1", "h2"):
             site.hosts.unshape(host)
-    ended_well(site, {"h1", "h2"})
+    site.ended_well({"h1", "h2"})
     (cell,) = read_results([site.folder / "run"]).cells
     (trial,) = [one for one in cell.trials if one.rate]
     assert interfaces(cell) == "eth0"
@@ -250,7 +241,7 @@ def test_a_cable_that_is_out_for_three_seconds_costs_nothing_but_time(site):
     time.sleep(3)
     site.hosts.mend("h2")
     assert running.process.wait(240) == 0
-    ended_well(site, {"h1", "h2"})
+    site.ended_well({"h1", "h2"})
 
 
 def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
@@ -269,34 +260,3 @@ def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
     assert "stands still" in late["reason"]
     assert "rank 0 on h1" in late["reason"]
     assert "rank 1 on h2" in late["reason"]
-
-
-@pytest.mark.parametrize("name", ["torch", "tensorflow"])
-def test_horovodrun_starts_ranks_that_meet_where_it_says(site, name):
-    runner = compiled(f"{name}@horovod").with_name("horovodrun")
-    site.platform("mpirun", mpi="horovodrun", command=str(runner))
-    site.study(name, "horovod", nodes=1, more="ranks_per_node = 2")
-    site.hosts.run("h0", *site.command)
-    (outcome,) = site.outcomes()
-    assert outcome["outcome"] == "ok", outcome["reason"]
-    assert [(rank["rank"], rank["host"]) for rank in outcome["ranks"]] == [(0, "h0"), (1, "h0")]
-    events = next((site.folder / "run").glob("cells/*/trial-1/events.1.jsonl")).read_text()
-    assert "horovod over gloo" in events
-
-
-@pytest.mark.parametrize("name", ["torch", "tensorflow"])
-def test_horovod_trains_over_gloo_and_over_mpi(site, open_mpi, name):
-    program("mpirun", package="openmpi-bin")
-    compiled(f"{name}@horovod")
-    carried = []
-    for launcher in ("ssh", "mpirun"):
-        environment = open_mpi() if launcher == "mpirun" else {"HOROVOD_GLOO_IFACE": "eth0"}
-        more = {"command" if launcher == "ssh" else "ssh": site.hosts.ssh}
-        site.platform(launcher, environment=environment, hosts="h[1-2]", **more)
-        site.study(name, "horovod", nodes=2)
-        site.hosts.run("h0", *site.command)
-        ended_well(site, {"h1", "h2"})
-        events = next((site.folder / "run").glob("cells/*/trial-1/events.0.jsonl")).read_text()
-        carried.append("horovod over mpi" if "horovod over mpi" in events else "horovod over gloo")
-        subprocess.run(["rm", "-rf", str(site.folder / "run")], check=True)
-    assert carried == ["horovod over gloo", "horovod over mpi"]
