@@ -2,7 +2,8 @@
 
 A cell with ``communicate = false`` is the same cell whose ranks keep their gradients. What hides
 behind computing costs nothing and does not show, so the difference is the exposed communication.
-It is taken block by block, between trials that ran close together.
+It is taken block by block, between trials that ran close together. What either waits for input is
+counted apart, and in no difference.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Exposed:
     cell: CellResult
     whole_s: float
     apart_s: float
+    waited_s: float | None
+    """For input, of the step with exchange; None where nothing is read."""
     exposed_s: float
     interval: Interval | None
     blocks: int
@@ -54,40 +57,62 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
 
 def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> Exposed | None:
     work = work_of_a_step(cell)
-    whole, apart = (_step_s(one, work) for one in (cell, other))
+    whole, apart = (_steps(one, work) for one in (cell, other))
     both = sorted(whole.keys() & apart.keys())
     if not both:
         return None
-    differences = [whole[block] - apart[block] for block in both]
+    differences = [whole[block].busy_s - apart[block].busy_s for block in both]
+    waits = [one.waited_s for block in both if (one := whole[block]).waited_s is not None]
     told = median_interval(differences)
     meaning = told.meaning.replace("trials", "blocks' differences") if told else ""
     return Exposed(
         name=ranking.name(cell),
         cell=cell,
-        whole_s=median([whole[block] for block in both]),
-        apart_s=median([apart[block] for block in both]),
+        whole_s=median([whole[block].step_s for block in both]),
+        apart_s=median([apart[block].step_s for block in both]),
+        waited_s=median(waits) if waits else None,
         exposed_s=median(differences),
         interval=Interval(told.low, told.high, told.level, meaning) if told else None,
         blocks=len(both),
     )
 
 
-def _step_s(cell: CellResult, work: float) -> dict[int, float]:
-    return {t.block: work / t.rate for t in cell.trials if t.counted and t.rate}
+@dataclass(frozen=True)
+class _Step:
+    """A trial's step, and what of it was waiting for input."""
+
+    step_s: float
+    waited_s: float | None
+
+    @property
+    def busy_s(self) -> float:
+        return self.step_s - (self.waited_s or 0.0)
+
+
+def _steps(cell: CellResult, work: float) -> dict[int, _Step]:
+    found = {}
+    for trial in cell.trials:
+        if trial.counted and trial.rate:
+            step_s = work / trial.rate
+            share = trial.input.wait_share if trial.input else None
+            found[trial.block] = _Step(step_s, None if share is None else share * step_s)
+    return found
 
 
 def splits(results: Results) -> tuple[StepSplit, ...]:
-    """Give the parts of each such cell's step."""
+    """Give the parts of each such cell's step, which add up to it."""
     return tuple(
-        StepSplit(
-            f"{one.cell.workload} {one.name}",
-            (
-                ("computing", min(one.apart_s, one.whole_s)),
-                ("exposed communication", max(0.0, one.exposed_s)),
-            ),
-        )
-        for one in exposed(results)
+        StepSplit(f"{one.cell.workload} {one.name}", _parts(one)) for one in exposed(results)
     )
+
+
+def _parts(one: Exposed) -> tuple[tuple[str, float], ...]:
+    exchange, waited = max(0.0, one.exposed_s), one.waited_s or 0.0
+    parts = [("computing", max(0.0, one.whole_s - exchange - waited))]
+    parts.append(("exposed communication", exchange))
+    if one.waited_s is not None:
+        parts.append(("waiting for input", waited))
+    return tuple(parts)
 
 
 def _by_hooks(cell: CellResult) -> tuple[float | None, float | None]:
@@ -116,6 +141,7 @@ def communication(results: Results) -> Table:
         Column("devices", "devices", "count"),
         Column("whole_s", "step", "seconds"),
         Column("apart_s", "without exchange", "seconds"),
+        Column("waited_s", "waiting for input", "seconds"),
         Column("exposed_ms", "exposed, ms", "number"),
         Column("exposed_interval", "interval", "interval"),
         Column("share", "of the step", "share"),
@@ -138,6 +164,7 @@ def communication(results: Results) -> Table:
                 devices(one.cell),
                 one.whole_s,
                 one.apart_s,
+                one.waited_s,
                 one.exposed_s * 1e3,
                 between,
                 one.exposed_s / one.whole_s,

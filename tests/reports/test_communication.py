@@ -9,6 +9,7 @@ import pytest
 
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
+from harness.store.results import CellResult, InputResult
 from reports.communication import communication, splits
 from reports.page import render
 from reports.ranking import rankings
@@ -38,3 +39,26 @@ def test_exposed_communication_is_a_step_less_the_same_without_exchange(tmp_path
     assert [line.points[-1].cell.factors["communicate"] for line in scaling_lines(told)] == [True]
     assert [part for part, _ in splits(told)[0].parts_s] == ["computing", "exposed communication"]
     assert "Exposed communication" in render(told)
+
+
+def test_waiting_for_input_is_a_part_of_the_step_of_its_own(tmp_path: Path) -> None:
+    together = {"nodes": 2, "strategy": "ddp", "communicate": True}
+    slow, fast = (replace(QUIET, step_s=seconds) for seconds in (0.025, 0.020))
+    cells = [
+        RecordedCell(factors=together, behaviour=slow),
+        RecordedCell(factors={**together, "communicate": False}, behaviour=fast),
+    ]
+    told = analyse(Dataset([write_run(tmp_path, cells, Recording())]))
+    fed = tuple(
+        replace(cell, trials=tuple(replace(one, input=_waiting(cell)) for one in cell.trials))
+        for cell in told.cells
+    )
+    (split,) = splits(replace(told, cells=fed))
+    parts = dict(split.parts_s)
+    assert parts["waiting for input"] == pytest.approx(0.005, rel=0.05)
+    assert parts["exposed communication"] == pytest.approx(0.002, rel=0.2)
+    assert sum(parts.values()) == pytest.approx(0.025, rel=0.05)
+
+
+def _waiting(cell: CellResult) -> InputResult:
+    return InputResult(cache="cold", wait_share=0.2 if cell.factors["communicate"] else 0.1)
