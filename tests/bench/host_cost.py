@@ -40,6 +40,9 @@ class Silent:
     def trial_ended(self, progress: Progress, ended: Ended) -> None:
         """Draw nothing."""
 
+    def doing(self, text: str) -> None:
+        """Draw nothing."""
+
     def noted(self, text: str) -> None:
         """Draw nothing."""
 

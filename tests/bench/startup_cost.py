@@ -68,6 +68,9 @@ class Turns:
         said = ranks.run([str(python("torch")), script], RANKS)
         self.plain.append(max(map(float, said)) - begun)
 
+    def doing(self, text: str) -> None:
+        """Draw nothing."""
+
     def noted(self, text: str) -> None:
         """Draw nothing."""
 

@@ -14,6 +14,9 @@ from tests.bench.reference.rank import main
 class Averaged(tensorflow_train.Alone):
     """A rank of Horovod's."""
 
+    def begin(self, variables):
+        hvd.broadcast_variables(variables, root_rank=0)
+
     def gradient(self, tape, loss, learned):
         return hvd.DistributedGradientTape(tape).gradient(loss, learned)
 
@@ -22,9 +25,7 @@ def prepare(name, batch, precision="fp32"):
     """Make a training step of this rank; calling it trains once and returns the loss tensor."""
     if not hvd.is_initialized():
         hvd.init()
-    step = tensorflow_train.prepare(name, batch, precision, strategy=Averaged())
-    hvd.broadcast_variables(step.variables, root_rank=0)
-    return step
+    return tensorflow_train.prepare(name, batch, precision, strategy=Averaged())
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ class Alone:
     def batch(self, draw):
         return draw()
 
+    def begin(self, variables):
+        """There is nobody whose weights could differ."""
+
     def gradient(self, tape, loss, learned):
         return tape.gradient(loss, learned)
 
@@ -159,6 +162,8 @@ def prepare(name, batch, precision="fp32", compiled=False, strategy=None):
     with strategy.scope():
         model(net, draw()[0][:1])
         slots = [tf.Variable(tf.zeros_like(v)) for v in net.weights + net.others]
+
+    strategy.begin(net.weights + net.others)
 
     def train(images, labels):
         learned = net.weights + net.others
