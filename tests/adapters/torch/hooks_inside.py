@@ -5,6 +5,7 @@ import time
 
 import torch
 from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
 
 from harness.node import feed, place
 from harness.node.adapters.torch import hooks, settings
@@ -53,6 +54,21 @@ def test_every_gradient_is_seen_once_a_step():
 
 def test_an_exchange_after_the_last_gradient_is_exposed():
     told, _ = watched(late_s=LATE_S)
+    assert LATE_S <= told["exposed_s"] <= told["step_s"], told
+
+
+def test_sending_running_statistics_is_exposed():
+    send = DistributedDataParallel._sync_buffers
+
+    def slow(model):
+        time.sleep(LATE_S)
+        send(model)
+
+    DistributedDataParallel._sync_buffers = slow
+    try:
+        told, _ = watched()
+    finally:
+        DistributedDataParallel._sync_buffers = send
     assert LATE_S <= told["exposed_s"] <= told["step_s"], told
 
 

@@ -2,8 +2,9 @@
 
 The hooks tell when a bucket of gradients begins to be exchanged and when waiting for them begins.
 When the last bucket begins, the backward pass has no gradient left to compute: from then until all
-are averaged nothing hides. It is kept out of timed trials, where such hooks would cost time, and
-out of GPUs, where they would time launches.
+are averaged nothing hides, nor does sending running statistics before a forward pass. It is kept
+out of timed trials, where such hooks would cost time, and out of GPUs, where they would time
+launches.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class _Step:
     def __init__(self) -> None:
         self.messages = 0
         self.bytes = 0
+        self.buffers_s = 0.0
         self.last_began = 0.0
         self.last_done = 0.0
 
@@ -39,7 +41,7 @@ class _Step:
 
     @property
     def exposed_s(self) -> float:
-        return max(0.0, self.last_done - self.last_began)
+        return self.buffers_s + max(0.0, self.last_done - self.last_began)
 
 
 def watched(activity: TrainingActivity) -> Dict[str, Any]:
@@ -52,6 +54,7 @@ def watched(activity: TrainingActivity) -> Dict[str, Any]:
     if isinstance(model, DistributedDataParallel):
         # It refuses annotations that are text; a lambda has none.
         model.register_comm_hook(here, lambda state, bucket: _averaging(state, bucket))
+        _hook_buffers(model, here)
     elif hasattr(trainer.optimiser, "synchronize"):
         _hook_horovod(trainer.optimiser, here)
     else:
@@ -86,6 +89,18 @@ def _averaging(here: List[_Step], bucket: Any) -> Any:
         return future.value()[0]
 
     return exchanged.then(done)
+
+
+def _hook_buffers(model: Any, here: List[_Step]) -> None:
+    """Time the sending of rank 0's running statistics; torch has no hook of its own for it."""
+    send = model._sync_buffers
+
+    def timed() -> None:
+        start = time.perf_counter()
+        send()
+        here[0].buffers_s += time.perf_counter() - start
+
+    model._sync_buffers = timed
 
 
 def _hook_horovod(optimiser: Any, here: List[_Step]) -> None:
