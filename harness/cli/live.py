@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 _PLAIN_EVERY_S = 10.0
+_QUIET_S = 2.0
 _WELL = "ok"
 
 
@@ -67,6 +68,11 @@ class Lines:
         if ended.outcome != _WELL:
             self._say(_failure(ended))
 
+    def doing(self, text: str) -> None:
+        """Say what goes on if nothing was said for a moment."""
+        if time.monotonic() - self._last >= _QUIET_S:
+            self._say(f"  {text} …")
+
     def noted(self, text: str) -> None:
         """Say what a person should know."""
         self._say(text)
@@ -100,6 +106,10 @@ class Live:
         self.progressed(progress)
         if ended.outcome != _WELL:
             self.noted(_failure(ended))
+
+    def doing(self, text: str) -> None:
+        """Redraw the line."""
+        self._bar.update(self._task, description="before the first trial", now=text)
 
     def noted(self, text: str) -> None:
         """Write above the line."""

@@ -33,6 +33,7 @@ def command(
     from harness.cli.run import conclude
     from harness.errors import UsageError
     from harness.run import queue, session
+    from harness.run.gate import ensure
     from harness.run.preparation import read_plan
     from harness.spec.allocation import blocks_of
     from harness.store.believe import doubt
@@ -72,6 +73,12 @@ def command(
         blocks = None if part is None else blocks_of(plan.order, part, job.parts)
     with watching() as observer:
         result = session.resume(
-            paths.root, mix=mix, only=only, blocks=blocks, observer=observer, rejects=doubt
+            paths.root,
+            mix=mix,
+            only=only,
+            blocks=blocks,
+            observer=observer,
+            rejects=doubt,
+            ensure=ensure,
         )
-    return conclude(result, read_plan(RunPaths(result.run)), as_json=as_json)
+    return conclude(result, as_json=as_json)

@@ -50,7 +50,8 @@ def command(
     """
     from harness.cli.live import watching
     from harness.cli.plan import headline, notes
-    from harness.run import preparation, session
+    from harness.run import session
+    from harness.run.gate import ensure
     from harness.spec.estimate import estimate
     from harness.store.believe import doubt
 
@@ -71,24 +72,16 @@ def command(
             spread=spread,
         )
         return 0
-    preparation.found(plan)  # or minutes of proving would come before "nothing to read"
-    check(plan)
     with watching() as observer:
         result = session.start(
-            plan, root=root, study_text=study.text, observer=observer, rejects=doubt
+            plan,
+            root=root,
+            study_text=study.text,
+            observer=observer,
+            rejects=doubt,
+            ensure=ensure,
         )
-    return conclude(result, plan, as_json=as_json)
-
-
-def check(plan: Plan) -> None:
-    """Prove that the cells compute the same thing before any time is spent on comparing them."""
-    from harness.cli.listener import listening
-    from harness.cli.verify import in_words
-    from harness.run.gate import ensure
-
-    with listening() as listener:
-        found = ensure(plan, watch=listener.doing)
-    click.echo("\n".join(in_words(plan, found)), err=True)
+    return conclude(result, as_json=as_json)
 
 
 def create_missing(plan: Plan) -> None:
@@ -106,12 +99,11 @@ def create_missing(plan: Plan) -> None:
                 venv.create(Reference.parse(name), listener)
 
 
-def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
+def conclude(result: SessionResult, *, as_json: bool) -> int:
     """Say what a session achieved, write the page, and give the exit code.
 
     A run none of whose trials counts is no success, however well they all ended.
     """
-    from harness.run.gate import ensure
     from harness.store.files import write_whole
     from harness.store.layout import RunPaths
     from harness.store.records import read_run
@@ -127,9 +119,6 @@ def conclude(result: SessionResult, plan: Plan, *, as_json: bool) -> int:
         return result.interrupted
     counts = False
     if result.ok:
-        gate = RunPaths(result.run).gate
-        if not all((gate / f"{cell.key}.json").is_file() for cell in plan.cells):
-            ensure(plan, folder=gate)
         results, evidence = read_page([result.run])
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         page = RunPaths(result.run).report

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from harness.cli.selection import Selection, study_options
-
-if TYPE_CHECKING:
-    from harness.run.examined import Result
-    from harness.spec.plan import Plan
-
-EQUIVALENT = "equivalent"
-_MARKS = {EQUIVALENT: "✓", "named difference": "≈", "differs": "✗", "not checked": "?"}
 
 
 @click.command("verify")
@@ -31,6 +23,7 @@ def command(*, as_json: bool, **typed: Any) -> int:
     from harness.cli.listener import listening
     from harness.run.examined import DIFFERS
     from harness.run.gate import ensure
+    from harness.run.proving import lines
 
     _, plan = Selection(**typed).plan()
     with listening() as listener:
@@ -39,28 +32,5 @@ def command(*, as_json: bool, **typed: Any) -> int:
         cells = {cell.key: {"label": cell.label, **asdict(found[cell.key])} for cell in plan.cells}
         click.echo(json.dumps({"cells": cells}, indent=1, ensure_ascii=False))
     else:
-        click.echo("\n".join(_lines(plan, found)))
+        click.echo("\n".join(lines(plan, found, found)))
     return 1 if any(one.state == DIFFERS for one in found.values()) else 0
-
-
-def in_words(plan: Plan, found: dict[str, Result]) -> list[str]:
-    """Count the cells by what was found, and name those that are not simply equivalent."""
-    counts = Counter(one.state for one in found.values())
-    told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
-    width = max(len(cell.label) for cell in plan.cells)
-    return [
-        f"Gate: {told}.",
-        *(
-            f"  {_MARKS[found[cell.key].state]} {cell.label:<{width}}  {found[cell.key]}"
-            for cell in plan.cells
-            if found[cell.key].state != EQUIVALENT
-        ),
-    ]
-
-
-def _lines(plan: Plan, found: dict[str, Result]) -> list[str]:
-    width = max(len(cell.label) for cell in plan.cells)
-    return [
-        f"{_MARKS[found[cell.key].state]} {cell.label:<{width}}  {found[cell.key]}"
-        for cell in plan.cells
-    ]

@@ -71,6 +71,8 @@ class Examiner:
     ) -> None:
         self._nodes.close()
         self._installed.__exit__(kind, fault, trace)
+        if fault is None and self._interrupts.count:  # after the last job, while it was judged
+            raise SystemExit(self._interrupts.exit_code)
 
     def compute(self, function: Callable[..., object], *given: Any) -> None:
         """Call a function in a process of its own; Ctrl-C or a kill ends it, and us."""

@@ -39,8 +39,6 @@ from harness.spec.platform import Platform
 from harness.stats import gate as arithmetic
 from harness.store.files import explained, read_json, write_json
 
-VERSION = 1  # 1: first
-
 Watcher = Callable[[str], None]
 
 _TIMEOUT_S = 900.0
@@ -56,14 +54,14 @@ _TIMED = (*_LOWERING, "precision", "compile")
 def ensure(
     plan: Plan,
     *,
-    folder: Path | None = None,
+    keep: Callable[[str, Result], None] = lambda _key, _result: None,
     watch: Watcher = lambda _: None,
     payload: Payload | None = None,
     kept: Path | None = None,
 ) -> dict[str, Result]:
     """Examine every cell of a plan that was not examined before; give the results by cell key.
 
-    ``folder`` is a run's ``gate/``, which gets one file a cell. ``payload`` is what the cells run
+    ``keep`` is told each cell's as soon as it is known. ``payload`` is what the cells run
     (by default what is installed here), ``kept`` where results are kept.
     """
     nothing = Result(NOT_CHECKED, "on a simulated platform nothing is computed")
@@ -76,11 +74,7 @@ def ensure(
         for number, cell in enumerate(plan.cells, start=1):
             title = f"[{number}/{len(plan.cells)}] {cell.label}"
             found[cell.key] = nothing if plan.platform.is_simulated else gate.check(cell, title)
-            if folder is not None:
-                with explained(folder):
-                    folder.mkdir(exist_ok=True)
-                kept_there = {"version": VERSION, **asdict(found[cell.key])}
-                write_json(folder / f"{cell.key}.json", kept_there)
+            keep(cell.key, found[cell.key])
     return found
 
 

@@ -35,6 +35,11 @@ class Interrupts:
         except BlockingIOError:
             pass
 
+    def take_over(self, exit_code: int) -> None:
+        """Count one that somebody else was told of."""
+        self.count += 1
+        self.exit_code = exit_code
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         self.exit_code = 128 + number

@@ -74,6 +74,13 @@ class TimeLeft:
         return together_s / count
 
 
+def guess_s(plan: Plan, start_up_s: float) -> float:
+    """Guess what a trial takes before any has run; steps are taken for tenths of a second."""
+    spans = (plan.measure.warmup, plan.measure.until)
+    measured_s = sum(span.seconds or (span.steps or 0) * 0.1 for span in spans)
+    return start_up_s + measured_s
+
+
 class Ledger:
     """What a run has, owes and no longer needs; everything follows from what is stored."""
 

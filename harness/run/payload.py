@@ -62,11 +62,21 @@ def gather() -> Payload:
     return Payload(dict(sorted(files.items())), frozenset(packages))
 
 
+def copied(folder: Path, origin: Payload) -> Payload:
+    """Read the copy that a run has of a payload, by the files that are in it."""
+    return Payload(_files(folder), origin.provider_packages)
+
+
 def _package(dotted: str, folder: Path) -> dict[str, Path | None]:
     inside = dotted.replace(".", "/")
+    return {f"{inside}/{file}": path for file, path in _files(folder).items()}
+
+
+def _files(folder: Path) -> dict[str, Path | None]:
+    """Find what a payload may hold, by its path in the folder; workers leave their caches there."""
     return {
-        f"{inside}/{file.relative_to(folder).as_posix()}": file
-        for file in folder.rglob("*")
+        file.relative_to(folder).as_posix(): file
+        for file in sorted(folder.rglob("*"))
         if file.suffix in _SUFFIXES and "__pycache__" not in file.parts
     }
 

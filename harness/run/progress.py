@@ -49,6 +49,9 @@ class Observer(Protocol):
     def trial_ended(self, progress: Progress, ended: Ended) -> None:
         """Hear how a trial ended."""
 
+    def doing(self, text: str) -> None:
+        """Hear what goes on before the first trial."""
+
     def noted(self, text: str) -> None:
         """Hear something that a person should know."""
 

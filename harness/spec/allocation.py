@@ -30,7 +30,7 @@ class Allocation:
     parts: int = 1
     """Over how many allocations, one after another, its blocks are dealt."""
     proof_s: float = 0.0
-    """What is kept for the gate, which examines a run's cells at the end of its first job."""
+    """What is kept for the gate, which examines the job's cells before their first trials."""
 
     @property
     def minutes(self) -> int:
@@ -73,10 +73,14 @@ def allocations(
     while most is not None and len(found) > max(1, most):
         place = min(range(len(found) - 1), key=lambda at: _waste(found, at))
         found[place : place + 2] = [_joined(found[place], found[place + 1])]
-    proofs = {(c.workload, c.environment, c.strategy) for c in plan.cells if c.parameters}
-    found[:1] = [replace(one, proof_s=_PROOF_S * len(proofs)) for one in found[:1]]
+    found = [replace(one, proof_s=_proof_s(plan, one.keys)) for one in found]
     dealt = min(parts, len({block for _, block in plan.order}))
     return tuple(replace(one, parts=dealt) for one in found)
+
+
+def _proof_s(plan: Plan, keys: Sequence[str]) -> float:
+    some = [cell for cell in plan.cells if cell.key in keys and cell.parameters]
+    return _PROOF_S * len({(cell.workload, cell.environment, cell.strategy) for cell in some})
 
 
 def blocks_of(order: Sequence[tuple[str, int]], part: int, parts: int) -> frozenset[int]:

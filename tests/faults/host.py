@@ -22,6 +22,9 @@ class Teller:
     def trial_ended(self, progress: Progress, ended: Ended) -> None:
         self.say("ended", trial=ended.trial, outcome=ended.outcome, done=progress.done)
 
+    def doing(self, text: str) -> None:
+        self.say("doing", text=text)
+
     def noted(self, text: str) -> None:
         self.say("noted", text=text)
 

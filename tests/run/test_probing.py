@@ -42,6 +42,9 @@ class Listener:
     def trial_ended(self, progress: object, ended: object) -> None:
         self.ended.append(ended.trial)  # type: ignore[attr-defined]
 
+    def doing(self, text: str) -> None:
+        pass
+
     def noted(self, text: str) -> None:
         pass
 

@@ -45,6 +45,9 @@ class Listener:
     def trial_ended(self, progress: Progress, ended: Ended) -> None:
         self.ended.append((progress.done, ended))
 
+    def doing(self, text: str) -> None:
+        pass
+
     def noted(self, text: str) -> None:
         self.notes.append(text)
 
