@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import RunError
+from harness.errors import RunError, UsageError
 from harness.store.layout import RunPaths
 from harness.store.results import Results
 from reports.evidence import Evidence
@@ -35,6 +35,15 @@ def run_directories(names: Sequence[str]) -> list[Path]:
             raise RunError(f"{place}: neither this folder nor any in it is a run (no run.json).")
         found += inside
     return list(dict.fromkeys(found))
+
+
+def run_directory(name: str) -> Path:
+    """Turn a name into one run directory; refuse a folder that holds several."""
+    found = run_directories([name])
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found)
+        raise UsageError(f"{name} holds several runs; name one of them: {names}.")
+    return found[0]
 
 
 def read_results(directories: Sequence[Path]) -> Results:

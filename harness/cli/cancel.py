@@ -17,10 +17,9 @@ def command(run: str) -> None:
     from harness.run import queue
     from harness.run.preparation import read_plan
     from harness.store.layout import RunPaths
-    from reports.source import run_directories
+    from reports.source import run_directory
 
-    (root,) = run_directories([run])[:1]
-    paths = RunPaths(root)
+    paths = RunPaths(run_directory(run))
     platform, submitted = read_plan(paths).platform, queue.jobs(paths)
     states = queue.states(platform, submitted) if submitted else {}
     live = [one for one in submitted if one.job in states]

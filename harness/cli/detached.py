@@ -22,9 +22,9 @@ def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--max-node-hours",
-            type=float,
+            type=click.FloatRange(min=0, min_open=True),
             metavar="HOURS",
-            help="With --detach: submit nothing that is guessed to cost more.",
+            help="With --detach: submit nothing that could cost more.",
         ),
         click.option(
             "--max-jobs",
@@ -100,9 +100,9 @@ def hand_over(
             f"A job of {counted(largest, 'node')} would wait for ever; nothing was submitted. "
             "Narrow the study (--only nodes=…), or the platform's partition."
         )
-    if max_node_hours is not None and hours > max_node_hours:
+    if max_node_hours is not None and not most <= max_node_hours:  # "nan" caps nothing
         raise UsageError(
-            f"That is more than --max-node-hours {max_node_hours:g}; nothing was submitted. "
+            f"{most:.2f} is more than --max-node-hours {max_node_hours:g}; nothing was submitted. "
             "Measure less (--size, --only, --set measure.trials=…)."
         )
     paths = RunPaths(lay_out())

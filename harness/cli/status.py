@@ -25,13 +25,18 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
     0: nothing is left to run; 1: something is.
     """
-    from reports.source import run_directories
+    from harness.errors import Unavailable
+    from reports.source import run_directory
 
-    (root,) = run_directories([run])[:1]
+    root = run_directory(run)
     told, pause_s = look(root), _FIRST_S
     while wait and told["queued"]:
         time.sleep(pause_s)  # a queue that many ask at once answers nobody
-        told, pause_s = look(root), min(pause_s * _GROWTH, _LONGEST_S)
+        pause_s = min(pause_s * _GROWTH, _LONGEST_S)
+        try:
+            told = look(root)
+        except Unavailable as problem:
+            click.echo(f"{problem}\nStill waiting: it is asked again.", err=True)
     told = _accounted(root, told)
     if as_json:
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))

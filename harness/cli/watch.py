@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.errors import RunError, UsageError
+from harness.errors import RunError
 from harness.units import per_cent
 
 if TYPE_CHECKING:
@@ -50,17 +50,14 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
     watching, not the run.
     """
     from harness.store.layout import RunPaths
-    from reports.source import run_directories
+    from reports.source import run_directory
 
     try:
-        directories = run_directories([run])
+        directory = run_directory(run)
     except RunError as error:
         begins = "One that was just started is there once its cells have been examined."
         raise RunError(f"{error}\n    {begins}") from None
-    if len(directories) > 1:
-        names = ", ".join(directory.name for directory in directories)
-        raise UsageError(f"{run} holds several runs; name one of them: {names}.")
-    watcher = Watcher(RunPaths(directories[0].resolve()))
+    watcher = Watcher(RunPaths(directory.resolve()))
     if as_json:
         click.echo(json.dumps(watcher.facts(), indent=1))
         return 0

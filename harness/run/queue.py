@@ -69,6 +69,7 @@ def submit(
     """Submit a job for each allocation, after those that the run has had."""
     launcher, name = queue_of(platform), f"bakeoff-{identity(paths).id}"
     known = list(jobs(paths))
+    first = len(known)
     for allocation in wanted:
         number = len(known) + 1
         resume = ("resume", str(paths.root), "--allocation", str(number))
@@ -85,12 +86,26 @@ def submit(
         write_whole(script, launcher.script(batch, platform.launcher.settings))
         # The job may start before its number is known: what it runs must be there already.
         one = Submitted(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
-        known.append(one)
+        _record(paths, [*known, one])
+        try:
+            job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
+        except Unavailable as problem:
+            _record(paths, known)
+            raise Unavailable(f"{problem}\n{_so_far(paths, known[first:])}") from problem
+        known.append(replace(one, job=job))
         _record(paths, known)
-        job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
-        known[-1] = replace(one, job=job)
-        _record(paths, known)
-    return tuple(known[-len(wanted) :])
+    return tuple(known[first:])
+
+
+def _so_far(paths: RunPaths, submitted: Sequence[Submitted]) -> str:
+    """Say what is in the queue though the rest was not submitted, and how to go on."""
+    again = f"bakeoff resume {paths.root} --detach"
+    if not submitted:
+        return f"Nothing was submitted. When that is mended: {again}"
+    return (
+        f"In the queue already: {', '.join(one.job for one in submitted)}. Let them end, or take "
+        f"them back (bakeoff cancel {paths.root}); then submit what is left: {again}"
+    )
 
 
 def jobs(paths: RunPaths) -> tuple[Submitted, ...]:
@@ -139,8 +154,8 @@ def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]
     names = [one.job for one in some if one.job]
     if not names:
         return {}
-    # Slurm calls it an error when it knows none of them any more.
-    said = _asked(queue_of(platform).state(*names), may_fail=True)
+    launcher = queue_of(platform)
+    said = _asked(launcher.state(*names), unless=launcher.NO_SUCH_JOB)
     found = {}
     for line in said.splitlines():
         name, word, elapsed, *why = line.split(maxsplit=3)
@@ -172,8 +187,11 @@ def _record(paths: RunPaths, known: Sequence[Submitted]) -> None:
     write_json(paths.jobs, {"version": VERSION, "jobs": [asdict(one) for one in known]})
 
 
-def _asked(argv: Sequence[str], *, may_fail: bool = False) -> str:
-    """Run one of the queue's commands and give what it printed."""
+def _asked(argv: Sequence[str], *, unless: str | None = None) -> str:
+    """Run one of the queue's commands and give what it printed; refuse where it failed.
+
+    ``unless`` it says this, which is an answer.
+    """
     try:
         answer = subprocess.run(
             argv,
@@ -186,6 +204,6 @@ def _asked(argv: Sequence[str], *, may_fail: bool = False) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise Unavailable(f"{argv[0]}: {problem}") from problem
-    if answer.returncode != 0 and not may_fail:
+    if answer.returncode != 0 and (unless is None or unless not in answer.stderr):
         raise Unavailable(f"{argv[0]} failed: {answer.stderr.strip() or answer.returncode}")
     return answer.stdout

@@ -20,6 +20,8 @@ from harness.spec.platform import Platform
 
 _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
 SETTINGS = (*_ASKED, "mpi", "options")
+NO_SUCH_JOB = "Invalid job id"
+"""What squeue calls an error when it knows none of the jobs any more."""
 # A step of its own that takes nothing away from the others of the allocation.
 _STEP = ("--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL", "--unbuffered")
 

@@ -1,0 +1,80 @@
+"""These tests hold what is said of a queue that fails to the difference from one that answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import Unavailable
+from harness.run import queue
+from harness.run.queue import State, Submitted
+from harness.spec.allocation import Allocation
+from harness.spec.platform import Launcher, Platform
+from harness.store.files import write_json
+from harness.store.layout import RunPaths
+
+SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
+JOBS = [Submitted(n, str(n), 1, 5, ()) for n in (7, 8)]
+WANTED = [Allocation(nodes, (f"cell{nodes}",), 3, 1.0) for nodes in (1, 2)]
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Put a program in the place of one of Slurm's."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def put(name: str, *lines: str) -> None:
+        (folder / name).write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
+        (folder / name).chmod(0o755)
+
+    return put
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> RunPaths:
+    """Give the directory of a run that has a name."""
+    paths = RunPaths(tmp_path / "r")
+    paths.root.mkdir()
+    raw = {"id": "r-1", "payload": "p", "first": "f", "accepted": []}
+    write_json(paths.run, raw)
+    return paths
+
+
+def test_jobs_that_slurm_has_forgotten_are_no_error(program) -> None:
+    program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2", "exit 1")
+    assert queue.states(SLURM, JOBS) == {}
+    program("squeue", "echo '8 PENDING 0:00 Priority'")
+    assert queue.states(SLURM, JOBS) == {"8": State("PENDING", "0:00", "Priority")}
+
+
+@pytest.mark.parametrize("says", ["Unable to contact slurm controller", ""])
+def test_a_queue_that_does_not_answer_is_not_taken_for_an_empty_one(program, says: str) -> None:
+    program("squeue", f"echo '{says}' >&2", "exit 1")
+    with pytest.raises(Unavailable, match=f"squeue failed: {says or 1}"):
+        queue.states(SLURM, JOBS)
+
+
+def test_a_second_job_that_is_refused_leaves_the_first_and_says_how_to_go_on(
+    program, paths: RunPaths
+) -> None:
+    told = paths.root.parent / "told"
+    program("sbatch", f"test -e {told} && {{ echo 'Invalid account' >&2; exit 1; }}",
+            f"touch {told}", "echo '101;cluster'")  # fmt: skip
+    with pytest.raises(Unavailable) as refused:
+        queue.submit(paths, SLURM, WANTED)
+    assert str(refused.value) == (
+        "sbatch failed: Invalid account\n"
+        f"In the queue already: 101. Let them end, or take them back (bakeoff cancel {paths.root})"
+        f"; then submit what is left: bakeoff resume {paths.root} --detach"
+    )
+    assert [(one.job, one.keys) for one in queue.jobs(paths)] == [("101", ("cell1",))]
+
+
+def test_where_nothing_was_submitted_that_is_said(program, paths: RunPaths) -> None:
+    program("sbatch", "echo 'Invalid account' >&2", "exit 1")
+    with pytest.raises(Unavailable, match="Nothing was submitted"):
+        queue.submit(paths, SLURM, WANTED)
+    assert queue.jobs(paths) == ()
