@@ -8,8 +8,8 @@ the order of events is the same for all and stands here only.
 Given, ``about`` (the request): ``precision`` "float64" (the semantics: the adapter's own lowering,
 every number in float64, eager or jitted as suits) or "timed" (precision, layout and compilation of
 the job's factors); ``input`` a reduced sample shape or null; ``updates`` how many (0 for none);
-``gradients``, ``layers``, ``record``: whether to do that part; ``thin`` the most items to write of
-a state, 0 for all (optimisers work item by item, so every so-manieth tells). Given, tensors:
+``gradients``, ``layers``: whether to do that part; ``thin`` the most items to write of a state, 0
+for all (optimisers work item by item, so every so-manieth tells). Given, tensors:
 
     input                  batch x the network's input, channels first
     target                 int64 class numbers (batch) or float64 vectors (batch x outputs)
@@ -85,9 +85,6 @@ class Subject(Protocol):
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
         """Run one layer alone, freshly loaded: output, input-gradient, gradient/KIND."""
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Give layer/PATH/input and layer/PATH/gradient of one pass; the reference only."""
-
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with, for example its compiler or why it ran eagerly."""
 
@@ -112,9 +109,6 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
     if given.about.get("updates"):
         _updates(subject, given, made)
     subject.load(initial)
-    if given.about.get("record"):
-        _put(made, "", subject.record(given.tensors["input"], given.tensors["target"]))
-        subject.load(initial)
     if given.about.get("layers"):
         _layers(subject, given, made)
     made.close({"request": dict(given.about), "facts": dict(subject.facts())})

@@ -35,13 +35,19 @@ def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -
         why: str | None = ours.recv()
     except EOFError:
         child.join()
-        raise Failed(f"its process ended with {child.exitcode}") from None
+        raise Failed(_ended(child.exitcode)) from None
     finally:
         child.kill()
         child.join()
         ours.close()
     if why is not None:
         raise Failed(why)
+
+
+def _ended(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"its process was ended by signal {-code}; is there enough memory?"
+    return f"its process ended with {code}"
 
 
 def _serve(theirs: Connection, function: Callable[..., object], given: tuple[Any, ...]) -> None:

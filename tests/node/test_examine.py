@@ -46,9 +46,6 @@ class Scribe:
         self.done.append(f"layer {path}")
         yield made("output", given.items()[0] * gradient.items()[0])
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        yield made("layer/c/input", 1.0)
-
     def facts(self) -> Mapping[str, Any]:
         return {"scribe": True}
 

@@ -108,10 +108,6 @@ class CaffeSubject:
             kind = name.rpartition("/")[2]
             yield _whole("gradient/" + kind, _blob(net, name[len(prefix) :]).diff, shape)
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Refuse: only the reference records what layers are examined on."""
-        raise Unsupported("caffe adapter: the reference is torch")
-
     def facts(self) -> Mapping[str, Any]:
         """Say whose pycaffe it was; it may be another build than the program that is timed."""
         version = getattr(self._caffe, "__version__", None)

@@ -121,10 +121,6 @@ class JaxSubject:
             self._compiled[alike] = jax.jit(both)
         return self._compiled[alike]
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Leave the reference's part to the reference."""
-        raise NotImplementedError("the reference of the gate is torch")
-
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""
         shapes = output_shapes(self._workload.network)

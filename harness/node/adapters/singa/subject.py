@@ -123,10 +123,6 @@ class SingaSubject:
             kind = name.rpartition("/")[2]
             yield _made("gradient/" + kind, own, canonical, _is_turned(site, name))
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Refuse: only the reference records what layers are examined on."""
-        raise Unsupported("singa adapter: the reference is torch")
-
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""
         return {"graph": False}

@@ -9,7 +9,6 @@ import tensorflow.compat.v2 as tf
 
 from harness.node.adapters.tensorflow import settings
 from harness.node.adapters.tensorflow.arrangement import Arrangement
-from harness.node.contracts import Unsupported
 from harness.node.examine import Made
 from harness.node.tensors import Tensor
 
@@ -97,10 +96,6 @@ class TensorFlowSubject:
         for name, value in zip(learned, found[1:]):
             kind = name.rpartition("/")[2]
             yield made("gradient/" + kind, self._parameter(name, value))
-
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Refuse: only the reference records what layers are examined on."""
-        raise Unsupported("tensorflow adapter: the reference is torch")
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""

@@ -84,10 +84,6 @@ class TinygradSubject:
         for name, value in zip(own, slopes):
             yield _made("gradient/" + name.rsplit("/", 1)[1], value)
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Leave the reference's part to the reference."""
-        raise NotImplementedError("the reference of the gate is torch")
-
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""
         return {"compiled": "TinyJit", "precision": self._trainer.kind}

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from harness.node.adapters.torch.initial import NORMS
-from harness.node.adapters.torch.lowering import Sum, operator
+from harness.node.adapters.torch.lowering import operator
 from harness.node.adapters.torch.settings import Settings
 from harness.node.adapters.torch.training import Trainer
 from harness.node.examine import Made
@@ -95,23 +95,6 @@ class TorchSubject:
             if parameter.requires_grad:
                 yield _made("gradient/" + kind, parameter.grad)
 
-    def record(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Give every layer's input and the gradient of its output in one pass."""
-        inputs: Dict[str, torch.Tensor] = {}
-        gradients: Dict[str, torch.Tensor] = {}
-        hooks = []
-        for path, module in self._trainer.network.at.items():
-            if not isinstance(module, Sum):
-                hooks.append(module.register_forward_pre_hook(_keep_input(inputs, path)))
-                hooks.append(module.register_forward_hook(_keep_gradient(gradients, path)))
-        _, loss = self._trainer.forward(*self._batch(given, target))
-        loss.backward()
-        for hook in hooks:
-            hook.remove()
-        for path, tensor in inputs.items():
-            yield _made("layer/{}/input".format(path), tensor)
-            yield _made("layer/{}/gradient".format(path), gradients[path])
-
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""
         return {
@@ -156,32 +139,12 @@ def _of(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
             yield kind, tensor
 
 
-# What a hook sees may be overwritten by the next layer, so each keeps a copy.
+# What a hook sees may be overwritten by the next layer, so it keeps a copy.
 
 
 def _keep_output(seen: Dict[str, torch.Tensor], path: str) -> Any:
     def keep(_module: Any, _inputs: Any, output: torch.Tensor) -> None:
         seen[path] = output.detach().clone()
-
-    return keep
-
-
-def _keep_input(seen: Dict[str, torch.Tensor], path: str) -> Any:
-    def keep(_module: Any, inputs: Any) -> None:
-        seen[path] = inputs[0].detach().clone()
-
-    return keep
-
-
-def _keep_gradient(seen: Dict[str, torch.Tensor], path: str) -> Any:
-    def keep_gradient(gradient: torch.Tensor) -> None:
-        seen[path] = gradient.detach().clone()
-
-    def keep(_module: Any, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
-        # A copy: where the output is a view (one-dimensional pools), overwriting it loses the hook.
-        copied = output.clone()
-        copied.register_hook(keep_gradient)
-        return copied
 
     return keep
 

@@ -1,0 +1,45 @@
+"""This file holds a process of our own to ending with its function, with us, and with its words."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.run import own_process
+from harness.run.interrupts import Interrupts
+
+
+@pytest.fixture
+def interrupts() -> Iterator[Interrupts]:
+    """Count signals, and close what they wake."""
+    counted = Interrupts()
+    with counted.installed():
+        yield counted
+
+
+def test_it_ends_with_its_function(tmp_path: Path, interrupts: Interrupts) -> None:
+    own_process.call(interrupts, os.mkdir, tmp_path / "made")
+    assert (tmp_path / "made").is_dir()
+
+
+def test_what_went_wrong_is_told(tmp_path: Path, interrupts: Interrupts) -> None:
+    with pytest.raises(own_process.Failed, match=r"FileExistsError: .*File exists"):
+        own_process.call(interrupts, os.mkdir, tmp_path)
+
+
+def test_one_that_was_killed_is_told(interrupts: Interrupts) -> None:
+    with pytest.raises(own_process.Failed, match="signal 9; is there enough memory"):
+        own_process.call(interrupts, signal.raise_signal, signal.SIGKILL)
+
+
+def test_who_asks_us_to_stop_ends_it(interrupts: Interrupts) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(SystemExit) as end:
+        own_process.call(interrupts, signal.pause)
+    assert end.value.code == 128 + signal.SIGTERM
+    assert multiprocessing.active_children() == []
