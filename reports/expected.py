@@ -9,14 +9,13 @@ largest, as ``bakeoff predict`` does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.store.results import CellResult, Interval, Results
+from harness.store.results import Interval, Results
+from reports.network import Sweep, sweep_like
 from reports.scaling import (
     ScalingLine,
     ScalingPoint,
-    devices,
     efficiency_interval,
     mark,
     scaling_lines,
@@ -27,19 +26,6 @@ if TYPE_CHECKING:
     from reports.prediction import Forecast
 
 _GRADIENT_BYTES = 4
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Who measured the network, and how long an all-reduce of so many bytes takes there."""
-
-    name: str
-    alpha_s: float
-    beta_s: float
-
-    def seconds(self, ranks: int, size: float) -> float:
-        """Give the time of one all-reduce around a ring."""
-        return 2 * (ranks - 1) * (self.alpha_s + self.beta_s * size / ranks)
 
 
 def expected(results: Results) -> Table:
@@ -64,7 +50,8 @@ def expected(results: Results) -> Table:
 def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
     checked = _checked(results, line)
     for point in line.points[1:]:
-        sweep = _sweep(results, point.cell)
+        is_apart = int(point.cell.factors.get("nodes") or 1) > 1
+        sweep = sweep_like(results, point.cell) if is_apart else None
         told = checked if checked and point is line.points[-1] else None
         cost_s = _exchange_s(point, sweep) if sweep else None
         if cost_s is None and told is None:
@@ -99,28 +86,6 @@ def _least(line: ScalingLine, point: ScalingPoint, cost_s: float) -> float | Non
     if alone.cell.factors.get("global_batch") is not None:
         step_s /= point.devices
     return step_s / (step_s + cost_s) if step_s else None
-
-
-def _sweep(results: Results, cell: CellResult) -> Sweep | None:
-    """Fit the run's own all-reduces over as many nodes: the cell's strategy's, else another's."""
-    if int(cell.factors.get("nodes") or 1) < 2:
-        return None
-    from harness.stats.growth import fabric
-
-    found: dict[tuple[bool, bool, str], list[tuple[int, float, float]]] = {}
-    for one in results.cells:
-        size = one.factors.get("message_bytes")
-        is_near = one.run == cell.run and int(one.factors.get("nodes") or 1) > 1
-        if one.workload == "all-reduce" and is_near and size and one.rate:
-            whose = (one.framework != cell.framework, one.strategy != cell.strategy)
-            name = f"{one.framework} {one.strategy}"
-            took = float(size) / one.rate.value
-            found.setdefault((*whose, name), []).append((devices(one), float(size), took))
-    for (_, _, name), sweep in sorted(found.items()):
-        told = fabric(sweep)
-        if told is not None:
-            return Sweep(name, told.alpha_s, told.beta_s)
-    return None
 
 
 def _checked(results: Results, line: ScalingLine) -> Forecast | None:

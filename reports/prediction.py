@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.stats.growth import Check, Count, Fabric, Growth, Prediction, check, fabric, grow
+from harness.stats.growth import Check, Count, Fabric, Growth, Prediction, check, grow
 from harness.store.results import CellResult, Interval, Results
 from reports import numbers
+from reports.network import sweep_like
 from reports.scaling import ScalingLine, batch_meaning, devices, scaling_lines, work_of_a_step
 from reports.tables import Column, Table, shown_row
 
@@ -30,6 +31,11 @@ class Forecast:
     work: float
     """Units of work in a step: of each device, or of all where that is what stays the same."""
 
+    @property
+    def origin(self) -> str:
+        """Say where what it is fitted to comes from: measured, simulated …"""
+        return _origin(self.line)
+
     def rate(self, devices: int, seconds: float) -> float:
         """Give the rate of so many devices at so many seconds a step."""
         return self.work * (1 if self.growth.strong else devices) / seconds
@@ -51,7 +57,7 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
         if not work:
             continue
         counts = [_count(point.cell, work, strong=strong) for point in line.points]
-        network = _network(results.cells, cell)
+        network = _network(results, cell)
         size = float(_GRADIENT_BYTES * cell.parameters) if cell.parameters else 0.0
         told = grow(counts, strong=strong, network=network, size=size)
         if told is None:
@@ -59,10 +65,16 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
         each = max(devices(p.cell) // int(p.cell.factors.get("nodes") or 1) for p in line.points)
         tested = check(counts, strong=strong, network=network, size=size)
         wanted = sorted({each * count for count in nodes})
-        predictions = tuple(told.predict(count) for count in wanted)
+        said = [told.predict(count) for count in wanted]
+        predictions = tuple(one for one in said if one.low is not None)
         warnings = tuple(_warnings(line, tested, wanted)) if wanted else ()
         found.append(Forecast(line, told, tested, predictions, warnings, work))
     return found
+
+
+def _origin(line: ScalingLine) -> str:
+    trials = [trial for point in line.points for trial in point.cell.trials if trial.counted]
+    return ", ".join(sorted({trial.origin for trial in trials}))
 
 
 def _count(cell: CellResult, work: float, *, strong: bool) -> Count:
@@ -71,17 +83,9 @@ def _count(cell: CellResult, work: float, *, strong: bool) -> Count:
     return Count(count, tuple(work * (1 if strong else count) / rate for rate in rates))
 
 
-def _network(cells: Iterable[CellResult], like: CellResult) -> Fabric | None:
-    """Fit the network to the framework's own all-reduces in the same run, if there are any."""
-    sweep = [
-        (devices(cell), float(size), float(size) / cell.rate.value)
-        for cell in cells
-        if cell.workload == "all-reduce"
-        and (cell.run, cell.framework) == (like.run, like.framework)
-        and (size := cell.factors.get("message_bytes"))
-        and cell.rate
-    ]
-    return fabric(sweep)
+def _network(results: Results, like: CellResult) -> Fabric | None:
+    sweep = sweep_like(results, like)
+    return Fabric(sweep.alpha_s, sweep.beta_s) if sweep else None
 
 
 def _warnings(line: ScalingLine, tested: Check | None, wanted: Sequence[int]) -> Iterable[str]:
@@ -91,8 +95,10 @@ def _warnings(line: ScalingLine, tested: Check | None, wanted: Sequence[int]) ->
         yield "Nothing was measured across nodes: the network is not in this prediction."
     elif min(across) == 1 and len(across) < len(line.points):
         yield "Counts within a node and across nodes stand on one curve."
+    if (origin := _origin(line)) != "measured":
+        yield f"What this is fitted to was not measured either: it is {origin}."
     if tested is None:
-        yield "Two counts leave nothing to check a prediction with."
+        yield "Two counts leave no interval, so nothing is predicted from them: measure a third."
     elif tested.holds is None:
         yield "Three counts leave too few to check a prediction's interval with."
     elif not tested.holds:
@@ -138,7 +144,7 @@ def table(found: Sequence[Forecast]) -> Table:
     for one in found:
         start = (one.line.workload, one.line.name, batch_meaning(one.line.points[-1].cell))
         told = [
-            ("measured", Prediction(c.devices, c.middle, None, None, 0.0))
+            (one.origin, Prediction(c.devices, c.middle, None, None, 0.0))
             for c in one.growth.counts
         ]
         told += [("checked", one.check.predicted)] if one.check else []
@@ -161,7 +167,7 @@ def table(found: Sequence[Forecast]) -> Table:
                     one.line.unit,
                     one.efficiency(count, seconds),
                     _interval(low[1], high[1]),
-                    None if what == "measured" else prediction.communication,
+                    None if what == one.origin else prediction.communication,
                 )
             )
     return Table("prediction", "Predicted, not measured", columns, tuple(rows))
@@ -182,7 +188,7 @@ def render(found: Sequence[Forecast]) -> str:
             "  " + "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True))
             for row in (heads, *texts)
         ]
-        lines.append(f"  Rates are {one.line.unit} per second. Fitted: {one.growth.form}.")
+        lines.append(f"  Rates are in {one.line.unit}. Fitted: {one.growth.form}.")
         if (serial := one.growth.serial) is not None:
             lines.append(
                 f"  Amdahl's share, which more devices do not divide: {serial * 100:.2g} %."

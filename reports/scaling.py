@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.stats.scaling import SpeedUp, speed_up
@@ -11,6 +12,7 @@ from reports.ranking import Ranking, rankings
 from reports.tables import Column, Table
 
 _COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
+_Cells = list[CellResult]
 _ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch", "communicate"})
 
 
@@ -109,16 +111,30 @@ def _lines(ranking: Ranking) -> list[ScalingLine]:
         more = [cell for cell in cells if devices(cell) > least]
         for strategy in dict.fromkeys(cell.strategy for cell in more):
             own = [c for c in bases if c.strategy == strategy] or bases
-            line = [own[0], *(c for c in more if c.strategy == strategy)]
-            points = [p for p in (_point(c, own[0]) for c in line) if p]
-            points.sort(key=lambda p: p.devices)
-            if len(points) > 1:
-                found.append(
-                    ScalingLine(
-                        ranking.workload, _name(ranking, line[-1]), ranking.unit, tuple(points)
-                    )
-                )
+            layouts = list(_layouts(own[0], [c for c in more if c.strategy == strategy]))
+            for where, line in layouts:
+                points = [p for p in (_point(c, line[0]) for c in line) if p]
+                points.sort(key=lambda p: p.devices)
+                if len(points) > 1:
+                    name = _name(ranking, line[-1]) + (f" · {where}" if len(layouts) > 1 else "")
+                    found.append(ScalingLine(ranking.workload, name, ranking.unit, tuple(points)))
     return found
+
+
+def _layouts(base: CellResult, more: Sequence[CellResult]) -> Iterator[tuple[str, _Cells]]:
+    """Part what grows within a node from what grows over nodes of so many devices each."""
+    within = [cell for cell in more if _nodes(cell) == _nodes(base)]
+    if within:
+        yield "within a node" if _nodes(base) == 1 else "more a node", [base, *within]
+    across = [cell for cell in more if cell not in within]
+    for each in sorted({devices(cell) // _nodes(cell) for cell in across}):
+        alike = [c for c in (base, *within, *across) if devices(c) // _nodes(c) == each]
+        start = [] if _nodes(alike[0]) == _nodes(base) else [base]
+        yield f"over nodes, {each} a node", [*start, *alike]
+
+
+def _nodes(cell: CellResult) -> int:
+    return int(cell.factors.get("nodes") or 1)
 
 
 def _name(ranking: Ranking, cell: CellResult) -> str:
@@ -128,7 +144,7 @@ def _name(ranking: Ranking, cell: CellResult) -> str:
 
 
 def scaling_lines(results: Results) -> list[ScalingLine]:
-    """Find every line of two or more device counts."""
+    """Find every line of two or more device counts; up a node and out over nodes are two."""
     return [line for ranking in rankings(results) for line in _lines(ranking)]
 
 

@@ -42,6 +42,7 @@ def command(run: str, *, nodes: tuple[int, ...], as_json: bool) -> None:
     said = {
         "version": 1,
         "origin": "predicted",
+        "fitted_to": sorted({one.origin for one in found}),
         "rows": records(table(found)),
         "warnings": [
             {"workload": one.line.workload, "cell": one.line.name, "warnings": list(one.warnings)}

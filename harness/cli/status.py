@@ -108,7 +108,7 @@ def _accounted(root: Path, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
-    lines = [f"{told['run']}: {told['total'] - told['left']} of {told['total']} trials are done."]
+    lines = [f"{told['run']}: {told['left']} of {told['total']} trials are left."]
     for one in told["jobs"]:
         said = one["state"].lower()
         if one["elapsed"]:

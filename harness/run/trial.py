@@ -49,7 +49,7 @@ _TELLING = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
 _OUTPUT_BYTES = 1 << 20
 LOST = (
     "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
-    "or was cut off); the trial is run once more."
+    "or was cut off). A trial that is lost once is run once more."
 )
 
 
