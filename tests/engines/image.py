@@ -17,7 +17,7 @@ from harness.run import shelf
 _FOLDERS = ("proc", "sys", "dev", "tmp", "etc", "run", "mnt", "var", "var/tmp")
 _FILES = ("etc/hosts", "etc/resolv.conf")
 _LINKS = ("/bin", "/lib", "/lib64", "/sbin")
-_NEEDLESS = ("... *.a", "... libLLVM*")
+_NEEDLESS = ("... *.a", "... *.h", "... *.hpp", "... libLLVM*")
 _UNUSED = ("site-packages", "test", "config-*")
 """Of the interpreter beneath an environment."""
 
@@ -38,7 +38,7 @@ def packed(pythons: Sequence[Path], folder: Path) -> Path:
     subprocess.run(
         [
             *("mksquashfs", *dict.fromkeys(sources), str(beside)),
-            *("-no-strip", "-comp", "lz4", "-no-xattrs", "-quiet", "-no-progress"),
+            *("-no-strip", "-comp", "lz4", "-no-fragments", "-no-xattrs", "-quiet", "-no-progress"),
             *(word for made in _made(folder, sources) for word in ("-p", made)),
             *("-wildcards", "-e", *_NEEDLESS),
             *(f"{str(base)[1:]}/lib/python3*/{what}" for base in bases for what in _UNUSED),
