@@ -3,11 +3,12 @@
     python -m tests.bench.strategies [torch-ddp jax-data-parallel …] [--workload resnet50]
         [--record FILE]
 
-Of each it is demanded that a step of both exchanges the same, in number and bytes, that both send
-as much over TCP, and that the lower end of the one-sided 95 % interval of the ratio, plain's time
-over ours, is 0.95 or more over eight groups of fresh processes; the script against itself (A/A)
-stands beside it. Each rank has its share of the cores to itself. A record keeps each group's times,
-and what it holds of this very code is not measured again (``tests/bench/pairs``).
+Of each it is demanded that a step of both exchanges the same messages, in number and bytes, but for
+what is explained, that both send as much over TCP, and that the lower end of the one-sided 95 %
+interval of the ratio, plain's time over ours, is 0.95 or more over eight groups of fresh processes;
+the script against itself (A/A) stands beside it. Each rank has its share of the cores to itself. A
+record keeps each group's times, and what it holds of this very code is not measured again
+(``tests/bench/pairs``).
 """
 
 from __future__ import annotations
@@ -75,22 +76,18 @@ def code(name: str) -> str:
 
 
 def same(seen: Any) -> bool:
-    """Say what both exchange, and whether it is the same."""
+    """Say what both exchange, and whether it is the same but for what is explained."""
     ours, plain = seen["ours"], seen["plain"]
-    for kind, one in seen.items():
-        count = sum(number for *_, number in one["exchanges"])
-        size = sum(each * number for _, each, number in one["exchanges"])
+    for kind, one in (("ours", ours), ("plain", plain)):
         say(
-            f"    {kind}: {count} exchanges a step, {size / MB:.3f} MB in all; "
+            f"    {kind}: {one['exchanges']} exchanges a step, {one['bytes'] / MB:.3f} MB in all; "
             f"a rank sends {one['sent'] / MB:.3f} MB over TCP"
         )
+    for kind, what, count, why in seen["only"]:
+        say(f"    only {kind}: {count} x {what}: {why or 'UNEXPLAINED'}")
     share, rest = BESIDE
-    close = abs(ours["sent"] - plain["sent"]) <= share * plain["sent"] + rest
-    is_same = ours["exchanges"] == plain["exchanges"] and bool(ours["exchanges"]) and close
-    for kind, other in ((ours, plain), (plain, ours)):
-        for what in kind["exchanges"]:
-            if what not in other["exchanges"]:
-                say(f"    only {'ours' if kind is ours else 'plain'}: {what}")
+    is_close = abs(ours["sent"] - plain["sent"]) <= share * plain["sent"] + rest
+    is_same = ours["exchanges"] > 0 and is_close and all(why for *_, why in seen["only"])
     say(f"    the same exchanges: {'holds' if is_same else 'DOES NOT HOLD'}")
     return is_same
 

@@ -12,6 +12,7 @@ grammar.
 import importlib
 import json
 import os
+import re
 import sys
 
 from harness.node import network_use, place
@@ -29,7 +30,7 @@ def sent():
 
 def counted(side, strategy, makers, agree, wait):
     """Say what a step of each exchanges: how often, how many bytes, and what went over TCP."""
-    found = {}
+    found, counts = {}, {}
     for kind in ("ours", "plain"):
         held = []
 
@@ -37,17 +38,30 @@ def counted(side, strategy, makers, agree, wait):
             held.append(makers[kind]())
             return held[0]
 
-        seen = side.exchanges(strategy, make)
-        step, _ = held[0]
-        wait(step())
+        counts[kind] = seen = side.exchanges(strategy, make)
+        step, made = held[0]
+        finish = (lambda _, made=made: made.sync()) if kind == "ours" else wait
+        finish(step())
         agree(0.0)
         before = sent()
         for _ in range(COUNTED_STEPS):
-            wait(step())
+            finish(step())
         over_tcp = (sent() - before) / COUNTED_STEPS
-        listed = [[name, size, count] for (name, size), count in sorted(seen.items())]
-        found[kind] = {"exchanges": listed, "sent": over_tcp}
-    return found
+        agree(0.0)  # a rank that has left has closed its connections
+        size = sum(each * count for (_, each), count in seen.items())
+        found[kind] = {"exchanges": sum(seen.values()), "bytes": size, "sent": over_tcp}
+    return {
+        **found,
+        "only": [*only("ours", "plain", counts, side), *only("plain", "ours", counts, side)],
+    }
+
+
+def only(kind, other, counts, side):
+    """List what only one of both exchanges, with the reason where it is known."""
+    for (name, size), count in sorted((counts[kind] - counts[other]).items()):
+        line = f"{kind} {name} {size}"
+        whys = [why for pattern, why in side.EXPLAINED if re.match(pattern, line)]
+        yield [kind, f"{name}, {size} B", count, whys[0] if whys else None]
 
 
 def main(pair, name, batch, chosen, rounds, number):

@@ -9,6 +9,7 @@ from tests.bench.pairs.frameworks import jax as basis
 
 KINDS = {"all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter"}
 PART = re.compile(r"([a-z]+)(\d+)\[([\d,]*)\]")
+EXPLAINED = ()
 
 
 def begin(_strategy):
