@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -19,11 +20,17 @@ from harness.errors import RunError
     required=True,
     help="How many nodes; repeat it for several counts.",
 )
+@click.option(
+    "--draw",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw it too, as SVG.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
-def command(run: str, *, nodes: tuple[int, ...], as_json: bool) -> None:
+def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: bool) -> None:
     """Predict what more nodes than were measured would reach.
 
-    RUN needs cells that differ in the number of devices only: two to fit, four to check the fit.
+    RUN needs cells that differ in the number of devices only: three to predict, four to check.
     An all-reduce sweep in the same run says what the network does.
     """
     from reports.prediction import forecasts, render, table
@@ -36,6 +43,12 @@ def command(run: str, *, nodes: tuple[int, ...], as_json: bool) -> None:
             f"{run}: no two cells differ in the number of devices only, so nothing can be "
             "predicted. A study with nodes = [1, 2, 4, 8] has such cells."
         )
+    if draw is not None:
+        from harness.store.files import write_whole
+        from reports.charts.forecast import drawing
+
+        write_whole(draw, drawing(found))
+        click.echo(f"Drawn: {draw}", err=True)
     if not as_json:
         click.echo(render(found), nl=False)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,3 +63,49 @@ def test_ranks_of_one_node_say_that_the_network_is_not_known(
 
 def test_a_run_of_one_count_is_refused(tmp_path: Path) -> None:
     assert _run(["predict", str(recorded(tmp_path, "nodes", (1,))), "--nodes", "4"]) == 1
+
+
+def test_a_drawing_tells_what_was_measured_from_what_is_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, drawn = recorded(tmp_path / "r", "nodes", (1, 2, 4, 8)), tmp_path / "drawn.svg"
+    assert _run(["predict", str(run), "--nodes", "16", "--nodes", "64", "--draw", str(drawn)]) == 0
+    capsys.readouterr()
+    root = ET.parse(drawn).getroot()
+    words = [one.text or "" for one in root.iter() if one.tag.endswith(("text", "title"))]
+    assert "Predicted, not measured" in words
+    assert "Efficiency: measured (dots), predicted (dashed)" in words
+    assert any(word.startswith("predicted 8") and word.endswith(" %") for word in words)
+    kinds = [one.get("class") for one in root.iter()]
+    assert (kinds.count("s1"), kinds.count("s2 band")) == (4, 1)
+
+
+def test_two_counts_have_no_interval_and_predict_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(recorded(tmp_path, "nodes", (1, 2)), 8, capsys)
+    rows = said["rows"]
+    assert isinstance(rows, list)
+    assert [row["what"] for row in rows] == ["measured", "measured"]
+    assert "nothing is predicted from them: measure a third" in str(said["warnings"])
+
+
+def test_scaling_up_a_node_and_out_over_nodes_are_two_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = [("ranks_per_node", 2), ("nodes", 2), ("nodes", 3), ("nodes", 4)]
+    cells = [CELL, *(replace(CELL, factors={k: n, "strategy": "ddp"}) for k, n in both)]
+    said = told(write_run(tmp_path, cells, Recording(block_noise=0.0)), 8, capsys)
+    rows = said["rows"]
+    assert isinstance(rows, list)
+    found: dict[str, list[tuple[int, str]]] = {}
+    for row in rows:
+        found.setdefault(row["cell"].rpartition(" · ")[2], []).append((row["devices"], row["what"]))
+    assert found == {
+        "within a node": [(1, "measured"), (2, "measured")],
+        "over nodes, 1 a node": [
+            *((count, "measured") for count in (1, 2, 3, 4)),
+            (4, "checked"),
+            (8, "predicted"),
+        ],
+    }
