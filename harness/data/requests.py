@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.data import draws, folders, reduced, rounded
+from harness.data import draws, folders, reduced, rounded, telling
 from harness.node.examine import resized
 from harness.node.network import MaxPool
 from harness.node.shapes import sites
@@ -54,11 +54,7 @@ def write_layers(
     workload: Training, given: Folder, reference: Folder, precision: str, folder: Path
 ) -> None:
     """Give each layer something to start from that the precision holds exactly."""
-    kernels = {
-        site.path: site.layer.kernel
-        for site in sites(workload.network)
-        if isinstance(site.layer, MaxPool)
-    }
+    layers = {site.path: site.layer for site in sites(workload.network)}
     tensors: dict[str, Any] = {"target": given.tensors["target"]}
     for name, tensor in given.tensors.items():
         if name != "target":
@@ -69,8 +65,10 @@ def write_layers(
         if part == "gradient":
             # A backward pass is linear: brought to 1, no gradient is too small for a precision.
             values = values / (np.max(np.abs(values)) or 1.0)
-        elif path in kernels:
-            values = draws.distinct(f"layer/{name}", tensor.shape, kernels[path])
+        elif isinstance(layer := layers[path], MaxPool):
+            values = draws.distinct(f"layer/{name}", tensor.shape, layer.kernel)
+        else:
+            values = telling.told(layer, values)
         tensors[f"layer/{name}"] = rounded.to(precision, values)
     asked = {"precision": "timed", "gradients": True, "layers": True}
     folders.write(folder, tensors, _about(workload, asked))

@@ -29,6 +29,8 @@ Made, all float64 and in the canonical layouts, whatever the framework computed 
                            set to ``restart/T``. The optimiser's own state is kept: its gradients so
                            far were taken at the reference's weights, so it cannot drift either
     layer/PATH/output, layer/PATH/input-gradient, layer/PATH/gradient/KIND      KIND: weight, bias …
+    layer/PATH/statistic/KIND      running statistics after that pass of a batch norm from initial;
+                           not asked of the reference: the host knows the input's moments
 
 Naming. A layer's PATH is its name behind the names of the residuals around it, joined by "/". A
 PARAMETER is PATH/KIND: ``weight`` and ``bias`` of Conv and Dense; ``gamma``, ``beta`` (learned),
@@ -83,7 +85,7 @@ class Subject(Protocol):
         """Give every parameter and running statistic as PARAMETER."""
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone, freshly loaded: output, input-gradient, gradient/KIND."""
+        """Run one layer alone, freshly loaded: output, input-gradient, gradient/…, statistic/…"""
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with, for example its compiler or why it ran eagerly."""

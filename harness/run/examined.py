@@ -73,7 +73,8 @@ def joined(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
         declared = _declared(cell)
     else:
         detail = f"float64, {_error(semantics.finding)}; {layers}{at}"
-        declared = _declared(cell) if semantics.finding.named else ""
+        is_named = semantics.finding.named or timed.finding.named
+        declared = _declared(cell) if is_named else ""
     if declared:
         return Result(NAMED, f"{declared}; else {detail}", **records)
     return Result(EQUIVALENT, detail, **records)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from harness.data import folders
 from harness.node.examine import stride
-from harness.node.network import LRN, AveragePool, BatchNorm, Conv, Dense, Dropout, Residual
+from harness.node.network import BatchNorm
 from harness.node.shapes import Site, parameter_shapes, product, sites
 from harness.node.tensors import Folder
 from harness.node.workload import Adam, Training
@@ -70,52 +70,11 @@ def semantics(
                 named = True
                 off = _error(found, adjusted, question)
         if off > question.allowed:
-            words = _words(question.where, found, expected, off, question.allowed)
+            words = off_by(question.where, found, expected, off, question.allowed)
             return Finding(worst, words)
         if question.allowed == arithmetic.TOLERANCE:
             worst = max(worst, off)
     return Finding(worst, named=named)
-
-
-def timed(
-    workload: Training, precision: str, given: Folder, reference: Folder, made: Folder
-) -> Finding:
-    """Compare each layer as it is timed, then the whole network's output and loss."""
-    worst = 0.0
-    walked = [site for site in sites(workload.network) if not isinstance(site.layer, Residual)]
-    samples = given.tensors["input"].shape[0]
-    for site in walked:
-        prefix = f"layer/{site.path}/"
-        allowed = arithmetic.layer_tolerance(precision, _terms(site, samples))
-        if isinstance(site.layer, Dropout):
-            fault = _dropout(site, given, made, allowed)
-            if fault is not None:
-                return Finding(worst, f"{site.path}: {fault}")
-            continue
-        sizes = _sizes(site, given, precision)
-        parts = ["output", "input-gradient"]
-        parts += [f"gradient/{name.rpartition('/')[2]}" for name, _ in parameter_shapes(site)]
-        for part in parts:
-            where = f"{site.path}: {_part(part)}"
-            if prefix + part not in made.tensors:
-                return Finding(worst, f"{where}: nothing was given")
-            found = folders.array(made.tensors[prefix + part])
-            expected = folders.array(reference.tensors[prefix + part])
-            off = arithmetic.error(found, expected, scale=sizes.get(part, 0.0))
-            if off > allowed:
-                return Finding(worst, _words(where, found, expected, off, allowed))
-            worst = max(worst, off)
-    depth = sum(isinstance(site.layer, (Conv, Dense, BatchNorm)) for site in walked)
-    terms = max(_terms(site, samples) for site in walked)
-    allowed = arithmetic.network_tolerance(precision, depth, terms)
-    for name in ("output", "loss"):
-        found = folders.array(made.tensors[name])
-        expected = folders.array(reference.tensors[name])
-        off = arithmetic.error(found, expected)
-        if off > allowed:
-            whole = f"the whole network: {name}"
-            return Finding(worst, _words(whole, found, expected, off, allowed))
-    return Finding(worst)
 
 
 def held(site: Site) -> list[str]:
@@ -233,52 +192,8 @@ def _error(found: Array, expected: Array, question: Question) -> float:
     return arithmetic.error(found, expected, floor=question.floor)
 
 
-def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str | None:
-    """Hold a dropout to its rate and scale, forward and backward."""
-    assert isinstance(site.layer, Dropout)
-    prefix = f"layer/{site.path}/"
-    for start, end in (("input", "output"), ("gradient", "input-gradient")):
-        entering = folders.array(given.tensors[prefix + start])
-        leaving = folders.array(made.tensors[prefix + end])
-        fault = arithmetic.dropout_fault(entering, leaving, site.layer.rate, tolerance)
-        if fault is not None:
-            return f"{_part(end)}: {fault}"
-    return None
-
-
-def _sizes(site: Site, given: Folder, precision: str) -> dict[str, float]:
-    """Give the size of the terms that a layer's parts add up, where they may cancel."""
-    if not parameter_shapes(site):
-        return {}
-    prefix = f"layer/{site.path}/"
-    gradient = folders.array(given.tensors[prefix + "gradient"])
-    sums = arithmetic.size_of_sums(gradient, precision)
-    found = {"gradient/bias": sums, "gradient/beta": sums}
-    if isinstance(site.layer, BatchNorm):
-        inputs = folders.array(given.tensors[prefix + "input"])
-        gamma = folders.array(given.tensors[f"initial/{site.path}/gamma"])
-        found |= arithmetic.sizes_of_norm(inputs, gradient, gamma, site.layer.epsilon)
-    return found
-
-
-def _terms(site: Site, samples: int) -> int:
-    """Count the products that a layer's largest sum adds up, forward or backward."""
-    layer = site.layer
-    positions = samples * product(site.output[1:])
-    if isinstance(layer, (Conv, Dense)):
-        _, weight = parameter_shapes(site)[0]
-        taps = product(weight[2:])
-        return max(weight[0] * taps, weight[1] * taps, positions)
-    if isinstance(layer, BatchNorm):
-        return positions
-    if isinstance(layer, LRN):
-        return layer.size
-    if isinstance(layer, AveragePool):
-        return int(layer.kernel ** (len(site.input) - 1))
-    return max(1, product(site.input[1:]))
-
-
-def _words(where: str, found: Array, expected: Array, off: float, allowed: float) -> str:
+def off_by(where: str, found: Array, expected: Array, off: float, allowed: float) -> str:
+    """Say of a tensor that it differs, and by how much."""
     if found.shape != expected.shape:
         return f"{where} has shape {found.shape}, not {expected.shape}"
     if math.isinf(off):
@@ -292,9 +207,3 @@ def _kind(name: str) -> str:
 
 def _state_kind(kind: str) -> str:
     return f"running {kind}" if kind in ("mean", "variance") else kind
-
-
-def _part(part: str) -> str:
-    return part.replace("input-gradient", "gradient of its input").replace(
-        "gradient/", "gradient of "
-    )

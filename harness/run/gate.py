@@ -22,7 +22,7 @@ from harness import providers
 from harness.data import folders, requests
 from harness.errors import Unavailable
 from harness.node.workload import Collective, Training
-from harness.run import environment, equal_ranks, findings, own_process, shelf
+from harness.run import environment, equal_ranks, findings, layerwise, own_process, shelf
 from harness.run import payload as payloads
 from harness.run.cache import Cache
 from harness.run.environment import Interpreter
@@ -200,11 +200,11 @@ class _Gate:
                 return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
             answer = folders.open_folder(made)
             given, expected = reference.given, reference.made
+            declared = [one.tensors for one in framework_info(cell.adapter).differs]
             if precision is None:
-                declared = [one.tensors for one in framework_info(cell.adapter).differs]
                 finding = findings.semantics(small, given, expected, answer, declared)
             else:
-                finding = findings.timed(small, precision, given, expected, answer)
+                finding = layerwise.timed(small, precision, given, expected, answer, declared)
             return Part(finding, facts=answer.about["facts"])
 
     def _compute(self, function: Callable[..., object], *given: Any) -> None:
@@ -241,6 +241,6 @@ def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
 def _code_digest() -> str:
     """Digest the host's part in what is found."""
     whole = hashlib.sha256(code_digest().encode())
-    for module in (arithmetic, findings, equal_ranks):
+    for module in (arithmetic, findings, layerwise, equal_ranks):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import harness
-from harness.data import draws, folders, reduced, requests, rounded
+from harness.data import draws, folders, reduced, requests, rounded, telling
 from harness.exact.passes import Pass, alone
 from harness.exact.training import loss, steps
 from harness.node import network, shapes, workload
@@ -78,7 +78,7 @@ def key(small: Training) -> str:
 def code_digest() -> str:
     """Digest the code that makes references."""
     package = Path(harness.__file__).parent / "exact"
-    modules = (draws, folders, reduced, requests, rounded, network, shapes, workload)
+    modules = (draws, folders, reduced, requests, rounded, telling, network, shapes, workload)
     files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
     for file in (*files, Path(__file__)):

@@ -123,6 +123,36 @@ def sizes_of_norm(inputs: Array, gradient: Array, gamma: Array, epsilon: float) 
     }
 
 
+def moments(inputs: Array) -> dict[str, tuple[Array, float]]:
+    """Give a batch's mean and corrected variance by channel, and the size of what they add up.
+
+    A variance may be taken as the mean of squares less the square of the mean: it loses what the
+    mean takes away.
+    """
+    others = tuple(axis for axis in range(inputs.ndim) if axis != 1)
+    square = float(np.max(np.square(inputs).mean(axis=others)))
+    count = inputs.size // inputs.shape[1]
+    mean, variance = inputs.mean(axis=others), inputs.var(axis=others) * (count / (count - 1))
+    return {"mean": (mean, math.sqrt(square)), "variance": (variance, square)}
+
+
+def moved_error(
+    made: Array, before: Array, batch: Array, momentum: float, size: float, precision: str = "fp32"
+) -> float:
+    """Say how far a running statistic is off, of the ``size`` of what the batch added to it.
+
+    What rounding the statistic itself may have lost is no error.
+    """
+    if made.shape != before.shape:
+        return math.inf
+    moved = (1 - momentum) * before + momentum * batch
+    off = float(np.max(np.abs(made - moved)))
+    if math.isnan(off):
+        return math.inf
+    lost = _FEW_ROUNDINGS * ROUNDINGS[precision].stored * float(np.max(np.abs(moved)))
+    return max(0.0, off - lost) / (momentum * size) if off > lost else 0.0
+
+
 def biased_variance(
     variance: Array, before: Array, *, momentum: float, updates: int, count: int
 ) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,8 +16,10 @@ import pytest
 from harness.data import folders, requests
 from harness.node import job as jobs
 from harness.node.job import Job, Span
+from harness.node.shapes import sites
 from harness.node.tensors import Folder
-from harness.run import findings, payload, reference
+from harness.node.workload import Training
+from harness.run import findings, layerwise, payload, reference
 from harness.run.findings import Finding
 from harness.run.reference import Reference
 from harness.spec.framework import framework_info
@@ -25,6 +27,8 @@ from tests.gate import network as gated
 from tests.needs import framework
 
 INSIDE = "workloads/gated.py"
+Change = tuple[str, str]
+"""What stands in a source once, and what a mistake puts there."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Subject:
     """Who is examined: a framework, what is wrong with its sources, and where it runs."""
 
     name: str
-    changes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    changes: Mapping[str, Change | Sequence[Change]] = field(default_factory=dict)
     stands_in: str | None = None
     """The framework in whose environment a stand-in runs."""
     beside: Path | None = None
@@ -108,15 +112,24 @@ def examine(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> Exami
         source = place / "payload"
         payload.gather().copy(source)
         (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
-        for file, (old, new) in subject.changes.items():
+        for file, changes in subject.changes.items():
             text = (source / file).read_text()
-            assert text.count(old) == 1, f"{file} has changed: {old}"
-            (source / file).write_text(text.replace(old, new))
+            for old, new in _each(changes):
+                assert text.count(old) == 1, f"{file} has changed: {old}"
+                text = text.replace(old, new)
+            (source / file).write_text(text)
         (place / "job.json").write_text(jobs.text(_job(subject, place, precision)))
         workers.run(subject, source, place)
         return Answer(*(folders.open_folder(place / name) for name in ("given", "made")))
 
     return run
+
+
+def _each(changes: Change | Sequence[Change]) -> list[Change]:
+    if isinstance(changes, tuple) and isinstance(changes[0], str):
+        old, new = changes
+        return [(str(old), str(new))]
+    return [one for one in changes if isinstance(one, tuple)]
 
 
 def _job(subject: Subject, place: Path, precision: str) -> Job:
@@ -200,12 +213,31 @@ def timed(layers: Layers, examine: Examine) -> Check:
     """Examine a framework as it is timed."""
 
     def check(subject: Subject, precision: str = "fp32", network: ModuleType = gated) -> Finding:
-        right = layers(network, precision)
-
-        def write(to: Path) -> None:
-            requests.write_timed(right.given, to)
-
-        made = examine(subject, network, write, precision).made
-        return findings.timed(network.WORKLOAD, precision, right.given, right.made, made)
+        return layerwise.timed(*_as_timed(layers, examine, subject, precision, network))
 
     return check
+
+
+@pytest.fixture(scope="session")
+def timed_layers(layers: Layers, examine: Examine) -> Callable[..., dict[str, str]]:
+    """Examine a framework as it is timed; give every layer that differs, and how."""
+
+    def check(subject: Subject, precision: str, network: ModuleType) -> dict[str, str]:
+        asked = _as_timed(layers, examine, subject, precision, network)
+        found = {site.path: layerwise.layer(site, *asked[1:]) for site in sites(asked[0].network)}
+        return {path: one.differs for path, one in found.items() if one.differs is not None}
+
+    return check
+
+
+def _as_timed(
+    layers: Layers, examine: Examine, subject: Subject, precision: str, network: ModuleType
+) -> tuple[Training, str, Folder, Folder, Folder, list[str]]:
+    right = layers(network, precision)
+
+    def write(to: Path) -> None:
+        requests.write_timed(right.given, to)
+
+    made = examine(subject, network, write, precision).made
+    declared = [one.tensors for one in framework_info(subject.name).differs]
+    return network.WORKLOAD, precision, right.given, right.made, made, declared

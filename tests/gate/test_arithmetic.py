@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from harness.data import draws, reduced, rounded
-from harness.node.network import Dense, Network, Tanh
+from harness.data import draws, reduced, rounded, telling
+from harness.node.network import LRN, BatchNorm, Dense, LeakyReLU, Network, ReLU, Tanh
 from harness.node.shapes import ImpossibleNetwork, sites
 from harness.stats import gate
 from tests.gate.network import WORKLOAD
@@ -74,6 +74,50 @@ def test_a_biased_variance_is_found_from_the_corrected_one() -> None:
         biased = 0.9 * biased + 0.1 * batch
     found = gate.biased_variance(corrected, before, momentum=0.1, updates=3, count=count)
     np.testing.assert_allclose(found, biased)
+
+
+def test_a_running_variance_is_held_to_what_one_batch_adds_to_it() -> None:
+    inputs = np.random.default_rng(4).standard_normal((4, 8, 32, 32))
+    batch, size = gate.moments(inputs)["variance"]
+    before = np.full(8, 1.2)
+    moved = 0.9 * before + 0.1 * batch
+    allowed = gate.layer_tolerance("fp32", 4_096)
+    narrow = moved.astype(np.float32).astype(float)
+    assert gate.moved_error(narrow, before, batch, 0.1, size) == 0
+    biased = 0.9 * before + 0.1 * inputs.var(axis=(0, 2, 3))
+    assert gate.error(biased, moved) < allowed  # hidden by what was there before
+    assert gate.moved_error(biased, before, batch, 0.1, size) > allowed
+    assert gate.moved_error(moved[:1], before, batch, 0.1, size) == math.inf
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+def test_part_of_a_layer_s_inputs_is_brought_to_where_its_constant_tells(precision) -> None:
+    inputs = 3 + np.random.default_rng(5).standard_normal((4, 6, 9, 9))
+    for layer, other, at in (
+        (BatchNorm("n", 1e-5), BatchNorm("n", 4e-5), 1),
+        (LRN("l", 5, 1e-4, 0.75, 2.0), LRN("l", 5, 1e-4, 0.75, 1.0), 0),
+        (LeakyReLU("r", 0.01), LeakyReLU("r", 0.02), 0),
+    ):
+        told = rounded.to(precision, telling.told(layer, inputs))
+        plain, brought = telling.parts(layer, inputs.shape)
+        assert (plain.axis, brought.axis) == (at, at)
+        assert np.array_equal(plain.of(told), rounded.to(precision, plain.of(inputs)))
+        right, wrong = (brought.of(_computed(one, told)) for one in (layer, other))
+        assert gate.error(wrong, right) > 10 * gate.layer_tolerance(precision, 324)
+    assert np.array_equal(telling.told(ReLU("r"), inputs), inputs)
+    assert telling.parts(ReLU("r"), inputs.shape) == [telling.Part()]
+
+
+def _computed(layer, x):
+    if isinstance(layer, BatchNorm):
+        axes = (0, 2, 3)
+        deviation = np.sqrt(x.var(axis=axes, keepdims=True) + layer.epsilon)
+        return (x - x.mean(axis=axes, keepdims=True)) / deviation
+    if isinstance(layer, LRN):
+        padded = np.pad(np.square(x), ((0, 0), (2, 2), (0, 0), (0, 0)))
+        total = sum(padded[:, start : start + x.shape[1]] for start in range(layer.size))
+        return x * (layer.k + layer.alpha * total) ** -layer.beta
+    return np.where(x > 0, x, layer.slope * x)
 
 
 def test_a_dropout_is_held_to_its_scale_and_its_rate() -> None:

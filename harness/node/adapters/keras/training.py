@@ -119,14 +119,23 @@ class KerasSubject:
         return trainer
 
     def alone(self, path: str, state: Mapping[str, Any]) -> Any:
-        """Give one layer as a function of its input, and its parameters by name."""
+        """Give one layer as a function of its input, and its parameters by name.
+
+        The function gives the output and the running statistics that it moved.
+        """
         lowering = self._lowering
         learned: Dict[str, Any] = {}
+        moved = [name for name in state if name in self.arrangement.statistics]
+
+        def run_layer(x: Any) -> Any:
+            y = lowering.call(path, x)
+            return y, {name: lowering.variable(name).value.read_value() for name in moved}
+
         for name, value in state.items():
             lowering.variable(name).assign(value)
             if name in self.arrangement.parameters:
                 learned[name] = lowering.variable(name).value
-        return (lambda x: lowering.call(path, x)), learned
+        return run_layer, learned
 
 
 def optimiser(rule: Any, global_batch: int) -> Any:

@@ -122,6 +122,9 @@ class SingaSubject:
             own = slopes[id(_parameter(net, name[len(prefix) :]))]
             kind = name.rpartition("/")[2]
             yield _made("gradient/" + kind, own, canonical, _is_turned(site, name))
+        for name, canonical in _held(site)[len(parameter_shapes(site)) :]:
+            own = _parameter(net, name[len(prefix) :])
+            yield _made("statistic/" + name.rpartition("/")[2], own, canonical)
 
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""

@@ -83,19 +83,23 @@ class TensorFlowSubject:
         own = {n: v for n, v in self._cast_state().items() if n.rpartition("/")[0] == path}
         call, learned = self._lowered.alone(path, own)
 
-        def run() -> Tuple[Any, Any]:
+        def run() -> Tuple[Any, Any, Any]:
             sources = [x, *learned.values()]
             with tf.GradientTape() as tape:
                 tape.watch(sources)
-                y = call(x)
-            return y, tape.gradient(y, sources, output_gradients=tf.cast(incoming, y.dtype))
+                y, moved = call(x)
+            slopes = tape.gradient(y, sources, output_gradients=tf.cast(incoming, y.dtype))
+            return y, slopes, moved
 
-        y, found = settings.jitted(run, self._compiled)()
+        y, found, moved = settings.jitted(run, self._compiled)()
         yield made("output", self._activation(y, spot.output, spot.flat_out))
         yield made("input-gradient", self._activation(found[0], spot.input, spot.flat_in))
         for name, value in zip(learned, found[1:]):
             kind = name.rpartition("/")[2]
             yield made("gradient/" + kind, self._parameter(name, value))
+        for name, value in moved.items():
+            kind = name.rpartition("/")[2]
+            yield made("statistic/" + kind, self._parameter(name, value))
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""

@@ -107,13 +107,16 @@ class LoweredSubject:
         return Trainer(self._workload, self.lowering, initial, global_batch)
 
     def alone(self, path: str, state: Mapping[str, Any]) -> Any:
-        """Give one layer as a function of its input, and its parameters by name."""
+        """Give one layer as a function of its input, and its parameters by name.
+
+        The function gives the output and the running statistics that it moved.
+        """
         spot = self.arrangement.spots[path]
         values = dict(state)
 
         def run_layer(x: Any) -> Any:
             now = Pass(self.lowering.style, values, is_dropping=isinstance(spot.layer, Dropout))
-            return run(spot, now, x)
+            return run(spot, now, x), now.moved
 
         return run_layer, {n: v for n, v in values.items() if n in self.arrangement.parameters}
 

@@ -78,11 +78,13 @@ class TinygradSubject:
         y = self._trainer.net.layer(path, x, one)
         slope = self._trainer.tensor(_array(gradient))
         input_slope, *slopes = y.gradient(x, *own.values(), gradient=slope)
-        Lazy.realize(y, input_slope, *slopes)
+        Lazy.realize(y, input_slope, *slopes, *one.updated.values())
         yield _made("output", y)
         yield _made("input-gradient", input_slope)
         for name, value in zip(own, slopes):
             yield _made("gradient/" + name.rsplit("/", 1)[1], value)
+        for name, value in one.updated.items():
+            yield _made("statistic/" + name.rsplit("/", 1)[1], value)
 
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""

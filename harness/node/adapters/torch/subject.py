@@ -76,7 +76,7 @@ class TorchSubject:
             yield _made(name, tensor)
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone; a Dropout drops here."""
+        """Run one layer alone; a Dropout drops here, a norm moves its statistics."""
         module = self._trainer.network.at[path]
         was_training = module.training
         module.train()
@@ -91,9 +91,11 @@ class TorchSubject:
         module.train(was_training)
         yield _made("output", output)
         yield _made("input-gradient", x.grad)
-        for kind, parameter in _of(operator(module)):
-            if parameter.requires_grad:
-                yield _made("gradient/" + kind, parameter.grad)
+        for kind, tensor in _of(operator(module)):
+            if tensor.requires_grad:
+                yield _made("gradient/" + kind, tensor.grad)
+            else:
+                yield _made("statistic/" + kind, tensor)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""

@@ -1,0 +1,94 @@
+"""This file brings part of a layer's inputs to where its constants tell, beyond any rounding.
+
+An epsilon of 1e-5 beside a variance of 1 changes less than rounding does, as do an alpha of 1e-4
+beside a k of 1, and a small slope beside what is positive. So of every second channel or sample the
+inputs are brought to where the constant decides the result, and the others stay as they came. The
+two parts are compared apart: neither is measured by the other's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.node.network import LRN, BatchNorm, LeakyReLU
+
+Array = npt.NDArray[np.float64]
+
+_LOUDEST = 128.0
+"""A square of it is still a number in fp16."""
+
+_CHANNELS, _SAMPLES = 1, 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some channels or samples of a layer's tensors."""
+
+    words: str = ""
+    axis: int = 0
+    first: int = 0
+    step: int = 1
+
+    def of(self, values: Array) -> Array:
+        """Take this part of an activation."""
+        return values[(*[slice(None)] * self.axis, slice(self.first, None, self.step))]
+
+    def of_parameter(self, values: Array) -> Array:
+        """Take this part of what a layer holds: one number a channel, or not told apart."""
+        return values[self.first :: self.step] if self.axis == _CHANNELS else values
+
+
+def told(layer: Any, values: Array) -> Array:
+    """Give a layer's inputs with one part where its constants tell."""
+    if type(layer) not in _TELLING:
+        return values
+    part = parts(layer, values.shape)[-1]
+    bring, _, _ = _TELLING[type(layer)]
+    result = values.copy()
+    part.of(result)[...] = bring(layer, part.of(values))
+    return result
+
+
+def parts(layer: Any, shape: tuple[int, ...]) -> list[Part]:
+    """Say which parts of a layer's tensors are compared apart."""
+    if type(layer) not in _TELLING:
+        return [Part()]
+    _, axis, words = _TELLING[type(layer)]
+    if shape[axis] == 1:
+        return [Part(words, axis)]
+    return [Part("", axis, 0, 2), Part(words, axis, 1, 2)]
+
+
+def _faint(layer: BatchNorm, values: Array) -> Array:
+    """Make the variance as large as epsilon."""
+    others = tuple(axis for axis in range(values.ndim) if axis != _CHANNELS)
+    variance = values.var(axis=others, keepdims=True)
+    factor = np.sqrt(layer.epsilon / np.where(variance > 0, variance, layer.epsilon))
+    brought: Array = values * factor
+    return brought
+
+
+def _loud(layer: LRN, values: Array) -> Array:
+    """Make what alpha multiplies as large as k, on the average."""
+    mean_square, largest = float(np.mean(np.square(values))), float(np.max(np.abs(values)))
+    weight = layer.alpha * layer.size * mean_square
+    if not weight or layer.k <= 0:
+        return values
+    return values * min(float(np.sqrt(layer.k / weight)), _LOUDEST / largest)
+
+
+def _negative(_: LeakyReLU, values: Array) -> Array:
+    result: Array = -np.abs(values)
+    return result
+
+
+_TELLING: dict[type, tuple[Callable[[Any, Array], Array], int, str]] = {
+    BatchNorm: (_faint, _CHANNELS, "of channels whose variance is as small as epsilon"),
+    LRN: (_loud, _SAMPLES, "of samples whose squares weigh as much as k"),
+    LeakyReLU: (_negative, _SAMPLES, "of samples below zero"),
+}
