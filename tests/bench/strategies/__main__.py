@@ -115,10 +115,10 @@ def main() -> int:
     """Compare each strategy asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pairs", nargs="*", metavar="STRATEGY", default=list(PAIRS))
-    parser.add_argument("--workload", default="resnet50")
-    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--workload", default="alexnet")
+    parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--processes", type=int, default=8, help="0: compare exchanges only")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--record", type=Path)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the ranks along
