@@ -64,7 +64,7 @@ def main() -> int:
     if why := available() or (f"{', '.join(lacking)}: not installed" if lacking else None):
         print(f"Hosts cannot be pretended here: {why}.", file=sys.stderr)
         return 2
-    folder = asked.to.absolute() / f"{asked.study}-on-pretended-hosts"
+    folder = asked.to.resolve() / f"{asked.study}-on-pretended-hosts"
     environments = ENVIRONMENTS[asked.study]
     (folder / "platforms").mkdir(parents=True, exist_ok=True)
     command = (sys.executable, "-P", "-m", "harness.cli")
