@@ -110,7 +110,8 @@ class Worker:
 
     def _feed(self, workload: Workload) -> feed.Feed:
         job = self.job
-        return feed.describe(workload, job.factors, job.seed, self.where, job.paths)
+        paths = dict(job.paths, meeting=job.directory)
+        return feed.describe(workload, job.factors, job.seed, self.where, paths)
 
     def _assert_identity(self, activity: Activity, workload: Workload) -> None:
         if not isinstance(workload, Training):

@@ -90,7 +90,7 @@ def _files(
         return None
     from harness.node.input.files import described  # most trials read nothing
 
-    return described(factors, paths["data"], seed, place)
+    return described(factors, paths["data"], seed, place, paths.get("meeting", ""))
 
 
 def _batch(factors: Mapping[str, Any], size: int) -> int:

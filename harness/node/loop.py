@@ -71,7 +71,7 @@ def run(
     clock: Clock = time.monotonic_ns,
     checkpoints: Optional[Series] = None,
 ) -> None:
-    """Warm up, then measure; every rank runs the same windows."""
+    """Warm up, then measure; every rank runs the same windows, or reads the same epochs."""
     windows = _Windows(activity, events, size, clock, checkpoints)
     with _collector_off():
         windows.turn()
@@ -100,7 +100,7 @@ def _warm_up(windows: _Windows, warmup: Span, until: Span) -> int:
     recent: Deque[float] = deque(maxlen=5)
     windows.restart(done=1)
     steps = 1
-    while windows.is_amid_epoch() or windows.done < WARMUP_STEPS or not windows.is_over(warmup):
+    while windows.is_amid_epoch() or windows.fewest() < WARMUP_STEPS or not windows.is_over(warmup):
         recent.append(windows.take(_rest(steps, warmup, windows.done)))
         steps = min(2 * steps, steps_per_window(_median(recent), until))
     return steps_per_window(_median(recent), until)
@@ -158,7 +158,13 @@ class _Windows:
         elapsed_s = self._agree((self._clock() - self._began) / 1e9)
         if span.seconds is not None:
             return elapsed_s >= span.seconds
-        return self.done >= (span.steps or 0)
+        return self.fewest() >= (span.steps or 0)
+
+    def fewest(self) -> int:
+        """Count the phase's steps; ranks whose epochs are not equally long go by the shortest."""
+        if self._epochs is None or not self._epochs.whole:
+            return self.done
+        return -round(self._agree(float(-self.done)))
 
     def is_amid_epoch(self) -> bool:
         """Tell whether the phase must go on because what is read would not be whole."""

@@ -2,6 +2,9 @@
 
 The rate of a trial that only reads is that of whole epochs whose caches held the same: cold ones
 are never averaged with warm ones. Where a trial has several kinds, the most frequent one counts.
+
+A training's phases do not end with epochs: one that began while it warmed up counts only where no
+other ended later, and then with all its time, that of its warm-up included.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ is read without any."""
 
 @dataclass(frozen=True)
 class Epoch:
-    """One measured pass over a rank's share of the files."""
+    """One pass over a rank's share of the files, which ended while it was measured."""
 
     number: int
     told: Mapping[str, Any]
@@ -47,14 +50,18 @@ class Input:
 
 def read(spoken: Spoken) -> Input | None:
     """Join a rank's epochs and waits; None where it did not wait for any input."""
+    import numpy as np
+
     if (spoken.warm_up[-1] == UNKNOWN).all() and (spoken.measured[-1] == UNKNOWN).all():
         return None
     windows = spoken.measured[:, spoken.measured[-1] != UNKNOWN]
     ends = [one for one in spoken.epochs if one.get("phase") == "measure"]
-    _, steps, start, end, waited = windows
+    first, steps, start, end, waited = windows
+    began = [one for one in ends if first.size and one["first"] >= first[0]]
+    every = np.concatenate((spoken.warm_up[:, spoken.warm_up[-1] != UNKNOWN], windows), axis=1)
     return Input(
-        epochs=tuple(_epoch(one, windows) for one in ends),
-        is_whole=sum(one["steps"] for one in ends) == int(steps.sum()),
+        epochs=tuple(_epoch(one, every) for one in began or ends),
+        is_whole=began == ends and sum(one["steps"] for one in ends) == int(steps.sum()),
         elapsed_s=int((end - start).sum()) / 1e9,
         waited_s=int(waited.sum()) / 1e9,
     )
@@ -126,8 +133,11 @@ def _faults(ranks: Sequence[Input]) -> tuple[str, ...]:
         for one in rank.epochs:
             by_number.setdefault(one.number, []).append(one.told)
     for number, told in by_number.items():
-        if len(told) < len(ranks) or not all(rank.is_whole for rank in ranks):
-            continue  # the others went on for fewer epochs; trainings leave samples out
+        if len(told) < len(ranks):
+            found.append(f"epoch {number}: {len(told)} of {len(ranks)} ranks read it")
+            continue
+        if not all(rank.is_whole for rank in ranks):
+            continue  # trainings leave samples out
         samples = sum(one["samples"] for one in told)
         total = sum(int(one["digest"], 16) for one in told) % 2**64
         if total != digest(range(samples)):

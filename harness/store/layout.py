@@ -13,6 +13,7 @@ RUN/
   cells/KEY/TRIAL/             one trial; TRIAL is ``trial-3`` or, re-run, ``trial-3.2``
     job.json                   what the ranks were asked to do
     events.R.jsonl             what rank R said
+    meeting.R                  that rank R came to the ends of epochs; only of ranks that read
     rank.R.out, rank.R.err     what rank R printed, capped
     starter.out, starter.err   what mpirun or srun printed, where one started the ranks
     samples.NODE.bin           what the collector read on one node

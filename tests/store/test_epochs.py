@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.node.input.audit import digest
 from harness.store import epochs, event_lines
 
@@ -84,6 +86,42 @@ def test_ranks_that_read_the_same_samples_twice_are_no_result(tmp_path: Path) ->
     told = judged(*shared)
     assert told.faults == ()
     assert told.rate == 4.0
+
+
+def trained(*steps: tuple[str, int]) -> list[dict[str, Any]]:
+    """Say steps of 10 ms, 10 kB each, in epochs of 16; phases begin where they are told to."""
+    said: list[dict[str, Any]] = []
+    done, (one, *_) = 0, passes(list(range(160)), ["cold"])[1:]
+    for phase, count in steps:
+        for number in range(done, done + count):
+            start, end = number * 10**7, (number + 1) * 10**7
+            window = {"event": "window", "phase": phase, "first": number, "steps": 1}
+            said.append({**window, "start": start, "end": end, "waited": 10**6})
+            if number % 16 == 15:
+                epoch = {"phase": phase, "first": number - 15, "steps": 16, "number": number // 16}
+                said.append({**one, **epoch})
+        done += count
+    return said
+
+
+@pytest.mark.parametrize("measured", [13, 29])
+def test_an_epoch_that_began_in_the_warm_up_has_its_time_too(tmp_path: Path, measured: int) -> None:
+    told = judged(written(tmp_path / "0", trained(("warm-up", 3), ("measure", measured))))
+    assert told.epochs == 1
+    assert told.bytes_per_s == pytest.approx(1e6)
+    assert told.epoch_s == pytest.approx(0.16)
+    assert told.wait_share == pytest.approx(0.1)
+
+
+def test_as_many_steps_as_an_epoch_has_are_not_a_whole_one(tmp_path: Path) -> None:
+    told = judged(written(tmp_path / "0", trained(("warm-up", 3), ("measure", 16))))
+    assert told.rate is None
+
+
+def test_an_epoch_that_a_rank_lacks_is_a_fault(tmp_path: Path) -> None:
+    both = written(tmp_path / "0", passes([0, 1], ["cold", "cold"]))
+    one = written(tmp_path / "1", passes([2, 3], ["cold"]))
+    assert judged(both, one).faults == ("epoch 1: 1 of 2 ranks read it",)
 
 
 def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:

@@ -31,5 +31,5 @@ class ReadingActivity:
         return {}
 
     def agree(self, value: float) -> float:
-        """Keep one's own counsel: ranks that only read do not talk."""
-        return value
+        """Meet the other ranks between two epochs; amid one, keep one's own counsel."""
+        return value if self.epochs.is_begun() else self.epochs.agree(value)

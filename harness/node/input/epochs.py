@@ -1,7 +1,9 @@
 """This file turns one epoch over into the next: audits what came, proves where it came from.
 
 All of it happens outside the clock. Before an epoch that is to be cold the files' pages are
-dropped; before the first that is to be warm every file is read once.
+dropped; before the first that is to be warm every file is read once. The ranks of a trial meet for
+it: all end an epoch, one on each node prepares the page cache that they share, and all begin the
+next together.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from harness.node.input.audit import audited
 from harness.node.input.dataset import Dataset
 from harness.node.input.files import COLD, WARM, Files
 from harness.node.input.loader import Batch, Loader
+from harness.node.input.meeting import Meeting
 from harness.node.input.order import epoch_order
 
 _CHUNK = 1 << 22
@@ -41,10 +44,21 @@ class Epochs:
         self._before: Mapping[str, int] = {}
         self._given: Optional[int] = None
         self._kind = cold.file_system(dataset.paths[0])
+        self._meeting: Optional[Meeting] = None
+        if files.size > 1 and files.meeting:
+            self._meeting = Meeting(files.meeting, files.rank, files.size)
 
     def left(self) -> int:
         """Say how many steps the epoch still has."""
         return self._left
+
+    def is_begun(self) -> bool:
+        """Tell whether a part of the epoch has been read already."""
+        return bool(self._delivered)
+
+    def agree(self, value: float = 0.0) -> float:
+        """Wait for the other ranks; give the largest value that one of them offers."""
+        return value if self._meeting is None else self._meeting.agree(value)
 
     def next(self) -> Batch:
         """Take the next batch from the loader, and note what came."""
@@ -57,13 +71,15 @@ class Epochs:
     def turn(self) -> Optional[Dict[str, Any]]:
         """End an epoch, if one was begun, and begin the next; give what the one that ended was."""
         told = self._end() if self._number >= 0 else None
+        self._loader.rest()
+        self.agree()
         self._begin()
+        self.agree()
         return told
 
     def _begin(self) -> None:
         files, dataset = self._files, self._dataset
         self._number += 1
-        self._loader.rest()
         order = self._order_of(files.rank)
         if not self.whole:  # ranks that train together take equally many steps
             shortest = min(len(self._order_of(rank)) for rank in range(files.size))
@@ -77,14 +93,20 @@ class Epochs:
         self._order = order
         self._left = -(-len(order) // self._batch)
         self._delivered, self._bytes = [], 0
-        if files.cache == COLD:
-            cold.evict(dataset.paths)
-        elif files.cache == WARM and self._number == 0:
-            _read_once(dataset.paths)
+        if self._meeting is None or files.is_first_here:
+            self._prepare()
+        self.agree()
         self._resident = cold.resident_bytes(dataset.paths)
         self._loader.begin(order)
         self._given = counters.given(dataset.paths[0], self._kind)
         self._before = cold.used(self._loader.pids())
+
+    def _prepare(self) -> None:
+        """Let the page cache hold what it is to hold."""
+        if self._files.cache == COLD:
+            cold.evict(self._dataset.paths)
+        elif self._files.cache == WARM and self._number == 0:
+            _read_once(self._dataset.paths)
 
     def _order_of(self, rank: int) -> List[int]:
         files = self._files

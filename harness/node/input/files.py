@@ -32,9 +32,15 @@ class Files:
     """Of the order: the same in every rank."""
     rank: int
     size: int
+    is_first_here: bool
+    """Whether it is the first rank on its node, whose page cache they share."""
+    meeting: str
+    """The folder where the trial's ranks meet; empty where there is none."""
 
 
-def described(factors: Mapping[str, Any], folder: str, seed: int, place: Place) -> Files:
+def described(
+    factors: Mapping[str, Any], folder: str, seed: int, place: Place, meeting: str = ""
+) -> Files:
     """Describe what a job's rank reads."""
     return Files(
         folder=folder,
@@ -52,4 +58,6 @@ def described(factors: Mapping[str, Any], folder: str, seed: int, place: Place) 
         seed=seed,
         rank=place.rank,
         size=place.size,
+        is_first_here=place.local_rank == 0,
+        meeting=meeting,
     )
