@@ -84,7 +84,9 @@ def normal(results: Results) -> dict[tuple[str, str], Match]:
     figures = (*published(), *own())
     found = {}
     for cell in results.cells:
-        match = nearest(cell, runs[cell.run], figures) if cell.run in runs else None
+        if cell.run not in runs or cell.differs:
+            continue
+        match = nearest(cell, runs[cell.run], figures)
         if match is not None:
             found[cell.run, cell.key] = match
     return found
@@ -193,7 +195,7 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
     """Write a run's figures in the format of the published ones."""
     lines = [f"version = {VERSION}", f"source = {_toml(source)}"]
     for cell in cells:
-        if cell.rate is None or cell.gate.state == "differs":
+        if cell.rate is None or cell.differs:
             continue
         values: dict[str, Any] = {
             "machine": _machine(run),

@@ -44,13 +44,13 @@ def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
 
 
 def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
-    cells = [one for one in results.cells if one.run == run.name]
+    cells = [one for one in results.cells if one.run == run.name and not one.differs]
     called = names(results)
     of, over = _cell(cells, asked["of"]), None
     if asked.get("over") is not None:
         of, over = _pair(cells, asked["of"], asked["over"])
     if of is None or (over is None and "over" in asked):
-        return "not measured: this run has no counted trial of it"
+        return _missing(results, run, asked)
     of_name = called[of.run, of.key]
     quantity, said = _QUANTITIES[asked.get("measure", "rate")]
     if over is None:
@@ -63,6 +63,20 @@ def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
         if mine is not None and other:
             ratios.append(mine / other)
     return _told(ratios, "{} times", f"{of_name} against {called[over.run, over.key]}")
+
+
+def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
+    """Say why nothing answers: what computes something else is no answer, however fast it is."""
+    wanted = [asked[side] for side in ("of", "over") if asked.get(side) is not None]
+    wrong = [
+        names(results)[one.run, one.key]
+        for one in results.cells
+        if one.run == run.name and one.differs and any(_is(one, which) for which in wanted)
+    ]
+    if not wrong:
+        return "not measured: this run has no counted trial of it"
+    what = "computes" if len(wrong) == 1 else "compute"
+    return f"not measured: {', '.join(wrong)} {what} something else, as the gate found"
 
 
 def _cell(cells: Sequence[CellResult], wanted: Mapping[str, Any]) -> CellResult | None:

@@ -234,12 +234,17 @@ class CellResult:
         return task(self.workload, self.factors)
 
     @property
+    def differs(self) -> bool:
+        """Whether the gate found that it computes something else than its workload says."""
+        return self.gate.state == "differs"
+
+    @property
     def is_comparable(self) -> bool:
         """Whether it computes what the others of its task compute.
 
         Not what the gate found to differ, nor ranks that were told to keep their gradients.
         """
-        return self.gate.state != "differs" and self.factors.get("communicate") is not False
+        return not self.differs and self.factors.get("communicate") is not False
 
 
 @dataclass(frozen=True)

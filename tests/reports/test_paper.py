@@ -11,7 +11,7 @@ from harness.errors import BakeoffError
 from harness.spec.study import load_study
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
-from harness.store.results import InputResult, Results
+from harness.store.results import Gate, InputResult, Results
 from reports.paper import findings
 from tests.reports import samples
 from tests.runs import RecordedCell, Recording, write_run
@@ -75,6 +75,19 @@ def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Pat
     named, _, against = told.measured.partition(" against ")
     assert "all-reduce" not in told.measured.replace("tinycnn", "")
     assert ("container" in named) == ("container" in against), "alike in all that was not asked"
+
+
+@pytest.mark.parametrize("wrong", ["torch", "jax"])
+def test_what_computes_something_else_is_no_answer(tmp_path: Path, wrong: str) -> None:
+    made = results(tmp_path)
+    cells = tuple(
+        replace(one, gate=Gate("differs", "fc")) if one.framework == wrong else one
+        for one in made.cells
+    )
+    ratio, waited, _ = (one.measured for one in findings(replace(made, cells=cells)))
+    assert ratio.startswith(f"not measured: alexnet · {wrong} fp32")
+    assert ratio.endswith("computes something else, as the gate found")
+    assert waited.startswith("not measured" if wrong == "torch" else "12.5 %")
 
 
 def test_a_run_without_findings_has_none(tmp_path: Path) -> None:

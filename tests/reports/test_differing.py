@@ -1,0 +1,69 @@
+"""This file holds every view to never ranking, comparing or quoting a cell that differs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness.store.results import CellResult, Gate, Results
+from reports import layouts, nearest
+from reports.answer import answer
+from reports.exports.junit import as_junit
+from reports.goodput import without_input
+from reports.roof import roof
+from reports.scaling import scaling_lines
+from reports.summary import records, summary
+from reports.terminal import render as in_words
+from tests.reports import samples
+
+WHY = "fc: output is 3.1e-02 off"
+
+
+@pytest.fixture
+def results() -> Results:
+    """Give a study whose fastest cell, its reference, computes something else."""
+    made = samples.demo()
+    fastest = max(made.cells, key=lambda cell: cell.rate.value if cell.rate else 0.0)
+    cells = tuple(
+        replace(cell, gate=Gate("differs", WHY), comparison=None) if cell is fastest else cell
+        for cell in made.cells
+    )
+    return replace(made, cells=cells)
+
+
+@pytest.fixture
+def wrong(results: Results) -> CellResult:
+    return next(cell for cell in results.cells if cell.differs)
+
+
+def test_it_has_no_place_in_the_ranking_and_is_named_with_why(results, wrong) -> None:
+    (ranking,) = (one for one in answer(results).rankings if one.workload == wrong.workload)
+    name = ranking.name(wrong)
+    assert name not in [
+        row["cell"]
+        for row in records(layouts.ranking(results))
+        if row["workload"] == wrong.workload
+    ]
+    told = summary(results)
+    assert any(name in warning and WHY in warning for warning in told["warnings"])
+    for sentence in told["answers"]:
+        assert sentence["workload"] != wrong.workload or not sentence["answer"].startswith(name)
+    assert WHY in in_words(results)
+    assert json.dumps(told)
+
+
+def test_exports_of_all_cells_say_so_and_give_it_no_comparison(results, wrong) -> None:
+    rows = [row for row in records(layouts.table(results, "cells")) if row["gate"] == "differs"]
+    assert len(rows) == 1
+    assert rows[0]["answer"] is None
+    assert rows[0]["published"] is None
+    assert f"computes something else: {WHY}" in as_junit(results)
+
+
+def test_nothing_is_derived_from_it(results, wrong) -> None:
+    assert (wrong.run, wrong.key) not in nearest.normal(results)
+    assert all(wrong is not point.cell for one in scaling_lines(results) for point in one.points)
+    assert without_input(replace(wrong, factors=dict(wrong.factors)), results) is not wrong
+    assert not roof(replace(results, cells=(wrong,)))[1]
