@@ -96,6 +96,14 @@ def test_no_import_leads_back_to_itself() -> None:
         visit(module, ())
 
 
+def test_the_gate_s_reference_reads_definitions_only() -> None:
+    definitions = {f"harness.node.{name}" for name in ("network", "shapes", "workload")}
+    for module in MODULES:
+        if module.startswith("harness.exact"):
+            others = {one for one in own_imports(module) if not one.startswith("harness.exact")}
+            assert others <= definitions
+
+
 @pytest.mark.parametrize(
     "path", [p for p in MODULES.values() if p.name == "__init__.py"], ids=lambda p: p.parent.name
 )
