@@ -43,8 +43,8 @@ def main():
     images, labels = torch.randn(BATCH, 3, 32, 32), torch.randint(10, (BATCH,))
     F.cross_entropy(model(images), labels).backward()
     optimizer.step()
-    print(time.monotonic())
-    distributed.destroy_process_group()
+    print(time.monotonic(), flush=True)
+    os._exit(0)  # what comes after the first step is nobody's business here
 
 
 if __name__ == "__main__":
