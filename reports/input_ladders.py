@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.node.input.cold import COLD_HERE
 from harness.store.results import Results
 from reports import numbers
 from reports.evidence import Ladder, Rung
@@ -26,6 +27,10 @@ _RUNGS = {
 }
 _FEWEST = 2
 """Rungs that a chain needs at least to be a ladder."""
+_NOT_PROVED = (
+    "Nobody counts what lies beneath this file system: the pages were not in this kernel's memory, "
+    "but may have been in another cache."
+)
 _BENEATH = "A hypervisor's or a disk's own cache is beyond sight: cold means cold to this kernel."
 
 
@@ -109,7 +114,8 @@ def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
     )
     rates = {rung: one.rate for rung, one in best.items()}
     computing = alone(best[MODEL].cell, results) if MODEL in best else None
-    told = [_BENEATH]
+    beneath = _NOT_PROVED if chain.cache == COLD_HERE else _BENEATH
+    told = [beneath]
     if computing is not None:
         told.insert(0, _said(computing))
     disturbed = next((said for one in best.values() if (said := one.disturbed)), "")
@@ -120,7 +126,7 @@ def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
         kind="input",
         state=chain.cache,
         rungs=rungs,
-        bottleneck=bottleneck(rates, computing, is_cold=chain.cache == "cold"),
+        bottleneck=bottleneck(rates, computing, is_cold=chain.cache in ("cold", COLD_HERE)),
         source=" ".join(told),
     )
 

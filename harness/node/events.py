@@ -13,7 +13,7 @@ number may be NaN or Infinity, as a loss may.
                clock: "external" where the times are a program's own (``outside.py``), else absent;
                waited: nanoseconds of it spent waiting for input, where there is any
     epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
-               bytes, digest, order, left_out; cache (cold, warm, mixed, unknown), cold_fraction,
+               bytes, digest, order, left_out; cache (as ``input/cold.py`` calls it), cold_fraction,
                witness, resident_before, read_bytes; given_bytes: what storage gave the whole
                node; calls, call_bytes, cpu_s (``input/epochs.py``)
     checkpoint phase, step, start, end      training stood still for the one after `step` steps;

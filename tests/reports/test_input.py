@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.node.input import cold
 from harness.store.results import CellResult, Estimate, InputResult, Results
 from reports.evidence import Evidence
 from reports.goodput import Alone, goodput
@@ -216,6 +217,25 @@ def test_a_rung_faster_than_what_it_stands_on_has_no_share_of_it() -> None:
 
 def cell_names(told: Results) -> dict[str, list[CellResult]]:
     return {ranking.workload: list(ranking.cells) for ranking in rankings(told)}
+
+
+def test_a_ladder_that_no_second_witness_calls_cold_says_so() -> None:
+    rungs = {"reader": "pread", "rate": 900.0}, {"reader": "threads", "rate": 300.0}
+    told = of(samples.demo(), *rungs)
+    cells = tuple(
+        replace(
+            cell,
+            trials=tuple(
+                replace(one, input=one.input and replace(one.input, cache=cold.COLD_HERE))
+                for one in cell.trials
+            ),
+        )
+        for cell in told.cells
+    )
+    (made,) = ladders(replace(told, cells=cells))
+    assert made.state == "cold here; beneath unknown"
+    assert "Nobody counts what lies beneath" in made.source
+    assert "cold means cold" not in made.source
 
 
 def test_what_only_reads_is_ranked_apart_from_what_computes_beside_it() -> None:

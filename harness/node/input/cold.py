@@ -14,6 +14,9 @@ import os
 import resource
 from typing import Dict, Iterable, Mapping, Optional, Sequence
 
+COLD_HERE = "cold here; beneath unknown"
+"""What an epoch is called of which only this kernel's page cache is known: what lies beneath a FUSE
+or network file system may have held every byte in memory."""
 COLD = 0.9
 """From this share of bytes read from storage on, an epoch is cold; below what is left, warm."""
 _CACHESTAT = 451
@@ -157,14 +160,16 @@ def proof(
 
     On a file system that charges nobody for its reading (FUSE, network ones) the pages that were
     not in memory before are a witness; where the device or Lustre's servers count what they gave
-    the node, both have to say so.
+    the node, both have to say so. Where nobody does, cold is not proved of what lies beneath.
     """
     share: Optional[float] = None
     witness = ""
     if kind in _COUNTED and read_bytes is not None:
         share, witness = min(1.0, read_bytes / file_bytes), "bytes read from storage"
     elif resident is not None:
-        share, witness = 1.0 - resident / file_bytes, "pages not in memory before"
+        share, witness = max(0.0, 1.0 - resident / file_bytes), "pages not in memory before"
+        if given is None and share >= COLD:
+            return {"cold_fraction": share, "witness": witness, "cache": COLD_HERE}
         if given is not None:
             share = min(share, given / file_bytes)
             witness += ", and bytes that storage gave the node"

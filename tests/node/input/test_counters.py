@@ -38,11 +38,25 @@ def test_lustre_s_servers_are_added_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("resident", "moved", "label"),
-    [(0, 1000, "cold"), (0, 0, "warm"), (1000, 1000, "warm"), (0, None, "cold"), (0, 500, "mixed")],
+    [(0, 1000, "cold"), (0, 0, "warm"), (1000, 1000, "warm"), (0, 500, "mixed")],
 )
 def test_where_nobody_is_charged_pages_and_storage_have_to_agree(
-    resident: int, moved: int | None, label: str
+    resident: int, moved: int, label: str
 ) -> None:
     told = cold.proof(1000, 0, resident, "lustre", moved)
     assert told["cache"] == label
-    assert ("storage gave" in str(told["witness"])) == (moved is not None)
+    assert "storage gave" in str(told["witness"])
+
+
+@pytest.mark.parametrize("kind", ["fuse", "fuse.sshfs", "nfs4"])
+@pytest.mark.parametrize(
+    ("resident", "label"),
+    [(0, "cold here; beneath unknown"), (500, "mixed"), (1000, "warm"), (3000, "warm")],
+)
+def test_a_page_cache_alone_is_no_witness_of_what_lies_beneath_it(
+    kind: str, resident: int, label: str
+) -> None:
+    """A pass-through over files that are cached themselves has no page of its own in memory."""
+    told = cold.proof(1000, 0, resident, kind)
+    assert told["cache"] == label
+    assert told["cold_fraction"] == max(0.0, 1 - resident / 1000)
