@@ -37,6 +37,21 @@ MISTAKES = {
         ("momentum=chosen.momentum,", "momentum=chosen.momentum, dampening=chosen.momentum,"),
         "after update 2",
     ),
+    "a decay of biases and norms too": (
+        "torch",
+        TORCH + "training.py",
+        ('{"params": others},', '{"params": others, "weight_decay": weight_decay},'),
+        "bias after update 1",
+    ),
+    "a loss that is summed over the batch": (
+        "torch",
+        TORCH + "training.py",
+        (
+            "self.loss_of = LOSSES[workload.loss]",
+            "self.loss_of = lambda *both: LOSSES[workload.loss](*both, reduction='sum')",
+        ),
+        "the loss",
+    ),
     "an LRN alpha divided by the size": (
         "torch",
         TORCH + "lrn.py",
@@ -71,7 +86,7 @@ def test_a_mistake_is_caught_and_named(mistake, semantics) -> None:
     assert words in finding.differs
 
 
-def test_torch_equals_itself_channels_last(semantics) -> None:
+def test_torch_computes_what_the_definitions_say(semantics) -> None:
     finding = semantics("torch", {})
     assert finding.differs is None
     assert finding.error < 1e-11
