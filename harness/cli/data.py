@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.errors import UsageError
+from harness.units import scaled
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -33,6 +36,16 @@ def _folder(at: str | None, platform: str) -> Path:
     if at is not None and ("/" in at or at in (".", "..")):
         return Path(at)
     return data_folder(load_platform(platform), at)
+
+
+def _set(at: str | None, platform: str, name: str) -> Path:
+    """Give the folder of a set that is called by its name alone."""
+    if name in ("", ".", "..") or "/" in name:
+        raise UsageError(
+            f"'{name}' is no data set's name; `bakeoff data list` shows them. A set in another "
+            "folder is named with --at FOLDER."
+        )
+    return _folder(at, platform) / name
 
 
 @click.group("data")
@@ -71,17 +84,14 @@ def create(
     from harness.cli.listener import listening
     from harness.data.create import create as make
     from harness.data.inspect import described
-    from harness.data.sets import Spec, is_finished
-    from harness.node.input.dataset import FILES
+    from harness.data.sets import Spec
     from harness.run.stripes import Stripes, lay
 
     spec = Spec(content, file_format, samples, seed)
     stripes = Stripes(stripe_count, stripe_mb)
     folder = _folder(at, platform) / (spec.name + stripes.suffix)
-    if stripes.suffix and not is_finished(folder):
-        lay(folder / FILES, stripes)
     with listening() as listener:
-        make(spec, folder, doing=listener.doing)
+        make(spec, folder, doing=listener.doing, lay=lambda files: lay(files, stripes))
     told = described(folder)
     if as_json:
         click.echo(json.dumps({"path": str(folder), **told}, indent=1))
@@ -123,7 +133,7 @@ def check(names: tuple[str, ...], at: str | None, platform: str, as_json: bool) 
     found = {}
     with listening() as listener:
         for name in names:
-            found[name] = faults(_folder(at, platform) / name, doing=listener.doing)
+            found[name] = faults(_set(at, platform, name), doing=listener.doing)
     if as_json:
         click.echo(json.dumps(found, indent=1))
     else:
@@ -137,19 +147,26 @@ def check(names: tuple[str, ...], at: str | None, platform: str, as_json: bool) 
 @_placed
 @click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")
 def remove(names: tuple[str, ...], at: str | None, platform: str, as_json: bool) -> None:
-    """Delete data sets and give their space back."""
-    from harness.data.inspect import remove as delete
+    """Delete data sets and give their space back.
 
-    freed = {name: delete(_folder(at, platform) / name) for name in names}
+    Only what making them wrote is deleted; what else lies in their folders is named and left.
+    """
+    from harness.data.removal import remove as delete
+
+    folders = {name: _set(at, platform, name) for name in names}
+    done = {name: delete(folder) for name, folder in folders.items()}
     if as_json:
-        click.echo(json.dumps(freed, indent=1))
-    else:
-        for name, size in freed.items():
-            click.echo(f"Removed {name} ({size / 1e6:.1f} MB).", err=True)
+        told = {name: {"bytes": one.bytes, "left": one.left} for name, one in done.items()}
+        click.echo(json.dumps(told, indent=1))
+    for name, one in done.items():
+        click.echo(f"Removed {name} ({scaled(one.bytes, 'B')}).", err=True)
+        if one.left:
+            some = ", ".join(one.left[:5]) + (" …" if len(one.left) > 5 else "")
+            click.echo(f"{folders[name]} stays, with what is not the set's: {some}.", err=True)
 
 
 def _in_words(told: dict[str, Any]) -> str:
     return (
         f"{told['samples']} {told['content']} in {told['files']} {told['format']} files, "
-        f"{told['bytes'] / 1e6:.1f} MB, median {told['median'] / 1e3:.1f} kB"
+        f"{scaled(told['bytes'], 'B')}, median {scaled(told['median'], 'B')}"
     )

@@ -1,49 +1,34 @@
-"""This file makes a data set: in parallel, file by file, going on where an earlier attempt stopped.
+"""This file makes a data set, going on where an earlier attempt stopped.
 
-    FOLDER/made.jsonl      what was made so far, a line a file; gone when the set is finished
+    FOLDER/made.jsonl      what was made so far: first what the set is, then a line a file; gone
+                           when the set is finished. Who makes or removes a set has it locked
 
-A file is written beside and renamed, so that what has its name is whole. The manifest comes last.
+The manifest comes last.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
-import multiprocessing
-import os
-import shutil
 import sys
 from array import array
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from importlib import import_module
-from itertools import islice
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from harness.data.catalogue import CONTENTS, FORMATS, Content
-from harness.data.contents import sample
-from harness.data.numbers import write_numbers
+from harness.data.lock import claimed
+from harness.data.numbers import sums, write_numbers
+from harness.data.parts import bytes_of, in_parallel, parts, sha256, write_part, writer
 from harness.data.sets import MADE, Spec, is_finished
+from harness.data.space import expected_bytes, refuse_to_fill
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.node.durable import settle
-from harness.node.input.dataset import FILES, INDEX, MANIFEST, TARGETS, VERSION
+from harness.node.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
 
-_KEPT_FREE = 1 << 30
-"""What creating leaves of a disk at least, or a twentieth of a small one: others live there too."""
-_WAITING = 64
-"""Files handed to the processes ahead of time."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One file of a set."""
-
-    name: str
-    first: int
-    count: int
+Record = dict[str, Any]
 
 
 def checked(spec: Spec) -> Content:
@@ -62,133 +47,116 @@ def checked(spec: Spec) -> Content:
     return content
 
 
-def expected_bytes(spec: Spec) -> int:
-    """Guess how much a set takes: an eighth more than its samples, for what surrounds them."""
-    content = checked(spec)
-    return spec.samples * max(4096 if content.together == 1 else 0, content.median_bytes) * 9 // 8
+def _plain(files: Path) -> None:
+    files.mkdir(parents=True, exist_ok=True)
 
 
-def create(spec: Spec, folder: Path, *, doing: Callable[[str], None]) -> dict[str, Any]:
-    """Make a set, or go on with it; give its manifest. What is finished is left as it is."""
+def create(
+    spec: Spec,
+    folder: Path,
+    *,
+    doing: Callable[[str], None],
+    lay: Callable[[Path], None] = _plain,
+) -> dict[str, Any]:
+    """Make a set, or go on with it; give its manifest. What is finished is left as it is.
+
+    ``lay`` makes the folder that the files lie in, once it is known that they fit.
+    """
     content = checked(spec)
     if is_finished(folder):
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
-        return manifest
-    files = folder / FILES
-    files.mkdir(parents=True, exist_ok=True)
-    made = _made(folder, files)
-    _refuse_to_fill(spec, folder, sum(record["bytes"] for record in made.values()))
-    parts = list(_parts(spec, content))
-    missing = [part for part in parts if part.name not in made]
-    try:
-        with (folder / MADE).open("a", encoding="utf-8") as log:
-            for record in _in_parallel(spec, files, missing):
-                made[record["name"]] = record
-                log.write(json.dumps(record) + "\n")
-                log.flush()
-                doing(f"{spec.name}: {len(made)} of {len(parts)} files")
-        return _finish(spec, content, folder, [made[part.name] for part in parts])
-    except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise BakeoffError(
-            f"{folder}: the disk is full; {len(made)} of {len(parts)} files are kept. Free some "
-            "space and repeat the command to go on, or `bakeoff data remove` it."
-        ) from problem
-
-
-def _parts(spec: Spec, content: Content) -> Iterator[Part]:
-    module = _format(spec.format)
-    each = {"one": 1, "together": content.together, "shard": content.shard, "all": spec.samples}
-    size = each[module.HOLDS]
-    for number, first in enumerate(range(0, spec.samples, size)):
-        name = f"{number:06d}{module.suffix(content)}"
-        yield Part(name, first, min(size, spec.samples - first))
-
-
-def _made(folder: Path, files: Path) -> dict[str, dict[str, Any]]:
-    """Read what an earlier attempt made, as far as it is really there."""
-    found: dict[str, dict[str, Any]] = {}
-    try:
-        lines = (folder / MADE).read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        return {}
-    for line in lines:
+        return _manifest(folder)
+    known = _logged(folder)
+    expected = expected_bytes(spec, content, writer(spec).HOLDS)
+    refuse_to_fill(folder, max(0, expected - bytes_of(known.values())))
+    _make_room(folder, lay)
+    with claimed(folder) as log:
+        if is_finished(folder):  # by somebody who was faster
+            (folder / MADE).unlink(missing_ok=True)
+            return _manifest(folder)
+        made = _kept(folder, doing)
         try:
-            record = json.loads(line)
-        except ValueError:  # the line that a crash cut short
-            continue
-        path = files / record["name"]
-        if path.is_file() and path.stat().st_size == record["bytes"]:
-            found[record["name"]] = record
+            return _made(spec, content, folder, made, log, doing)
+        except OSError as problem:
+            if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise BakeoffError(
+                f"{folder}: the disk is full; {len(made)} files are kept. Free some space and "
+                "repeat the command to go on, or `bakeoff data remove` it."
+            ) from problem
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
+    return manifest
+
+
+def _make_room(folder: Path, lay: Callable[[Path], None]) -> None:
+    """Make the folders; leave none behind where that is refused."""
+    new = [one for one in (folder / FILES, folder, *folder.parents) if not one.exists()]
+    try:
+        lay(folder / FILES)
+    except BaseException as problem:
+        for one in new:
+            with suppress(OSError):
+                one.rmdir()
+        if not isinstance(problem, OSError):
+            raise
+        raise BakeoffError(f"{folder} cannot be made: {problem.strerror}.") from None
+
+
+def _made(
+    spec: Spec,
+    content: Content,
+    folder: Path,
+    made: dict[str, Record],
+    log: TextIO,
+    doing: Callable[[str], None],
+) -> dict[str, Any]:
+    if not log.tell():
+        _note(log, {"version": VERSION, **vars(spec)})
+    wanted = list(parts(spec, content))
+    missing = [part for part in wanted if part.name not in made]
+    for record in in_parallel(partial(write_part, spec, folder / FILES), missing):
+        made[record["name"]] = record
+        _note(log, record)
+        doing(f"{spec.name}: {len(made)} of {len(wanted)} files")
+    return _finish(spec, content, folder, [made[part.name] for part in wanted])
+
+
+def _note(log: TextIO, record: Record) -> None:
+    log.write(json.dumps(record) + "\n")
+    log.flush()
+
+
+def _logged(folder: Path) -> dict[str, Record]:
+    """Read what an earlier attempt says it made."""
+    found: dict[str, Record] = {}
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for line in (folder / MADE).read_text("utf-8").splitlines():
+            with suppress(ValueError):  # the line that a crash cut short
+                record = json.loads(line)
+                if "imprints" in record:
+                    found[record["name"]] = record
     return found
 
 
-def _refuse_to_fill(spec: Spec, folder: Path, made_bytes: int) -> None:
-    needed = max(0, expected_bytes(spec) - made_bytes)
-    disk = shutil.disk_usage(folder)
-    kept, free = min(_KEPT_FREE, disk.total // 20), disk.free
-    if needed + kept > free:
-        raise BakeoffError(
-            f"{folder} would take about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free, "
-            f"of which {kept / 1e9:.1f} GB stay so. Ask for fewer --samples or another tier."
-        )
-
-
-def _in_parallel(spec: Spec, files: Path, missing: list[Part]) -> Iterator[dict[str, Any]]:
-    """Write files in as many processes as there are CPUs; few are not worth starting any."""
-    if len(missing) < 4:
-        for part in missing:
-            yield write_part(spec, files, part)
-        return
-    workers = min(len(missing), len(os.sched_getaffinity(0)))
-    waiting = iter(missing)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        running = {pool.submit(write_part, spec, files, part) for part in islice(waiting, _WAITING)}
-        try:
-            while running:
-                ended = next(as_completed(running))
-                running.discard(ended)
-                yield ended.result()
-                following = next(waiting, None)
-                if following is not None:
-                    running.add(pool.submit(write_part, spec, files, following))
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
-    """Make one file; give what the manifest says of it."""
-    content = CONTENTS[spec.content]
-    made = [sample(content, spec.seed, part.first + number) for number in range(part.count)]
-    path, beside = files / part.name, files / f".{part.name}.new"
-    try:
-        places = _format(spec.format).write(beside, made, part.first, content)
-        with beside.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = beside.stat().st_size
-        beside.rename(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    return {
-        "name": part.name,
-        "bytes": size,
-        "samples": part.count,
-        "sha256": digest,
-        "places": places,
-        "sizes": [len(one.data) for one in made],
-        "targets": [one.target for one in made],
-    }
+def _kept(folder: Path, doing: Callable[[str], None]) -> dict[str, Record]:
+    """Give what of it is really there, every byte."""
+    kept: dict[str, Record] = {}
+    logged = _logged(folder)
+    for number, (name, record) in enumerate(logged.items(), 1):
+        doing(f"{folder.name}: checking {number} of {len(logged)} files made before")
+        path = folder / FILES / name
+        if path.is_file() and sha256(path) == record["sha256"]:
+            kept[name] = record
+    return kept
 
 
 def _finish(
     spec: Spec, content: Content, folder: Path, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Make everything durable, write index, targets and, last, the manifest."""
-    for record in records:
-        settle(folder / FILES / record["name"])
+    """Write index, targets, imprints and, last, the manifest; the files are durable already."""
+    settle(folder / FILES)
     if all(record["places"] is not None for record in records):
         stretches = (
             number
@@ -202,6 +170,8 @@ def _finish(
         write_numbers(folder / TARGETS, array("f", (one for some in targets for one in some)))
     else:
         write_numbers(folder / TARGETS, array("q", targets))
+    imprints = (one for record in records for one in record["imprints"])
+    write_numbers(folder / IMPRINTS, array("Q", imprints))
     sizes = sorted(size for record in records for size in record["sizes"])
     kept = ("name", "bytes", "samples", "sha256")
     manifest = {
@@ -222,11 +192,12 @@ def _finish(
         "target_length": content.target_length,
         "made_with": _made_with(content),
         "files": [{name: record[name] for name in kept} for record in records],
+        "sums": sums(folder),
     }
-    beside = folder / f".{MANIFEST}.new"
-    beside.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
-    settle(beside)
-    beside.rename(folder / MANIFEST)
+    new = folder / f".{MANIFEST}.new"
+    new.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+    settle(new)
+    new.rename(folder / MANIFEST)
     (folder / MADE).unlink(missing_ok=True)
     settle(folder)
     return manifest
@@ -241,7 +212,3 @@ def _made_with(content: Content) -> dict[str, str]:
 
         versions |= {"pillow": __version__, "libjpeg": str(features.version("jpg"))}
     return versions
-
-
-def _format(name: str) -> Any:
-    return import_module(f"harness.data.formats.{name}")

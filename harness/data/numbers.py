@@ -1,13 +1,15 @@
-"""This file writes rows of numbers as the machines that train read them."""
+"""This file writes what lies beside a set's files, as the machines that train read it."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from array import array
 from pathlib import Path
 from typing import Any
 
 from harness.node.durable import settle
+from harness.node.input.dataset import IMPRINTS, INDEX, KEYS, TARGETS
 
 
 def write_numbers(path: Path, numbers: array[Any]) -> None:
@@ -16,3 +18,13 @@ def write_numbers(path: Path, numbers: array[Any]) -> None:
         numbers.byteswap()
     path.write_bytes(numbers.tobytes())
     settle(path)
+
+
+def sums(folder: Path) -> dict[str, dict[str, Any]]:
+    """Digest what lies beside the files of a set."""
+    told = {}
+    for name in (INDEX, TARGETS, IMPRINTS, KEYS):
+        if (folder / name).is_file():
+            data = (folder / name).read_bytes()
+            told[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    return told

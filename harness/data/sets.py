@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.node.input.dataset import MANIFEST, name_of
+from harness.node.input.dataset import MANIFEST, VERSION, name_of
 
 MADE = "made.jsonl"
 """What was made so far of a set that is not finished."""
@@ -27,5 +28,9 @@ class Spec:
 
 
 def is_finished(folder: Path) -> bool:
-    """Tell whether a set is there, whole."""
-    return (folder / MANIFEST).is_file()
+    """Tell whether a set is there, whole, and such as is read today."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("version") == VERSION

@@ -45,12 +45,13 @@ def of(factors: Mapping[str, Any]) -> Stripes:
 
 def lay(folder: Path, stripes: Stripes) -> None:
     """Make a folder in which every file will lie as asked."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if stripes == Stripes(None, None):
-        return
     program = shutil.which(PROGRAM)
-    if program is None:
+    is_striped = stripes != Stripes(None, None)
+    if is_striped and program is None:
         raise Unavailable(f"{PROGRAM} is no program here: stripes are Lustre's.")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not is_striped or program is None:
+        return
     command = [program, "setstripe"]
     command += [] if stripes.count is None else ["-c", str(stripes.count)]
     command += [] if stripes.size_mb is None else ["-S", f"{stripes.size_mb}M"]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.data import create as making
+from harness.data import parts, space
 from harness.data.catalogue import CONTENTS
 from harness.data.contents import sample
 from harness.data.create import create
-from harness.data.inspect import faults, remove
+from harness.data.inspect import faults
 from harness.data.sets import MADE, Spec
 from harness.errors import BakeoffError, UsageError
+from tests.cli.command import bakeoff
 
 SPEC = Spec("tiny-pictures", "npy", 130)
 
@@ -40,7 +43,7 @@ def test_an_interrupted_set_goes_on_and_ends_as_if_it_had_never_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(SPEC, tmp_path / "whole", doing=quiet)
-    real, calls = making.write_part, []
+    real, calls = parts.write_part, []
 
     def interrupted(*args: Any) -> Any:
         calls.append(args)
@@ -74,7 +77,7 @@ def test_a_disk_that_fills_up_leaves_whole_files_and_says_what_to_do(
         return real(path, samples, first, content)
 
     monkeypatch.setattr(npy, "write", full)
-    with pytest.raises(BakeoffError, match="the disk is full; 1 of 3 files are kept"):
+    with pytest.raises(BakeoffError, match="the disk is full; 1 files are kept"):
         create(SPEC, tmp_path / "set", doing=quiet)
     assert [p.name for p in (tmp_path / "set" / "files").iterdir()] == ["000000.npy"]
     monkeypatch.setattr(npy, "write", real)
@@ -105,15 +108,6 @@ def test_a_changed_a_missing_and_a_strange_file_are_found(tmp_path: Path) -> Non
     ]
 
 
-def test_only_a_data_set_is_removed(tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    with pytest.raises(BakeoffError, match="no data set"):
-        remove(tmp_path / "photos")
-    create(SPEC, tmp_path / "set", doing=quiet)
-    assert remove(tmp_path / "set") > 130 * 3072
-    assert not (tmp_path / "set").exists()
-
-
 def test_pictures_do_not_go_into_arrays() -> None:
     with pytest.raises(UsageError, match="encoded pictures"):
         making.checked(Spec("pictures", "npy", 1))
@@ -129,3 +123,120 @@ def test_no_picture_is_larger_than_what_buffers_are_planned_for() -> None:
     content = CONTENTS["small-pictures"]
     largest = max(len(sample(content, 1, number).data) for number in range(60))
     assert content.median_bytes < largest < content.most_bytes
+
+
+@pytest.mark.parametrize("name", ["index", "targets", "imprints"])
+@pytest.mark.parametrize("how", ["changed", "cut short", "gone"])
+def test_what_lies_beside_the_files_is_checked_too(tmp_path: Path, name: str, how: str) -> None:
+    folder = tmp_path / "set"
+    create(SPEC, folder, doing=quiet)
+    data = (folder / name).read_bytes()
+    if how == "changed":
+        (folder / name).write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
+        assert faults(folder, doing=quiet) == [f"{name} has other content than was written"]
+    elif how == "cut short":
+        (folder / name).write_bytes(data[:-1])
+        wrong = f"{name} has {len(data) - 1} bytes, not {len(data)}"
+        assert faults(folder, doing=quiet) == [wrong]
+    else:
+        (folder / name).unlink()
+        assert faults(folder, doing=quiet) == [f"{name} is missing"]
+
+
+def test_a_file_that_a_crash_spoilt_is_made_anew_though_its_size_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "set"
+
+    def killed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "_finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            create(SPEC, folder, doing=quiet)
+    spoilt = folder / "files" / "000001.npy"
+    spoilt.write_bytes(bytes(spoilt.stat().st_size))
+    create(SPEC, folder, doing=quiet)
+    assert faults(folder, doing=quiet) == []
+    create(SPEC, tmp_path / "whole", doing=quiet)
+    assert hashes(folder) == hashes(tmp_path / "whole")
+
+
+def test_each_file_is_on_its_disk_before_it_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    note = making._note
+    monkeypatch.setattr(parts, "settle", lambda path: done.append(f"settled {Path(path).name}"))
+    monkeypatch.setattr(
+        making,
+        "_note",
+        lambda log, told: done.append(f"noted {told.get('name')}") or note(log, told),
+    )
+    create(Spec("tiny-pictures", "npy", 65), tmp_path / "set", doing=quiet)
+    assert done == [
+        "noted None",
+        "settled .000000.npy.new",
+        "noted 000000.npy",
+        "settled .000001.npy.new",
+        "noted 000001.npy",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "file_format"),
+    [
+        ("tiny-pictures", "raw"),
+        ("tiny-pictures", "npy"),
+        ("tiny-pictures", "lmdb"),
+        ("tiny-pictures", "datum"),
+        ("small-pictures", "raw"),
+        ("small-pictures", "lmdb"),
+        ("traces", "raw"),
+        ("traces", "lmdb"),
+    ],
+)
+def test_what_a_set_takes_of_its_disk_was_foreseen(
+    tmp_path: Path, content: str, file_format: str
+) -> None:
+    spec = Spec(content, file_format, 300 if content == "tiny-pictures" else 96)
+    manifest = create(spec, tmp_path / "set", doing=quiet)
+    taken = sum(-(-one["bytes"] // 4096) * 4096 for one in manifest["files"])
+    holds = parts.writer(spec).HOLDS
+    expected = space.expected_bytes(spec, CONTENTS[content], holds)
+    assert taken <= expected + 100_000 <= 2 * taken + 200_000
+
+
+def test_a_refusal_says_sizes_as_people_do_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(total=20_000_000, free=1_400_000)
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: usage)
+    words = r"take about 829\.4 kB, and 1\.4 MB are free, of which 1 MB stay so"
+    with pytest.raises(BakeoffError, match=words):
+        create(Spec("tiny-pictures", "raw", 180), tmp_path / "a" / "set", doing=quiet)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stripes_that_cannot_be_leave_no_folder(tmp_path: Path) -> None:
+    arguments = ["tiny-pictures", "--samples=1", "--stripe-count=2", "--at", str(tmp_path / "a")]
+    done = bakeoff("data", "create", *arguments, cwd=tmp_path, PATH="/nowhere")
+    assert done.returncode == 1
+    assert "lfs is no program here" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "/dev/null/x"])
+def test_a_place_that_can_hold_nothing_is_refused_in_one_sentence(
+    tmp_path: Path, place: str
+) -> None:
+    arguments = ["tiny-pictures", "--samples=1", "--at", place]
+    done = bakeoff("data", "create", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert place in done.stderr
+    assert "Traceback" not in done.stderr
+    for verb in ("check", "remove"):
+        done = bakeoff("data", verb, "some-set", "--at", place, cwd=tmp_path)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr

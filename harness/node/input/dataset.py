@@ -4,7 +4,9 @@
     FOLDER/index           per sample three 64-bit numbers: its file, offset and length there;
                            only where a sample is a plain stretch of bytes
     FOLDER/targets         what each sample is to be taken for: class numbers (64 bits), or vectors
-                           (32-bit floats); a user's own files have none
+                           (32-bit floats); of a user's own files only pictures in folders have any
+    FOLDER/imprints        eight bytes that tell each sample's stored bytes from any other's; only
+                           of made sets (``imprints.py``)
     FOLDER/keys            what a user's LMDB knows its samples by: two bytes of length, the key
     FOLDER/files/…         the samples, in their order, as many in a file as the manifest says
 
@@ -20,11 +22,12 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-VERSION = 1  # 1: first
+VERSION = 2  # 1: first; 2: imprints, and sums of what lies beside the files
 MANIFEST = "dataset.json"
 INDEX = "index"
 TARGETS = "targets"
 KEYS = "keys"
+IMPRINTS = "imprints"
 FILES = "files"
 
 
@@ -50,7 +53,7 @@ class Dataset:
             self.manifest: Dict[str, Any] = json.load(file)
         if self.manifest["version"] != VERSION:
             raise ValueError(
-                "{}: version {} of a data set is not {}".format(
+                "{}: version {} of a data set is not {}; `bakeoff data create` it".format(
                     folder, self.manifest["version"], VERSION
                 )
             )

@@ -1,0 +1,101 @@
+"""This file removes a data set: what making it wrote, and nothing else.
+
+The manifest becomes the log of what was made before anything is deleted: a half-removed set is an
+unfinished one, which can be removed again or made anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.data.catalogue import CONTENTS, FORMATS
+from harness.data.lock import claimed
+from harness.data.own import CONTENT
+from harness.data.parts import parts
+from harness.data.sets import MADE, Spec
+from harness.errors import BakeoffError
+from harness.node.input.dataset import (
+    FILES,
+    IMPRINTS,
+    INDEX,
+    KEYS,
+    MANIFEST,
+    TARGETS,
+    VERSION,
+)
+
+_BESIDE = (INDEX, TARGETS, IMPRINTS, KEYS, f".{MANIFEST}.new")
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What became of a set."""
+
+    bytes: int
+    left: tuple[str, ...]
+    """What lies in its folder and is not the set's, so that the folder is there still."""
+
+
+def remove(folder: Path) -> Removed:
+    """Delete a set; leave alone, and name, what creating it did not write."""
+    said = None if folder.is_symlink() else _said(folder)
+    if said is None:
+        raise BakeoffError(f"{folder} is no data set; nothing was removed.")
+    if (folder / MANIFEST).is_file():
+        (folder / MANIFEST).rename(folder / MADE)
+    with claimed(folder):
+        freed = sum(_deleted(path) for path in _own(folder, said)) + _deleted(folder / MADE)
+    for emptied in (folder / FILES, folder):
+        if emptied.is_dir() and not any(emptied.iterdir()):
+            emptied.rmdir()
+    left = sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    )
+    return Removed(freed, tuple(left))
+
+
+def _said(folder: Path) -> Mapping[str, Any] | None:
+    """Read what a set is: in its manifest, or in the first line of what was made so far."""
+    try:
+        if (folder / MANIFEST).is_file():
+            said = json.loads((folder / MANIFEST).read_text("utf-8"))
+        else:
+            with (folder / MADE).open(encoding="utf-8") as log:
+                said = json.loads(log.readline())
+    except (OSError, ValueError):
+        return None
+    is_ours = (
+        isinstance(said, dict)
+        and said.get("version") in range(1, VERSION + 1)
+        and said.get("content") in (*CONTENTS, CONTENT)
+        and said.get("format") in FORMATS
+    )
+    return said if is_ours else None
+
+
+def _own(folder: Path, said: Mapping[str, Any]) -> Iterator[Path]:
+    """Give the files that were written; of somebody's own files only their description was."""
+    yield from (folder / name for name in _BESIDE)
+    files = folder / FILES
+    if said["content"] == CONTENT or files.is_symlink() or not files.is_dir():
+        return
+    spec = Spec(said["content"], said["format"], said["samples"], said["seed"])
+    names = {part.name for part in parts(spec, CONTENTS[spec.content])}
+    for path in sorted(files.iterdir()):
+        if path.name.removeprefix(".").removesuffix(".new") in names:
+            yield path
+
+
+def _deleted(path: Path) -> int:
+    """Delete a file, if it is one; give the bytes that it took."""
+    if path.is_symlink() or not path.is_file():
+        return 0
+    size = path.stat().st_size
+    path.unlink()
+    return size

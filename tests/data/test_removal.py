@@ -1,0 +1,97 @@
+"""This file removes data sets as a user does: only what making them wrote is ever deleted."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pytest
+
+from harness.data.create import create
+from harness.data.removal import remove
+from harness.data.sets import MADE, Spec
+from harness.errors import BakeoffError
+from tests.cli.command import bakeoff
+
+pytestmark = pytest.mark.io
+SPEC = Spec("tiny-pictures", "npy", 130)
+
+
+def made(folder: Path) -> Path:
+    create(SPEC, folder / SPEC.name, doing=lambda _: None)
+    return folder / SPEC.name
+
+
+def everything(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("manifest", ["", "{}", '{"version": 1, "files": []}', "made by hand"])
+@pytest.mark.parametrize("name", ["dataset.json", MADE])
+def test_a_folder_that_is_no_data_set_is_left_alone(
+    tmp_path: Path, name: str, manifest: str
+) -> None:
+    thesis = tmp_path / "thesis"
+    (thesis / "files").mkdir(parents=True)
+    (thesis / "files" / "000000.jpg").write_text("the only picture")
+    (thesis / "thesis.tex").write_text("years")
+    (thesis / name).write_text(manifest)
+    before = everything(tmp_path)
+    with pytest.raises(BakeoffError, match="no data set; nothing was removed"):
+        remove(thesis)
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "../sets"])
+def test_a_set_is_called_by_its_name_and_by_no_path(tmp_path: Path, name: str) -> None:
+    sets = tmp_path / "sets"
+    made(sets)
+    before = everything(tmp_path)
+    for verb in ("remove", "check"):
+        done = bakeoff("data", verb, name, "--at", str(sets), cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"'{name}' is no data set's name" in done.stderr
+    assert everything(tmp_path) == before
+
+
+def test_a_set_goes_and_what_somebody_put_into_it_stays(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    (folder / "thesis.tex").write_text("years")
+    (folder / "files" / "mine.npy").write_text("also")
+    (folder / "files" / "000003.npy").write_text("the set has files 0 to 2")
+    done = bakeoff("data", "remove", SPEC.name, "--at", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"Removed {SPEC.name} (4" in done.stderr
+    assert (
+        "stays, with what is not the set's: files/000003.npy, files/mine.npy, thesis.tex."
+        in done.stderr
+    )
+    assert everything(folder) == ["files", "files/000003.npy", "files/mine.npy", "thesis.tex"]
+
+
+def test_a_set_that_is_only_one_is_gone_and_its_bytes_are_told(tmp_path: Path) -> None:
+    assert remove(made(tmp_path)).bytes > 130 * 3072
+    assert everything(tmp_path) == []
+
+
+def test_a_link_to_a_set_is_none(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(BakeoffError, match="no data set"):
+        remove(tmp_path / "link")
+    assert (folder / "dataset.json").is_file()
+
+
+def test_a_set_that_is_being_made_is_not_removed_and_not_made_twice(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    (folder / "dataset.json").rename(folder / MADE)  # as removing leaves it when it is killed
+    with (folder / MADE).open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for verb in (["remove", SPEC.name], ["create", "tiny-pictures", "--format=npy"]):
+            more = ["--samples=130"] if verb[0] == "create" else []
+            done = bakeoff("data", *verb, *more, "--at", str(tmp_path), cwd=tmp_path)
+            assert done.returncode == 1
+            assert "another command is making or removing this data set" in done.stderr
+            assert "Traceback" not in done.stderr
+    assert remove(folder).left == ()
+    assert everything(tmp_path) == []
