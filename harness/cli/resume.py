@@ -38,13 +38,9 @@ def command(
     from harness.spec.allocation import blocks_of
     from harness.store.believe import doubt
     from harness.store.layout import RunPaths
-    from reports.source import run_directories
+    from reports.source import run_directory
 
-    directories = run_directories([run])
-    if len(directories) > 1:
-        names = ", ".join(directory.name for directory in directories)
-        raise UsageError(f"{run} holds several runs; name one of them: {names}.")
-    paths = RunPaths(directories[0].resolve())
+    paths = RunPaths(run_directory(run).resolve())
     refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
     if detach:
         plan, submitted = read_plan(paths), queue.jobs(paths)
@@ -81,4 +77,7 @@ def command(
             rejects=doubt,
             ensure=ensure,
         )
-    return conclude(result, as_json=as_json)
+    code = conclude(result, as_json=as_json)
+    if allocation is not None and result.waiting and queue.requeue(plan.platform):
+        click.echo("The queue runs this job again, on nodes that work.", err=True)
+    return code

@@ -144,6 +144,9 @@ def _how_it_went(result: SessionResult) -> str:
         words.append(f"{result.skipped} skipped, because their cell cannot succeed")
     if result.interrupted:
         return f"Stopped: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+    if result.waiting:
+        words.append(f"{result.waiting} left, because too few nodes answer")
+        return f"Incomplete: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
     return f"Done: {', '.join(words)}."
 
 

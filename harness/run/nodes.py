@@ -70,6 +70,14 @@ def run_on(
     return answer.stdout
 
 
+class TooFewNodes(Unavailable):
+    """Fewer nodes answer than a trial needs."""
+
+    def __init__(self, message: str, found: int) -> None:
+        super().__init__(message)
+        self.found = found
+
+
 class Nodes:
     """The nodes of a session, each with its agent, started when first needed."""
 
@@ -100,8 +108,9 @@ class Nodes:
                 problems.append(str(problem))
         if len(found) < count:
             told = "".join(f"\n    {problem}" for problem in problems)
-            raise Unavailable(
-                f"{self._platform.name} offers {len(found)} of {count} nodes here.{told}"
+            raise TooFewNodes(
+                f"{self._platform.name} offers {len(found)} of {count} nodes here.{told}",
+                len(found),
             )
         return tuple(sorted(found, key=lambda node: wanted.index(node.name)))
 

@@ -68,5 +68,7 @@ class SessionResult:
     """Complete trials that did not end well."""
     skipped: int
     """Trials not run because their cell cannot succeed."""
+    waiting: int
+    """Trials that were left because too few nodes answered."""
     interrupted: int
     """The exit code for the signal that cut it short, 130 for Ctrl-C, 143 for SIGTERM; else 0."""

@@ -178,6 +178,14 @@ def ends(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
     return found
 
 
+def requeue(platform: Platform) -> bool:
+    """Have the queue start this very job once more, on nodes that work; tell whether it will."""
+    again = queue_of(platform).requeue(os.environ)
+    if again:
+        _asked(again)
+    return bool(again)
+
+
 def cancel(platform: Platform, some: Sequence[Submitted]) -> None:
     """Take jobs back; what they finished stays."""
     _asked(queue_of(platform).cancel(*(one.job for one in some if one.job)))

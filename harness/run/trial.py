@@ -87,10 +87,10 @@ def run_trial(
 ) -> dict[str, Any]:
     """Run one trial and write its outcome; give the outcome."""
     cell = prepared.cell
-    job = job_of(bench, cell, str(name))
-    trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     token = f"{bench.run_id}/{cell.key}/{name}"
     worker = _worker(bench, prepared, str(name), token)
+    job = job_of(bench, cell, str(name))
+    trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     launch = bench.nodes.launcher.launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
     if cell.factors["container"] or stripes.of(cell.factors).suffix:

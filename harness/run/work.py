@@ -10,7 +10,7 @@ from typing import Any
 from harness.run import probing
 from harness.run.interrupts import Interrupts
 from harness.run.ledger import Ledger, TimeLeft, guess_s
-from harness.run.nodes import Nodes
+from harness.run.nodes import Nodes, TooFewNodes
 from harness.run.outcome import OK
 from harness.run.preparation import Ground, Identity, identity
 from harness.run.progress import Ended, Observer, Progress, SessionResult
@@ -40,7 +40,9 @@ class Work:
         self._ledger = ledger
         self._interrupts = Interrupts()
         self._told = 0
-        self._position = ledger.positions()
+        self._position = self._first = ledger.positions()
+        self._short: TooFewNodes | None = None
+        """Why wider trials wait: nodes died, and this session expects none back."""
         guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
         self._left = TimeLeft(guesses, ledger.left())
         known = identity(paths)
@@ -80,6 +82,8 @@ class Work:
                         break
         finally:
             self._bench.nodes.close()
+        if self._short is not None and self._position == self._first:
+            raise self._short  # nothing could be run at all
         result = self.result()
         what = "interrupted" if result.interrupted else "finished"
         store.log(self._paths, what, done=result.done, total=result.total)
@@ -101,6 +105,7 @@ class Work:
             ok=ok,
             failed=len(done) - ok,
             skipped=skipped,
+            waiting=0 if self._short is None else len(due) - len(done) - skipped,
             interrupted=self._interrupts.exit_code if len(done) + skipped < len(due) else 0,
         )
 
@@ -112,13 +117,13 @@ class Work:
                 continue
             trial = self._paths.cold(cell.key)
             if not trial.outcome.is_file() and self._interrupts.count == 0:
-                self._tell(prepared_cell, COLD, 0, self._run(prepared_cell, COLD, 0))
+                self._try(prepared_cell, COLD, 0)
 
     def _probe_cells(self) -> None:
         """Watch each cell once, untimed; what came of it stops nothing."""
         for one in self._cells.values():
             if self._interrupts.count == 0 and probing.is_due(self._paths, one.cell):
-                self._tell(one, PROBE, 0, self._run(one, PROBE, 0))
+                self._try(one, PROBE, 0)
 
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
         """Run what a block still needs; tell whether to go on to the next."""
@@ -126,7 +131,7 @@ class Work:
             self._run_cell(key, block)
         if self._interrupts.count:
             return False
-        if self._ledger.is_enough(block):
+        if self._short is None and self._ledger.is_enough(block):
             self._left.left.clear()
             return False
         return True
@@ -139,6 +144,8 @@ class Work:
             return
         while name is not None and self._interrupts.count == 0:
             outcome = self._run(self._cells[key], name, block)
+            if outcome is None:
+                return
             self._ledger.enter(key, name, outcome)
             following = self._ledger.needs(key, block)
             if following is None:
@@ -146,7 +153,24 @@ class Work:
             self._tell(self._cells[key], name, block, outcome)
             name = following
 
-    def _run(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any]:
+    def _try(self, one: Prepared, name: str, block: int) -> None:
+        outcome = self._run(one, name, block)
+        if outcome is not None:
+            self._tell(one, name, block, outcome)
+
+    def _run(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any] | None:
+        """Run a trial, or leave it for another session where too few nodes answer."""
+        if self._short is not None and int(one.cell.factors["nodes"] or 1) > self._short.found:
+            return None
+        try:
+            return self._run_here(one, name, block)
+        except TooFewNodes as problem:
+            self._position -= 1
+            self._short = problem
+            self._observer.noted(f"{problem}\nWhat needs more nodes waits; the rest goes on.")
+            return None
+
+    def _run_here(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any]:
         self._position += 1
         began = time.monotonic()
 

@@ -22,6 +22,7 @@ _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
 SETTINGS = (*_ASKED, "mpi", "options")
 NO_SUCH_JOB = "Invalid job id"
 """What squeue calls an error when it knows none of the jobs any more."""
+_MOST_RESTARTS = 3
 # A step of its own that takes nothing away from the others of the allocation.
 _STEP = ("--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL", "--unbuffered")
 
@@ -111,6 +112,12 @@ def ended(*jobs: str) -> tuple[str, ...]:
     """Give the command that prints how jobs ended, if Slurm keeps accounts: number|state|time."""
     words = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,Elapsed")
     return ("sacct", *words, f"--jobs={','.join(jobs)}")
+
+
+def requeue(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the command that has this process's job start anew; nothing where it often did."""
+    job, restarts = environ.get("SLURM_JOB_ID"), int(environ.get("SLURM_RESTART_COUNT") or 0)
+    return ("scontrol", "requeue", job) if job and restarts < _MOST_RESTARTS else ()
 
 
 def cancel(*jobs: str) -> tuple[str, ...]:
