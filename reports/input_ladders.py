@@ -1,9 +1,9 @@
 """This file makes the input's ladders: how fast files are read, rung by rung, and what holds back.
 
-A ladder's rungs read the same files from the same tier with the same caches, by as many ranks:
-bytes alone, then the file format parsed, then a loader, then the loader feeding a model, or what
-stands for one. Of several settings on a rung the fastest stands for it. The bottleneck follows from
-which rung loses most; within a tenth two rungs are the same.
+A ladder's rungs read the same files from the same tier in the same kind of order, with the same
+caches, by as many ranks: bytes alone, then the file format parsed, then a loader, then the loader
+feeding a model, or what stands for one. Of several settings on a rung the fastest stands for it.
+The bottleneck follows from which rung loses most; within a tenth two rungs are the same.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _RUNGS = {
     DECODED: "pictures decoded",
     MODEL: "loader and model",
 }
+_SHUFFLED = {"global": "shuffled", "file": "shuffled by file"}
 _FEWEST = 2
 """Rungs that a chain needs at least to be a ladder."""
 _NOT_PROVED = (
@@ -48,6 +49,7 @@ class Chain:
     stripe_mb: int | None
     ranks: int
     is_contained: bool
+    shuffle: str
     cache: str
 
     def __str__(self) -> str:
@@ -61,6 +63,7 @@ class Chain:
         words += [f"in stripes of {self.stripe_mb} MiB"] if self.stripe_mb else []
         words += [f"by {self.ranks} ranks"] if self.ranks > 1 else []
         words += ["in a container"] if self.is_contained else []
+        words += [_SHUFFLED[self.shuffle]] if self.shuffle in _SHUFFLED else []
         return " ".join(words)
 
 
@@ -93,6 +96,7 @@ def _chain(one: Fed) -> Chain:
         stripe_mb=factors.get("stripe_mb"),
         ranks=ranks(one.cell),
         is_contained=bool(factors.get("container")),
+        shuffle=str(factors.get("shuffle") or "none"),
         cache=one.cache,
     )
 
@@ -107,8 +111,13 @@ def _best(some: Sequence[Fed]) -> dict[int, Fed]:
 
 
 def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
+    batches = {one.cell.factors.get("batch") for one in best.values()}
     rungs = tuple(
-        Rung(f"{_RUNGS[rung]}: {_named(one)}", one.cell.rate, one.input.cpu_s_per_gb)
+        Rung(
+            f"{_RUNGS[rung]}: {_named(one)}{_batch(one, batches)}",
+            one.cell.rate,
+            one.input.cpu_s_per_gb,
+        )
         for rung, one in best.items()
         if one.cell.rate is not None
     )
@@ -169,6 +178,11 @@ def bottleneck(rates: dict[int, float], computing: Alone | None, *, is_cold: boo
         return ""  # nothing is faster than what it stands on: something disturbed that
     is_storage = is_cold and rates[top] >= ALIKE * rates[BYTES]
     return "storage-bound" if is_storage else "CPU-bound"
+
+
+def _batch(one: Fed, batches: set[object]) -> str:
+    """Say how many samples were read at once, where a ladder's rungs differ in that."""
+    return f", batches of {one.cell.factors.get('batch')}" if len(batches) > 1 else ""
 
 
 def _named(one: Fed) -> str:

@@ -195,6 +195,8 @@ def test_a_ladder_ends_in_each_model_and_stand_in_and_in_decoding() -> None:
         ({"container": True}, "on hdd in a container"),
         ({"tier": "ssd"}, "on ssd"),
         ({"samples": 512}, "512 small-pictures"),
+        ({"shuffle": "global"}, "on hdd shuffled"),
+        ({"shuffle": "file"}, "on hdd shuffled by file"),
         ({"cell": {"own_files": "/home/u/flowers"}}, "256 samples under /home/u/flowers in raw"),
     ],
 )
@@ -217,6 +219,15 @@ def test_a_rung_faster_than_what_it_stands_on_has_no_share_of_it() -> None:
 
 def cell_names(told: Results) -> dict[str, list[CellResult]]:
     return {ranking.workload: list(ranking.cells) for ranking in rankings(told)}
+
+
+def test_a_ladder_whose_rungs_differ_in_their_batches_says_so() -> None:
+    told = of(samples.demo(), {"reader": "pread"}, {"reader": "threads", "batch": 8, "rate": 90.0})
+    (made,) = ladders(told)
+    assert [rung.name for rung in made.rungs] == [
+        "bytes read: pread, batches of 32",
+        "format parsed: threads, batches of 8",
+    ]
 
 
 def test_a_ladder_that_no_second_witness_calls_cold_says_so() -> None:
