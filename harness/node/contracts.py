@@ -28,14 +28,15 @@ Facts have the same names in every adapter; one that an adapter cannot tell is a
 what only one framework knows goes under a name of its own. After every trial (``facts``), what the
 framework's own switches and counters say:
 
-    device, device_name     "cpu" or "gpu"; what the framework calls it
+    device, device_name     "cpu" or "gpu", of what was computed or is held (of JAX and TensorFlow
+                            from the probe alone); what the framework calls it
     peak_device_bytes       most memory held on the device
     threads                 size of the pool that one operation is spread over
     interop_threads         size of the pool that runs operations side by side
-    layout                  "channels-last" or "channels-first", of the activations
     deterministic, onednn   whether the framework's own switch is on
     tf32_products, tf32_convolutions    whether float32 may be computed in TF32 on the GPU
-    compiler                "inductor", "xla", null for none
+    compiler                "inductor", "xla", null for none, by what it compiled (of TensorFlow
+                            from the probe alone)
     compile_s               seconds spent compiling in this process
     compiled_graphs, graph_breaks, graph_break_reasons      one graph and no break is a whole step
     compile_cache_hits, compile_cache_misses
@@ -52,6 +53,9 @@ From the probe alone, watched from inside and from below, per step:
     operations              "name type" -> times
     kernels                 name -> times, on a GPU
     fusions                 how many XLA made
+    layout                  "channels-last" or "channels-first", of most activations at
+                            convolutions: by the strides of tensors, oneDNN's tags, the traced
+                            operations or XLA's optimised ones; absent where none of them tells
     onednn_isa              the instructions that oneDNN says it takes; null if it said nothing
     onednn_primitives       "kind implementation" -> times
     onednn_layouts          layout of the source of a convolution or product -> times

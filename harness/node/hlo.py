@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 from typing import Counter as Counts
 
 # %name = bf16[16,27,27,192]{3,2,1,0} convolution(%left, f32[3]{0} %right), …
@@ -16,6 +16,10 @@ HEAVY = re.compile(
     r"= \(?([a-z]+[0-9]*)\[.*? (convolution|dot|custom-call)\((?:([a-z]+[0-9]*)\[\S* )?%?([\w.-]*)"
     r".*$",
     re.MULTILINE,
+)
+# %name = f32[16,27,27,192]{3,2,1,0} convolution(…), window={…}, dim_labels=b01f_01io->b01f
+CONVOLVED = re.compile(
+    r"= \(?[a-z]+[0-9]*\[[0-9,]*\]\{([0-9,]+)[^}]*\} convolution\(.*dim_labels=\w+->(\w+)"
 )
 TARGET = re.compile(r'custom_call_target="([^"]+)"')
 MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
@@ -37,8 +41,24 @@ def read(text: str) -> Dict[str, Any]:
             computed[name] += 1
     found: Dict[str, Any] = {"operations": dict(operations.most_common())}
     found["fusions"] = len(re.findall(r" fusion\(", text))
+    laid = layout(text)
+    if laid is not None:
+        found["layout"] = laid
     whole = sum(computed.values())
     if whole:
         found["computed"] = {name: count / whole for name, count in computed.most_common()}
         found["computed_by"] = "convolutions and products of XLA's optimised step"
     return found
+
+
+def layout(text: str) -> Optional[str]:
+    """Say how the results of most convolutions lie in memory, by XLA's labels and strides."""
+    seen: Counts[str] = Counter()
+    for match in CONVOLVED.finditer(text):
+        fastest_first, labels = match[1].split(","), match[2]
+        lying = [labels[int(axis)] for axis in fastest_first]
+        if len(lying) == len(labels) and lying[0] == "f":
+            seen["channels-last"] += 1
+        elif len(lying) == len(labels) and "f" in lying[-2:]:
+            seen["channels-first"] += 1
+    return seen.most_common(1)[0][0] if seen else None

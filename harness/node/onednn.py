@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 from typing import Counter as Counts
 
 LISTED = 60
 # not gemm_api: the matrix routine that Eigen borrows from oneDNN, whatever is switched off
 COMPUTING = ("convolution", "deconvolution", "inner_product", "matmul")
 TYPE_NAMES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
+PLAIN = {
+    "acdb": "channels-last",
+    "acdeb": "channels-last",
+    "abcd": "channels-first",
+    "abcde": "channels-first",
+}
+"""Tags of activations whose order is plain; a blocked one is oneDNN's own choice."""
 SOURCE = re.compile(r"\bsrc(?:_\w+)?[:_]([a-z]+[0-9]+):([^ ,]*)")
 
 
@@ -49,6 +56,15 @@ def read(lines: List[str], steps: int) -> Dict[str, Any]:
         found["computed"] = {name: spent[name] / whole for name in order}
         found["computed_by"] = "time in oneDNN's convolutions and products"
     return found
+
+
+def layout(layouts: Mapping[str, float]) -> Optional[str]:
+    """Say in which plain layout most activations came, if any did."""
+    plain: Dict[str, float] = {}
+    for tag, count in layouts.items():
+        if tag in PLAIN:
+            plain[PLAIN[tag]] = plain.get(PLAIN[tag], 0.0) + count
+    return max(plain, key=lambda name: plain[name]) if plain else None
 
 
 def instruction_set(lines: List[str]) -> Optional[str]:

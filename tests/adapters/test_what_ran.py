@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.node import job as jobs
+from harness.run import payload
 from harness.store.claims import contradictions
 from tests import needs
 
@@ -34,8 +35,22 @@ CAREFUL = {
 TAKEN = {"threads": 1, "interop_threads": 1, "deterministic": True}
 
 
+def changed(folder: Path, file: str, old: str, new: str) -> Path:
+    """Copy the payload and change one of its sources."""
+    source = folder / "payload"
+    payload.gather().copy(source)
+    text = (source / file).read_text()
+    assert text.count(old) == 1, f"{file} has changed: {old}"
+    (source / file).write_text(text.replace(old, new))
+    return source
+
+
 def probe(
-    framework: str, folder: Path, factors: dict[str, Any], **environment: str
+    framework: str,
+    folder: Path,
+    factors: dict[str, Any],
+    source: Path = ROOT,
+    **environment: str,
 ) -> tuple[dict[str, Any], list[str]]:
     """Probe a cell of tinycnn; give its facts and what they deny of its factors."""
     asked = {**USUAL, **factors}
@@ -59,7 +74,7 @@ def probe(
     ended = subprocess.run(
         [needs.framework(framework), "-m", "harness.node", folder / "job.json"],
         cwd=folder,
-        env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **environment, "PYTHONPATH": str(source)},
         capture_output=True,
         text=True,
         check=False,
@@ -69,6 +84,44 @@ def probe(
     events = [json.loads(line) for line in lines]
     facts = next(event["facts"] for event in events if event["event"] == "facts")
     return facts, [str(one) for one in contradictions(asked, facts)]
+
+
+def test_a_layout_that_torch_s_tensors_do_not_have_is_seen(tmp_path: Path) -> None:
+    source = changed(
+        tmp_path,
+        "harness/node/adapters/torch/settings.py",
+        'return None if self.layout == "channels-first" else LAYOUTS.get(spatial)',
+        "return None",
+    )
+    facts, denied = probe("torch", tmp_path, {"layout": "channels-last"}, source)
+    words = "the layout of its activations"
+    assert denied == [f"asked for channels-last, ran channels-first ({words})"]
+    assert facts["device"] == "cpu"
+
+
+def test_a_step_that_tensorflow_did_not_compile_is_seen(tmp_path: Path) -> None:
+    source = changed(
+        tmp_path,
+        "harness/node/adapters/tensorflow/settings.py",
+        "return tf.function(function, autograph=False, jit_compile=True)",
+        "return tf.function(function, autograph=False)",
+    )
+    facts, denied = probe("tensorflow", tmp_path, {"compile": True}, source)
+    assert denied == ["asked for compile, nothing was compiled (the framework's own count)"]
+    assert (facts["device"], facts["layout"]) == ("cpu", "channels-last")
+
+
+def test_a_layout_that_xla_did_not_take_is_seen(tmp_path: Path) -> None:
+    source = changed(
+        tmp_path,
+        "harness/node/adapters/jax/settings.py",
+        'channels_last=factors.get("layout") != "channels-first"',
+        "channels_last=True",
+    )
+    facts, denied = probe("jax", tmp_path, {"layout": "channels-first", "compile": True}, source)
+    words = "the layout of its activations"
+    assert denied == [f"asked for channels-first, ran channels-last ({words})"]
+    assert facts["device"] == "cpu"
 
 
 def test_torch_takes_threads_layout_determinism_and_no_onednn(tmp_path: Path) -> None:
@@ -104,7 +157,7 @@ def test_tensorflow_runs_onednn_s_primitives_when_asked(tmp_path: Path) -> None:
 
 def test_xla_on_a_cpu_computes_bfloat16_in_float32_and_is_found_out(tmp_path: Path) -> None:
     facts, denied = probe("tensorflow", tmp_path, {"precision": "bf16", "compile": True})
-    assert facts["compiled_graphs"] == 1
+    assert (facts["compiler"], facts["compiled_graphs"]) == ("xla", 1)
     assert facts["compile_s"] > 0
     work = "convolutions and products of XLA's optimised step"
     assert denied == [f"asked for bf16, ran float32 kernels (100 % of the {work})"]

@@ -79,3 +79,16 @@ def test_a_library_call_is_named_by_its_target() -> None:
     text = "%y = (bf16[4,4]{1,0}, s8[9]{0}) custom-call(bf16[4,4]{1,0} %x), "
     text += 'custom_call_target="__cublas$gemm"'
     assert hlo.read(text)["operations"] == {"__cublas$gemm bfloat16": 1}
+
+
+def test_a_plain_layout_is_told_and_a_blocked_one_is_not() -> None:
+    assert onednn.layout({"acdb": 3.0, "abcd": 1.0, "aBcd16b": 9.0}) == "channels-last"
+    assert onednn.layout({"aBcd16b": 9.0, "ab": 2.0}) is None
+
+
+def test_xla_s_layout_is_read_from_strides_not_from_the_order_of_labels() -> None:
+    text = "  %c = f32[8,4,9,9]{{{}}} convolution(%x, %w), window={{size=3x3}}, dim_labels={}"
+    assert hlo.layout(text.format("3,2,1,0", "bf01_oi01->bf01")) == "channels-first"
+    assert hlo.layout(text.format("1,3,2,0", "bf01_oi01->bf01")) == "channels-last"
+    assert hlo.layout(text.format("3,2,1,0", "b01f_01io->b01f")) == "channels-last"
+    assert hlo.layout("  ROOT %dot = f32[16,10]{1,0} dot(%f, %k)") is None

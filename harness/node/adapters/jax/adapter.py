@@ -177,17 +177,15 @@ class JaxAdapter:
         from harness.node.adapters.jax.probe import observe
 
         activity = self.activity(workload, feed, options)
-        return dict(observe(activity), **self.facts())
+        return {**self.facts(), **observe(activity)}
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""
         memory = self._settings.device.memory_stats() or {}
         facts: Dict[str, Any] = {
-            "device": "gpu" if self._settings.is_gpu else "cpu",
             "device_name": self._settings.device.device_kind,
-            "compiler": "xla",
+            "compiler": "xla" if self._compile_s else None,
             "compile_s": self._compile_s,
-            "layout": "channels-last" if self._settings.channels_last else "channels-first",
         }
         if self._settings.is_gpu:
             is_tf32 = self._jax.config.jax_default_matmul_precision != "float32"

@@ -10,6 +10,12 @@ from harness.node.watch import Threads, printed
 STEPS = 2
 
 
+def device(arrays: Any) -> str:
+    """Ask what the step left where it lies."""
+    kinds = {one.platform for array in arrays for one in array.devices()}
+    return "cpu" if kinds == {"cpu"} else "gpu"
+
+
 def observe(activity: Any) -> Dict[str, Any]:
     """Compile the step as it is timed, and run it a few times."""
     compiled = activity.compiled()
@@ -23,9 +29,13 @@ def observe(activity: Any) -> Dict[str, Any]:
         activity.sync()
     busy = threads.busy()
     memory = compiled.memory_analysis()
+    laid = onednn.read(later, STEPS)
+    layout = onednn.layout(laid["onednn_layouts"])
     return {
+        **({} if layout is None else {"layout": layout}),
         **hlo.read(compiled.as_text()),
-        **onednn.read(later, STEPS),
+        **laid,
+        "device": device(activity.state.parameters.values()),
         "onednn_isa": onednn.instruction_set(first + later),
         "busy_threads": busy,
         "temporary_bytes": int(memory.temp_size_in_bytes) if memory else None,

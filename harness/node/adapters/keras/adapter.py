@@ -97,7 +97,7 @@ class KerasAdapter:
         from harness.node.adapters.tensorflow import probing
 
         activity = self.activity(workload, feed, options)
-        return {**probing.observe(activity), **self.facts()}
+        return {**self.facts(), **probing.observe(activity)}
 
     def close(self) -> None:
         """Drop the model; its memory goes with it."""

@@ -48,6 +48,10 @@ class TrainingActivity:
         """Give the loss."""
         return {} if self._loss is None else {"loss": float(self._loss)}
 
+    def result(self) -> Any:
+        """Give what the last step computed, where it was computed."""
+        return self._loss
+
     def optimised(self) -> Optional[str]:
         """Give the text of the step as XLA optimised it, if it did and this version tells."""
         if not self.is_compiled or not hasattr(self._function, "experimental_get_compiler_ir"):

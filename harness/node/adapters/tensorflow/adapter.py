@@ -115,7 +115,7 @@ class TensorFlowAdapter:
         from harness.node.adapters.tensorflow import probing
 
         activity = self.activity(workload, feed, options)
-        return {**probing.observe(activity), **self.facts()}
+        return {**self.facts(), **probing.observe(activity)}
 
     def close(self) -> None:
         """Drop the network, with its memory, and leave the other ranks."""

@@ -166,6 +166,9 @@ class ServedActivity:
         """Give the loss of this rank's batch."""
         return {} if self._loss is None else {"loss": float(self._loss)}
 
+    def result(self) -> None:
+        """Have nothing that says where it was computed: a session gives numbers."""
+
     def optimised(self) -> None:
         """Have no text of XLA's."""
 

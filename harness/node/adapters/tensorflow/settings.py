@@ -166,13 +166,8 @@ def facts(factors: Mapping[str, Any]) -> Dict[str, Any]:
     threading = tf.config.threading
     # 0 stands for every CPU that the process may use
     found: Dict[str, Any] = {
-        "device": "gpu" if factors.get("device") == "gpu" else "cpu",
         "threads": threading.get_intra_op_parallelism_threads() or usable_cpus(),
         "interop_threads": threading.get_inter_op_parallelism_threads() or usable_cpus(),
-        "layout": "channels-first"
-        if factors.get("layout") == "channels-first"
-        else "channels-last",
-        "compiler": "xla" if factors.get("compile") else None,
         "deterministic": _is_deterministic(),
     }
     if factors.get("device") == "gpu" and hasattr(

@@ -14,17 +14,17 @@ from harness.node.adapters.torch.training import Trainer
 def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
     """Gather the facts after the last step."""
     facts: Dict[str, Any] = {
-        "device": "gpu" if settings.is_gpu else "cpu",
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "compute_type": str(settings.compute).replace("torch.", ""),
-        "compiler": "inductor" if settings.is_compiled else None,
+        "compiler": "inductor" if _compiled_graphs() else None,
     }
     if trainer is not None:
-        facts["layout"] = "channels-first" if trainer.format is None else "channels-last"
+        kinds = {parameter.device.type for parameter in trainer.network.parameters()}
+        facts["device"] = "cpu" if kinds == {"cpu"} else "gpu"
         facts["optimiser"] = "{}, fused".format(type(trainer.optimiser).__name__)
         if trainer.scaler.is_enabled():
             facts["loss_scale"] = trainer.scaler.get_scale()
@@ -46,6 +46,12 @@ def _gpu(settings: Settings) -> Dict[str, Any]:
     }
 
 
+def _compiled_graphs() -> int:
+    """Count what torch._dynamo compiled; it is imported by the first attempt."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return int(dynamo.counters["stats"]["unique_graphs"]) if dynamo is not None else 0
+
+
 def _compilation() -> Dict[str, Any]:
     """Read torch._dynamo's counters, if anything was compiled so far."""
     dynamo = sys.modules.get("torch._dynamo.utils")
@@ -54,7 +60,7 @@ def _compilation() -> Dict[str, Any]:
     counters = dynamo.counters
     seconds = dynamo.compilation_time_metrics
     return {
-        "compiled_graphs": int(counters["stats"]["unique_graphs"]),
+        "compiled_graphs": _compiled_graphs(),
         "graph_breaks": int(sum(counters["graph_break"].values())),
         "graph_break_reasons": sorted(str(reason)[:200] for reason in counters["graph_break"]),
         "compile_cache_hits": int(counters["inductor"]["fxgraph_cache_hit"]),
