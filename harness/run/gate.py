@@ -25,6 +25,7 @@ from harness.node.workload import Collective, Training
 from harness.run import environment, equal_ranks, findings, layerwise, own_process, shelf
 from harness.run import payload as payloads
 from harness.run.cache import Cache
+from harness.run.circumstances import Circumstances
 from harness.run.environment import Interpreter
 from harness.run.examined import EQUIVALENT, NOT_CHECKED, Part, Result, joined, read, record
 from harness.run.examiner import Examiner, door
@@ -90,6 +91,7 @@ class _Gate:
         self._watch = watch
         self._stack = stack
         self._closures = Closures(payload)
+        self._circumstances = Circumstances(platform)
         self._place: _Workplace | None = None
         self._large = Cache(kept / "references", _MOST_BYTES)
         stack.callback(self._large.let_go)
@@ -126,6 +128,7 @@ class _Gate:
         key = shelf.digest(
             [
                 reference_key(small),
+                self._circumstances.of(cell.environment, interpreter),
                 self._closures.digest(cell.workload_module, cell.adapter_module),
                 interpreter.fingerprint,
                 _code_digest(),
@@ -150,7 +153,8 @@ class _Gate:
         interpreter = environment.resolve(cell.environment, self._platform)
         chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **_factors(cell, None)}
         code = self._closures.digest(cell.workload_module, cell.adapter_module)
-        facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen]
+        where = self._circumstances.of(cell.environment, interpreter)
+        facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen, where]
         file = self._kept / "results" / f"{shelf.digest([*facts, dict(cell.options)])}.json"
         if file.is_file():
             return read(read_json(file))
