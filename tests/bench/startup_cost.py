@@ -48,6 +48,8 @@ class Turns:
     """An observer that starts the plain script whenever a trial has ended."""
 
     def __init__(self) -> None:
+        script = ROOT / "tests/bench/reference/torch_ddp_start.py"
+        self._script = [str(python("torch")), str(script)]
         self.ours: list[float] = []
         self.plain: list[float] = []
         self._begun: tuple[str, float] = ("", 0.0)
@@ -64,8 +66,7 @@ class Turns:
         assert ended.outcome == "ok", ended.reason
         self.ours.append(first_step_s(ended.directory) - self._begun[1])
         begun = time.monotonic()
-        script = str(ROOT / "tests/bench/reference/torch_ddp_start.py")
-        said = ranks.run([str(python("torch")), script], RANKS)
+        said = ranks.run(self._script, RANKS)
         self.plain.append(max(map(float, said)) - begun)
 
     def doing(self, text: str) -> None:
