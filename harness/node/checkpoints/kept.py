@@ -171,7 +171,7 @@ class _Syncing:
 
     def __init__(self, paths: List[str]) -> None:
         self._paths = paths
-        self._fault: Optional[OSError] = None
+        self._fault: Optional[Exception] = None
         self._thread = threading.Thread(target=self._sync, daemon=True)
         self._thread.start()
 
@@ -180,7 +180,7 @@ class _Syncing:
             for path in self._paths:
                 with open(path, "rb+", buffering=0) as file:
                     os.fsync(file.fileno())
-        except OSError as fault:
+        except Exception as fault:  # noqa: BLE001 handed to whoever joins
             self._fault = fault
 
     def join(self) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import mmap
 import multiprocessing
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, List, Optional, Sequence
@@ -34,6 +35,15 @@ class _Buffer:
 
     def slot(self, number: int, length: int) -> memoryview:
         return self.view[number * self.room : number * self.room + length]
+
+
+def _carried(fault: BaseException) -> BaseException:
+    """Give what reaches another process: not every fault can be pickled, or made again."""
+    try:
+        pickle.loads(pickle.dumps(fault))  # noqa: S301 our own bytes
+    except Exception:  # noqa: BLE001 whatever its class does then
+        return RuntimeError("{}: {}".format(type(fault).__name__, fault))
+    return fault
 
 
 class AsyncLoader:
@@ -105,7 +115,7 @@ class AsyncLoader:
             except BaseException as fault:  # noqa: BLE001 handed to whoever waits for the batch
                 self._fault = fault
                 if self._is_process:
-                    self._link[1].send(fault)
+                    self._link[1].send(_carried(fault))
                 self._full.release()
                 return
 

@@ -62,7 +62,7 @@ class OpeningLoader:
             for start in range(number * self._batch, len(order), stride):
                 try:
                     self._ask(order[start : start + self._batch])
-                except OSError as fault:
+                except BaseException as fault:  # noqa: BLE001 handed to whoever waits for the batch
                     self._fault = fault
                 done.release()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import Spec
 from harness.node.feed import describe
+from harness.node.input.asynchronous import AsyncLoader
 from harness.node.input.dataset import Dataset
 from harness.node.input.open import reading
 from harness.node.input.requests import MOST_BYTES, requests
@@ -106,3 +108,23 @@ def test_a_file_cut_short_ends_the_trial(tmp_path: Path) -> None:
     for reader in ("async-thread", "async-process"):
         with pytest.raises(EOFError, match="bakeoff data check"):
             run(tmp_path / SPEC.name, reader)
+
+
+class Odd(Exception):
+    """What no pickle brings to another process: making it takes two words, and it keeps one."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+
+
+@pytest.mark.parametrize("is_process", [False, True])
+def test_whatever_goes_wrong_in_a_reader_reaches_whoever_waits(is_process: bool) -> None:
+    def broken(_: Any) -> Any:
+        raise Odd("the container", "is odd")
+
+    made: Any = SimpleNamespace(has_index=False, manifest={"largest": 8})
+    how = {"threads": 1, "buffers": 1, "buffer_samples": 1, "process": is_process}
+    loader = AsyncLoader(made, broken, batch=1, **how)  # type: ignore[arg-type]
+    loader.begin([0])
+    with pytest.raises(Exception, match="the container: is odd"):
+        loader.next()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from harness.data.create import create
 from harness.data.sets import Spec
 from harness.node.feed import describe
 from harness.node.input.open import reading
+from harness.node.input.opening import OpeningLoader
 from harness.node.place import Place
 from harness.node.workload import Opening
 from tests.cli.command import bakeoff
@@ -96,6 +99,24 @@ def test_a_file_that_is_gone_ends_the_trial(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):  # noqa: PT012 whichever batch holds it
         while work.epochs.left():
             work.fetch()
+
+
+def test_whatever_goes_wrong_in_a_thread_reaches_whoever_waits() -> None:
+    """A path that no system call takes is a ValueError, not an OSError."""
+    loader = OpeningLoader(SimpleNamespace(paths=["a\0b"]), batch=1, threads=1)  # type: ignore[arg-type]
+    loader.begin([0])
+    met: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            loader.next()
+        except ValueError as fault:
+            met.append(fault)
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    waiting.join(20)
+    assert [str(fault) for fault in met] == ["embedded null byte"]
 
 
 def test_a_study_gives_files_per_second_and_reasons_for_what_makes_no_sense(
