@@ -52,6 +52,12 @@ def adopted(path: Path) -> Own:
 
 def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the study argument and the options that narrow it."""
+    argument = click.argument("study", metavar="STUDY", shell_complete=completion.studies)
+    return argument(narrowing_options(function))
+
+
+def narrowing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options that narrow a study."""
     for option in (
         click.option(
             "--data",
@@ -80,7 +86,6 @@ def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
             shell_complete=completion.platforms,
             help="The machine; by default this one, as found.",
         ),
-        click.argument("study", metavar="STUDY", shell_complete=completion.studies),
     ):
         function = option(function)
     return function
