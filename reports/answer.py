@@ -163,7 +163,10 @@ def _why_none(cell: CellResult) -> str:
         if trial.reason:
             return trial.reason.rstrip(".")
     rejected = sorted({trial.verdict for trial in cell.trials if trial.verdict})
-    return f"every trial was rejected as {' or '.join(rejected)}"
+    if rejected:
+        return f"every trial was rejected as {' or '.join(rejected)}"
+    said = next((trial.evidence[0] for trial in cell.trials if trial.evidence), "")
+    return f"no trial gave a rate{f': {said}' if said else ''}"
 
 
 def _where(ranking: Ranking, cell: CellResult) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.store.results import CellResult, InputResult, Results
+from reports.bottleneck import BYTES, DECODED, LOADER, MODEL, PARSED
 from reports.goodput import Goodput, computes, disturbed, goodput
 from reports.ranking import names
 from reports.tables import Column, Table
 
-BYTES, PARSED, LOADER, DECODED, MODEL = range(5)
 _ONLY_NAMES = "open"
 """The reader that reads nothing of the files."""
 
@@ -41,6 +41,19 @@ class Fed:
     def rate(self) -> float:
         """How many samples a second it reads."""
         return 0.0 if self.cell.rate is None else self.cell.rate.value
+
+    @property
+    def threads(self) -> int:
+        """How many threads or processes its loader has."""
+        return int(self.cell.factors.get("reader_threads") or 1)
+
+    @property
+    def busy(self) -> float | None:
+        """Share of the processors that it could use which were busy; a loader has its threads."""
+        if self.input.busy_cores is None or self.input.cpus is None:
+            return None
+        alone = self.input.cpus if self.rung == MODEL else min(self.input.cpus, self.threads)
+        return min(1.0, self.input.busy_cores / alone)
 
     @property
     def disturbed(self) -> str:
@@ -81,6 +94,7 @@ def input_table(results: Results) -> Table:
         Column("cpu", "CPU-s per GB", "number"),
         Column("calls", "reads per epoch", "count"),
         Column("call_bytes", "bytes per read", "bytes"),
+        Column("left_out", "left out of an epoch", "count"),
     )
     rows, called = [], names(results)
     for one in fed(results):
@@ -99,6 +113,7 @@ def input_table(results: Results) -> Table:
                 told.cpu_s_per_gb,
                 None if told.calls_per_epoch is None else round(told.calls_per_epoch),
                 told.bytes_per_call,
+                _left_out(one),
             )
         )
     return Table(
@@ -110,6 +125,13 @@ def _utilisation(one: Fed) -> float | None:
     """Give the classic figure: time not spent waiting over all time; it flatters a busy CPU."""
     waited = one.input.wait_share
     return 1 - waited if computes(one.cell) and waited is not None else None
+
+
+def _left_out(one: Fed) -> int | None:
+    """Count the samples of an epoch that fill no batch of a training."""
+    if one.input.delivered is None:
+        return None
+    return int(one.cell.factors["samples"]) - round(one.input.delivered)
 
 
 def _joined(told: Sequence[InputResult]) -> InputResult:
@@ -127,4 +149,7 @@ def _joined(told: Sequence[InputResult]) -> InputResult:
         cpu_s_per_gb=middle("cpu_s_per_gb"),
         calls_per_epoch=middle("calls_per_epoch"),
         bytes_per_call=middle("bytes_per_call"),
+        delivered=middle("delivered"),
+        busy_cores=middle("busy_cores"),
+        cpus=middle("cpus"),
     )

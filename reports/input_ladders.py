@@ -3,7 +3,6 @@
 A ladder's rungs read the same files from the same tier in the same kind of order, with the same
 caches, by as many ranks: bytes alone, then the file format parsed, then a loader, then the loader
 feeding a model, or what stands for one. Of several settings on a rung the fastest stands for it.
-The bottleneck follows from which rung loses most; within a tenth two rungs are the same.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from dataclasses import dataclass
 from harness.node.input.cold import COLD_HERE
 from harness.store.results import Results
 from reports import numbers
+from reports.bottleneck import BYTES, DECODED, LOADER, MODEL, PARSED, Step, bottleneck
 from reports.evidence import Ladder, Rung
-from reports.goodput import ALIKE, Alone, alone, ranks
-from reports.input import BYTES, DECODED, LOADER, MODEL, PARSED, Fed, fed
+from reports.goodput import Alone, alone, ranks
+from reports.input import Fed, fed
 
 _RUNGS = {
     BYTES: "bytes read",
@@ -72,15 +72,17 @@ def ladders(results: Results) -> tuple[Ladder, ...]:
     groups: dict[Chain, list[Fed]] = {}
     for one in fed(results):
         groups.setdefault(_chain(one), []).append(one)
-    made: list[tuple[Chain, dict[int, Fed]]] = []
+    made: list[tuple[Chain, dict[int, Fed], list[Fed]]] = []
     for chain, some in groups.items():
         lower = [one for one in some if one.rung < DECODED]
         tops: dict[tuple[int, str], list[Fed]] = {}
         for one in some:
             if one.rung >= DECODED:
                 tops.setdefault((one.rung, one.cell.task), []).append(one)
-        made += [(chain, _best([*lower, *top])) for top in tops.values() or ([],)]
-    return tuple(_ladder(chain, best, results) for chain, best in made if len(best) >= _FEWEST)
+        made += [(chain, _best([*lower, *top]), lower) for top in tops.values() or ([],)]
+    return tuple(
+        _ladder(chain, best, lower, results) for chain, best, lower in made if len(best) >= _FEWEST
+    )
 
 
 def _chain(one: Fed) -> Chain:
@@ -110,7 +112,7 @@ def _best(some: Sequence[Fed]) -> dict[int, Fed]:
     return dict(sorted(best.items()))
 
 
-def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
+def _ladder(chain: Chain, best: dict[int, Fed], lower: Sequence[Fed], results: Results) -> Ladder:
     batches = {one.cell.factors.get("batch") for one in best.values()}
     rungs = tuple(
         Rung(
@@ -121,10 +123,10 @@ def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
         for rung, one in best.items()
         if one.cell.rate is not None
     )
-    rates = {rung: one.rate for rung, one in best.items()}
+    steps = {rung: _step(one, lower) for rung, one in best.items()}
     computing = alone(best[MODEL].cell, results) if MODEL in best else None
     beneath = _NOT_PROVED if chain.cache == COLD_HERE else _BENEATH
-    told = [beneath]
+    told = [said for said in (_busy(best), beneath) if said]
     if computing is not None:
         told.insert(0, _said(computing))
     disturbed = next((said for one in best.values() if (said := one.disturbed)), "")
@@ -135,7 +137,7 @@ def _ladder(chain: Chain, best: dict[int, Fed], results: Results) -> Ladder:
         kind="input",
         state=chain.cache,
         rungs=rungs,
-        bottleneck=bottleneck(rates, computing, is_cold=chain.cache in ("cold", COLD_HERE)),
+        bottleneck=bottleneck(steps, computing, is_cold=chain.cache in ("cold", COLD_HERE)),
         source=" ".join(told),
     )
 
@@ -159,25 +161,18 @@ def _said(computing: Alone) -> str:
     return f"{said}."
 
 
-def bottleneck(rates: dict[int, float], computing: Alone | None, *, is_cold: bool) -> str:
-    """Say what holds the top rung back; empty where the rungs cannot tell."""
-    top = max(rates)
-    lower = [rung for rung in sorted(rates) if rung < top]
-    if top == MODEL:
-        if computing is not None and rates[MODEL] >= ALIKE * computing.rate:
-            # a model that was slowed could have been faster; one that is slower alone, was slowed
-            doubtful = computing.disturbed or ALIKE * rates[MODEL] > computing.rate
-            return "" if doubtful else "compute-bound"
-        if not lower:
-            return ""
-        if rates[MODEL] < ALIKE * min(rates[rung] for rung in lower):
-            # alone each of them is faster than both together: they fight for the same cores
-            return "CPU-bound" if computing is not None else ""
-        top = lower.pop()
-    if BYTES not in rates or top == BYTES or ALIKE * rates[top] > rates[BYTES]:
-        return ""  # nothing is faster than what it stands on: something disturbed that
-    is_storage = is_cold and rates[top] >= ALIKE * rates[BYTES]
-    return "storage-bound" if is_storage else "CPU-bound"
+def _step(one: Fed, some: Sequence[Fed]) -> Step:
+    """Give a rung as the verdict needs it; ``some`` are all that read the same files."""
+    threads = one.threads
+    alike = [other.rate for other in some if other.rung == BYTES and other.threads <= threads]
+    return Step(one.rate, one.busy, bool(one.disturbed), max(alike, default=None))
+
+
+def _busy(best: dict[int, Fed]) -> str:
+    """Say of the highest rungs how busy they kept the processors."""
+    known = [one for one in best.values() if one.rung > BYTES and one.busy is not None]
+    said = [f"{_RUNGS[one.rung]} {numbers.share(one.busy or 0.0)}" for one in known[-2:]]
+    return f"Busy of the processors that it could use: {', '.join(said)}." if said else ""
 
 
 def _batch(one: Fed, batches: set[object]) -> str:

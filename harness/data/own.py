@@ -18,14 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.data import found
+from harness.data import classes, found
 from harness.data.numbers import write_numbers
 from harness.data.sets import is_finished
 from harness.errors import UsageError
-from harness.node.input.dataset import INDEX, KEYS, MANIFEST, VERSION
+from harness.node.input.dataset import INDEX, KEYS, MANIFEST, TARGETS, VERSION
 
 CONTENT = "own"
 _DIGEST = 12
+_DESCRIPTION = "2"
+"""Of what describes files: 2 has the classes of pictures."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class Own:
     largest: int
     digest: str
     """Of names and sizes: the same files elsewhere are the same data."""
+    classes: tuple[str, ...] = ()
+    """Folders that tell pictures apart, sorted; empty where nothing does."""
+    endings: tuple[str, ...] = ()
+    """How the pictures' names end, in small letters."""
 
     def __str__(self) -> str:
         """Name them in a sentence."""
@@ -62,6 +68,8 @@ def adopt(path: Path, kept: Path, *, doing: Callable[[str], None]) -> Own:
         manifest["samples"],
         manifest["largest"],
         _digest(f"{name}\0{stat.st_size}" for name, stat in _listed(files)),
+        tuple(manifest["class_names"]),
+        tuple(sorted({Path(name).suffix.lower() for name in files.names} - {""})),
     )
 
 
@@ -80,7 +88,7 @@ def changed(folder: Path, root: Path) -> str | None:
 
 def _stamp(files: found.Files) -> str:
     facts = (f"{name}\0{stat.st_size}\0{stat.st_mtime_ns}" for name, stat in _listed(files))
-    return _digest([str(files.root), *facts])
+    return _digest([_DESCRIPTION, str(files.root), *facts])
 
 
 def _listed(files: found.Files) -> Any:
@@ -101,6 +109,7 @@ def _describe(files: found.Files, folder: Path, doing: Callable[[str], None]) ->
     if not samples.lengths:
         raise UsageError(f"{files.root} holds no sample.")
     sizes = sorted(samples.lengths)
+    told = classes.by_folder(files.names) if files.format == "raw" else None
     manifest = {
         "version": VERSION,
         "content": CONTENT,
@@ -116,7 +125,8 @@ def _describe(files: found.Files, folder: Path, doing: Callable[[str], None]) ->
         "dtype": None,
         "shape": None,
         "scale": 1.0,
-        "classes": 0,
+        "classes": 0 if told is None else len(told.names),
+        "class_names": [] if told is None else list(told.names),
         "target_length": 0,
         "made_with": {},
         "files": [
@@ -135,6 +145,8 @@ def _describe(files: found.Files, folder: Path, doing: Callable[[str], None]) ->
     try:
         if samples.index is not None:
             write_numbers(beside / INDEX, samples.index)
+        if told is not None:
+            write_numbers(beside / TARGETS, told.of)
         if samples.keys is not None:
             write_numbers(beside / KEYS, array("B", _packed(samples.keys)))
         (beside / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")

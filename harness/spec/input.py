@@ -8,6 +8,7 @@ from typing import Any
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.own import Own
 from harness.errors import nearest
+from harness.node import shapes
 from harness.node.workload import Ceiling, Opening, Reading, Training
 from harness.spec.cell import Cell
 from harness.spec.factors import FACTORS, OF_INPUT, Value
@@ -22,6 +23,10 @@ CAFFE = "data-layer"
 _CAFFE_AHEAD = 4
 """Batches that Caffe's Data layer reads ahead unless told otherwise (caffe.proto: prefetch)."""
 _ASYNCHRONOUS = ("async-thread", "async-process")
+_PICTURE, _COLOURS = 3, 3
+"""Axes of a picture, and its channels."""
+_BY_TF_DATA = {".jpg", ".jpeg", ".png"}
+"""Endings of the pictures that tf.data decodes; torch's loader takes all that are found."""
 
 
 def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
@@ -97,8 +102,10 @@ def why_not(
         return unfit
     if factors["decode"] and CONTENTS[content].is_array:
         return f"{content} are stored as arrays: there is nothing to decode"
-    if isinstance(workload, Training) and not (factors["decode"] or CONTENTS[content].is_array):
-        return f"{content} are encoded pictures: {workload.name} trains on them with decode = true"
+    if not CONTENTS[content].is_array and (
+        unfit := _why_not_decoded(content, workload, info, factors)
+    ):
+        return unfit
     lacking = _lacks(info, factors) or _no_tier(factors, platform)
     lacking = lacking or _why_not_caffe(factors) or _why_not_tf_data(factors)
     return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)
@@ -108,20 +115,51 @@ def _why_not_own(
     own: Own, workload: Any, info: FrameworkInfo, factors: dict[str, Value], platform: Platform
 ) -> str | None:
     """Say why a cell cannot read a user's own files."""
-    if isinstance(workload, Training):
-        return (
-            f"{own} come without targets, so {workload.name} cannot be trained on them: "
-            "--data is for workloads of kind read, such as read-pictures"
-        )
+    if isinstance(workload, Training) and (unfit := _why_not_trained(own, workload)) is not None:
+        return unfit
     if factors["format"] != own.format:
         return f"{own} are {own.format}, not {factors['format']}"
     if factors["tier"] is not None:
         return f"{own} are read where they lie: tier says nothing"
-    if own.format == "tfrecord" and factors["decode"]:
+    if own.format != "raw" and factors["decode"]:
         return "records of one's own hold any message: nothing says where in it a picture lies"
+    if (unfit := _why_not_decoded(str(own), workload, info, factors)) is not None:
+        return unfit
+    strange = set(own.endings) - _BY_TF_DATA
+    if factors["decode"] and factors["reader"] == TF_DATA and strange:
+        return f"tf.data decodes JPEG and PNG here, and under {own.root} lie {min(strange)} too"
     if (unfit := _why_not_tf_data(factors)) is not None:
         return unfit
     return _lacks(info, factors) or _too_much_memory(own.largest, factors, platform)
+
+
+def _why_not_trained(own: Own, workload: Training) -> str | None:
+    """Say why a network cannot learn from a user's own files."""
+    if own.format != "raw":
+        return (
+            f"{own} come without classes that are read here, so {workload.name} cannot be trained "
+            "on them: it can on pictures in folders, one for each class, or on made data"
+        )
+    shape, wanted = workload.network.input, f"{workload.name} cannot be trained on {own}"
+    if workload.loss != "cross-entropy" or len(shape) != _PICTURE or shape[0] != _COLOURS:
+        return f"{wanted}: it takes no pictures, or tells no classes apart"
+    if not own.classes:
+        return f"{wanted}: they lie in no folders by class (at least two, and none beside them)"
+    _, (outputs,) = shapes.output_shapes(workload.network)[-1]
+    if len(own.classes) > outputs:
+        return f"{wanted}: they have {len(own.classes)} classes, and it tells {outputs} apart"
+    return None
+
+
+def _why_not_decoded(
+    what: str, workload: Any, info: FrameworkInfo, factors: dict[str, Value]
+) -> str | None:
+    """Say why encoded pictures do not become what a network takes."""
+    if not isinstance(workload, Training) or factors["decode"]:
+        return None
+    if (refusal := info.refuses("decode", True)) is not None:
+        return f"{what} are encoded pictures, and {refusal}"
+    return f"{what} are encoded pictures: {workload.name} trains on them with decode = true"
 
 
 def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:

@@ -69,6 +69,10 @@ class Plan:
         return self.by_key[key]
 
 
+_NAMED = 6
+"""Classes that a plan names."""
+
+
 def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
     """Spell out a study for a platform; refuse one of which nothing is left.
 
@@ -144,7 +148,11 @@ def _own_data(own: Own | None, made: Sequence[Cell]) -> list[str]:
     count = sum(cell.own_data is not None for cell in made)
     if not count:
         raise UsageError(f"no cell of this plan reads files, so nothing would read {own}.")
-    return [f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."]
+    said = f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."
+    if not any(cell.own_data and cell.macs for cell in made):
+        return [said]
+    names, more = ", ".join(own.classes[:_NAMED]), " …" if len(own.classes) > _NAMED else ""
+    return [said, f"Trained on {len(own.classes)} classes, by folder: {names}{more}."]
 
 
 def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:

@@ -258,7 +258,8 @@ def environment(framework: str, factors: Mapping[str, Value]) -> str:
         if isinstance(group, str):
             wanted |= {group} if factors[factor] is not None else set()
         else:
-            wanted |= {group[value] for value in [str(factors[factor])] if value in group}
+            value = str(factors[factor]).lower()  # true and false as TOML writes them
+            wanted |= {group[value]} if value in group else set()
     groups = sorted(wanted)
     return f"{framework}[{','.join(groups)}]" if groups else framework
 

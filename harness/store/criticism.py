@@ -65,7 +65,7 @@ def _completeness(
         yield f"{counted(count, 'trial')} ended {outcome}; not counted."
     wordless = sum(trial.outcome == "ok" and trial.rate is None for trial in trials)
     if wordless:
-        yield f"{counted(wordless, 'trial')} ended well but recorded no windows; not counted."
+        yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
 
 
 def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:

@@ -92,6 +92,7 @@ def judged(ranks: Sequence[Input]) -> InputResult | None:
     total = sum(one.told["bytes"] for one in every)
     shares = [one.told["cold_fraction"] for one in every]
     calls, asked = (sum(one.told[name] for one in every) for name in ("calls", "call_bytes"))
+    cpus = [float(one.told["cpus"]) for one in every if one.told.get("cpus")]
     is_asked = asked >= _ASKED * total
     return InputResult(
         cache=cache,
@@ -105,8 +106,16 @@ def judged(ranks: Sequence[Input]) -> InputResult | None:
         cpu_s_per_gb=sum(one.told["cpu_s"] for one in every) / (total / 1e9) if total else None,
         calls_per_epoch=calls / min(map(len, chosen)) if is_asked else None,
         bytes_per_call=asked / calls if calls and is_asked else None,
+        delivered=sum(_mean(some, "samples") for some in chosen),
+        busy_cores=sum(one.told["cpu_s"] for one in every) / sum(one.elapsed_s for one in every),
+        cpus=sum(cpus) / len(cpus) if cpus else None,
         faults=_faults(ranks),
     )
+
+
+def _mean(epochs: Sequence[Epoch], what: str) -> float:
+    total: float = sum(one.told[what] for one in epochs)
+    return total / len(epochs)
 
 
 def _without_epochs(ranks: Sequence[Input]) -> InputResult | None:
@@ -137,7 +146,9 @@ def _faults(ranks: Sequence[Input]) -> tuple[str, ...]:
             found.append(f"epoch {number}: {len(told)} of {len(ranks)} ranks read it")
             continue
         if not all(rank.is_whole for rank in ranks):
-            continue  # trainings leave samples out
+            continue  # trainings leave samples out, several ranks of older runs without saying so
+        if any(one.get("left_out") for one in told):
+            continue  # what fills no batch of a training; each rank held its own share to the order
         samples = sum(one["samples"] for one in told)
         total = sum(int(one["digest"], 16) for one in told) % 2**64
         if total != digest(range(samples)):

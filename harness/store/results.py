@@ -70,6 +70,12 @@ class InputResult:
     """CPU time of the ranks and their readers per 10^9 bytes delivered."""
     calls_per_epoch: float | None = None
     bytes_per_call: float | None = None
+    delivered: float | None = None
+    """Samples that all ranks together were handed in an epoch."""
+    busy_cores: float | None = None
+    """Processors that a rank and its readers kept busy, on average."""
+    cpus: float | None = None
+    """Of so many that were its own."""
     faults: tuple[str, ...] = ()
     """What the audit over all ranks found."""
 

@@ -14,6 +14,7 @@ from harness.data.own import Own, adopt, changed
 from harness.errors import UsageError
 from harness.node.feed import describe
 from harness.node.input import records
+from harness.node.input.dataset import Dataset
 from harness.node.input.open import reading
 from harness.node.place import Place
 from harness.node.workload import Reading
@@ -219,15 +220,72 @@ def test_what_reads_no_files_or_other_ones_says_so(tmp_path: Path) -> None:
     done = bakeoff("plan", "idle.toml", "--data", str(there), **where)
     assert done.returncode == 2
     assert "no cell of this plan reads files" in done.stderr
-    (tmp_path / "train.toml").write_text(
-        'title = "T"\n[matrix]\nworkload = "alexnet"\nframework = "torch"\ninput = "files"\n',
-        "utf-8",
-    )
-    done = bakeoff("plan", "train.toml", "--data", str(there), **where)
-    assert done.returncode == 2
-    assert "come without targets, so alexnet cannot be trained on them" in done.stderr
     (tmp_path / "study.toml").write_text(
         STUDY.replace('"read-pictures"', '"read-pictures"\nformat = ["raw", "lmdb"]'), "utf-8"
     )
     done = bakeoff("plan", "study.toml", "--data", str(there), **where)
     assert "are raw, not lmdb" in done.stdout, done.stderr
+
+
+TRAINED = """
+title = "Trained on whose?"
+[matrix]
+workload = "tinycnn"
+framework = ["torch", "jax"]
+input = "files"
+decode = true
+"""
+
+
+def beside(folder: Path) -> Path:
+    (pictures(folder) / "stray.jpg").write_bytes(b"in no folder")
+    return folder
+
+
+def many(folder: Path) -> Path:
+    for number in range(11):
+        (folder / f"c{number}").mkdir(parents=True)
+        (folder / f"c{number}" / "a.webp").write_bytes(b"a picture")
+    return folder
+
+
+def webp(folder: Path) -> Path:
+    (pictures(folder) / "kind0" / "new.webp").write_bytes(b"a picture")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "why"),
+    [
+        (pictures, ("true", "false"), "are encoded pictures: tinycnn trains on them with decode ="),
+        (beside, ("", ""), "they lie in no folders by class (at least two, and none beside them)"),
+        (many, ("", ""), "they have 11 classes, and it tells 10 apart"),
+        (many, ('tinycnn"', 'alexnet"\nreader = "pread"'), "decoded in the DataLoader's processes"),
+        (webp, ("torch", "tensorflow"), "decodes JPEG and PNG here"),
+        (pictures, ("tinycnn", "neuron-inverter"), "it takes no pictures, or tells no classes"),
+        (tfrecords, ("", ""), "come without classes that are read here, so tinycnn cannot be"),
+        (database, ("", ""), "it can on pictures in folders, one for each class, or on made data"),
+        (pictures, ("", ""), "jax does not offer decode true"),
+    ],
+)
+def test_what_cannot_be_trained_on_says_why(
+    make, change: tuple[str, str], why: str, tmp_path: Path
+) -> None:
+    there = make(tmp_path / "theirs")
+    (tmp_path / "train.toml").write_text(TRAINED.replace(*change) if change[0] else TRAINED)
+    where = {"cwd": tmp_path, "BAKEOFF_HOME": str(tmp_path / "home")}
+    done = bakeoff("plan", "train.toml", "--data", str(there), **where)
+    assert why in " ".join((done.stdout + done.stderr).split())
+
+
+def test_a_plan_names_the_classes_that_are_trained_on(tmp_path: Path) -> None:
+    there = pictures(tmp_path / "theirs")
+    own = adopt(there, tmp_path / "ours", doing=quiet)
+    assert own.classes == ("kind0", "kind1", "kind2")
+    targets = Dataset(str(own.folder)).targets()
+    names = [Path(path).parent.name for path in Dataset(str(own.folder)).paths]
+    assert [own.classes[number] for number in targets] == names
+    (tmp_path / "train.toml").write_text(TRAINED)
+    where = {"cwd": tmp_path, "BAKEOFF_HOME": str(tmp_path / "home")}
+    said = bakeoff("plan", "train.toml", "--data", str(there), **where).stdout
+    assert "Trained on 3 classes, by folder: kind0, kind1, kind2." in said

@@ -9,15 +9,22 @@ import pytest
 
 from harness.node.input import cold
 from harness.store.results import CellResult, Estimate, InputResult, Results
+from reports.bottleneck import BYTES, LOADER, MODEL, PARSED, Step, bottleneck
 from reports.evidence import Evidence
 from reports.goodput import Alone, goodput
-from reports.input import BYTES, LOADER, MODEL, PARSED, input_table
-from reports.input_ladders import bottleneck, ladders
+from reports.input import input_table
+from reports.input_ladders import ladders
 from reports.page import render
 from reports.ranking import rankings
 from tests.reports import samples
 
 QUIET, SLOWED = Alone(500.0), Alone(10.0, "other processes used 0.90 of the 2 cores")
+
+
+def steps(rates: dict[int, float], busy: float | None = 0.9, **of_top: Any) -> dict[int, Step]:
+    """Give rungs that keep so much of the processors busy; the top one has what is said of it."""
+    made = {rung: Step(rate, busy) for rung, rate in rates.items()}
+    return {**made, max(made): replace(made[max(made)], **of_top)}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +47,31 @@ QUIET, SLOWED = Alone(500.0), Alone(10.0, "other processes used 0.90 of the 2 co
 def test_the_bottleneck_is_the_rung_that_loses_most(
     rates: dict[int, float], compute: Alone | None, is_cold: bool, said: str
 ) -> None:
-    assert bottleneck(rates, compute, is_cold=is_cold) == said
+    assert bottleneck(steps(rates), compute, is_cold=is_cold) == said
+
+
+@pytest.mark.parametrize(
+    ("busy", "of_top", "said"),
+    [
+        (0.2, {}, "harness-bound"),
+        (0.2, {"disturbed": True}, ""),
+        (0.2, {"bytes_alike": 62.0}, "storage-bound"),
+        (0.6, {}, ""),
+        (0.8, {"disturbed": True}, "CPU-bound"),
+        (None, {}, ""),
+    ],
+)
+def test_a_slow_loader_is_judged_by_who_was_busy(
+    busy: float | None, of_top: dict[str, Any], said: str
+) -> None:
+    slow = steps({BYTES: 100.0, LOADER: 60.0}, busy, **of_top)
+    assert bottleneck(slow, None, is_cold=True) == said
+
+
+def test_input_and_model_that_take_turns_are_bound_by_the_harness() -> None:
+    turns = {LOADER: 50.0, MODEL: 27.0}
+    assert bottleneck(steps(turns, 0.4), Alone(60.0), is_cold=True) == "harness-bound"
+    assert bottleneck(steps(turns, 0.4), None, is_cold=True) == ""
 
 
 def of(made: Results, *all_factors: dict[str, Any]) -> Results:
@@ -50,6 +81,7 @@ def of(made: Results, *all_factors: dict[str, Any]) -> Results:
     cells = []
     for number, factors in enumerate(all_factors):
         factors = {**files, **factors}
+        told = replace(told, busy_cores=factors.pop("busy_cores", None), cpus=2.0)
         rate, own = factors.pop("rate", 400.0), {"workload": "read-small-pictures"}
         own = {**own, "framework": "null", "content": "small-pictures", **factors.pop("cell", {})}
         cell = made.cells[0]
@@ -255,3 +287,39 @@ def test_what_only_reads_is_ranked_apart_from_what_computes_beside_it() -> None:
         "read-small-pictures": 2,
         "read-small-pictures + 100 ms burn": 1,
     }
+
+
+def test_a_loader_that_waits_for_nobody_but_itself_is_told_with_its_processors() -> None:
+    loader = {"reader": "threads", "prefetch": 2, "reader_threads": 4, "rate": 300.0}
+    told = of(
+        samples.demo(),
+        {"reader": "pread", "reader_threads": 4, "rate": 900.0},
+        {**loader, "busy_cores": 0.5},
+    )
+    (made,) = ladders(told)
+    assert made.bottleneck == "harness-bound"
+    assert "Busy of the processors that it could use: loader 25 %." in made.source
+    (one,) = ladders(of(samples.demo(), {"reader": "pread", "rate": 310.0}, loader))
+    assert one.bottleneck == "storage-bound"
+
+
+def test_a_loader_with_few_threads_waits_for_storage_as_bare_bytes_with_few_do() -> None:
+    told = of(
+        samples.demo(),
+        {"reader": "pread", "reader_threads": 8, "rate": 900.0},
+        {"reader": "pread", "reader_threads": 1, "rate": 110.0},
+        {"reader": "threads", "reader_threads": 1, "rate": 105.0, "busy_cores": 0.1},
+    )
+    (made,) = ladders(told)
+    assert made.bottleneck == "storage-bound"
+
+
+def test_what_fills_no_batch_of_a_training_stands_in_the_table() -> None:
+    told = of(samples.demo(), {**FILES, "samples": 100})
+    trials = tuple(
+        replace(one, input=replace(one.input, delivered=96.0)) if one.input else one
+        for one in told.cells[0].trials
+    )
+    table = input_table(replace(told, cells=(replace(told.cells[0], trials=trials),)))
+    place = [column.key for column in table.columns].index("left_out")
+    assert table.rows[0][place] == 4

@@ -88,6 +88,17 @@ def test_ranks_that_read_the_same_samples_twice_are_no_result(tmp_path: Path) ->
     assert told.rate == 4.0
 
 
+def test_a_training_whose_windows_end_with_an_epoch_may_still_leave_samples_out(
+    tmp_path: Path,
+) -> None:
+    said = passes(list(range(1, 97)), ["cold", "cold"])
+    trained = [{**one, "left_out": 4} if "samples" in one else one for one in said]
+    told = judged(written(tmp_path / "0", trained))
+    assert told.faults == ()
+    assert (told.rate, told.delivered) == (96.0, 96.0)
+    assert judged(written(tmp_path / "1", said)).faults != ()
+
+
 def trained(*steps: tuple[str, int]) -> list[dict[str, Any]]:
     """Say steps of 10 ms, 10 kB each, in epochs of 16; phases begin where they are told to."""
     said: list[dict[str, Any]] = []
@@ -122,6 +133,14 @@ def test_an_epoch_that_a_rank_lacks_is_a_fault(tmp_path: Path) -> None:
     both = written(tmp_path / "0", passes([0, 1], ["cold", "cold"]))
     one = written(tmp_path / "1", passes([2, 3], ["cold"]))
     assert judged(both, one).faults == ("epoch 1: 1 of 2 ranks read it",)
+
+
+def test_processors_are_counted_while_an_epoch_was_read(tmp_path: Path) -> None:
+    said = passes([0, 1], ["cold", "cold"])
+    with_cpus = [{**one, "cpus": 4} if "samples" in one else one for one in said]
+    told = judged(written(tmp_path / "0", with_cpus))
+    assert (told.busy_cores, told.cpus) == (0.5, 4.0)
+    assert judged(written(tmp_path / "1", said)).cpus is None
 
 
 def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from harness.node.input.files import COLD, WARM, Files
 from harness.node.input.loader import Batch, Loader
 from harness.node.input.meeting import Meeting
 from harness.node.input.order import epoch_order
+from harness.node.resources import threads
 
 _CHUNK = 1 << 22
 
@@ -37,7 +38,7 @@ class Epochs:
         self._batch = batch
         self._number = -1
         self._order: Sequence[int] = ()
-        self._left = 0
+        self._left = self._left_out = 0
         self._delivered: List[int] = []
         self._bytes = 0
         self._resident: Optional[int] = None
@@ -81,6 +82,7 @@ class Epochs:
         files, dataset = self._files, self._dataset
         self._number += 1
         order = self._order_of(files.rank)
+        share = len(order)
         if not self.whole:  # ranks that train together take equally many steps
             shortest = min(len(self._order_of(rank)) for rank in range(files.size))
             order = order[: shortest // self._batch * self._batch]
@@ -91,6 +93,7 @@ class Epochs:
                 )
             )
         self._order = order
+        self._left_out = share - len(order)
         self._left = -(-len(order) // self._batch)
         self._delivered, self._bytes = [], 0
         if self._meeting is None or files.is_first_here:
@@ -137,13 +140,14 @@ class Epochs:
         return {
             "number": self._number,
             "bytes": self._bytes,
-            "left_out": self._dataset.samples - len(self._order) if self._files.size == 1 else None,
+            "left_out": self._left_out,
             "resident_before": self._resident,
             "read_bytes": spent["read_bytes"],
             "given_bytes": given,
             "calls": spent["syscr"],
             "call_bytes": spent["rchar"],
             "cpu_s": spent["cpu_ns"] / 1e9,
+            "cpus": threads({}),
             **told,
             **proved,
         }

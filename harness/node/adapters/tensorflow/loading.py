@@ -49,6 +49,7 @@ class TfDataLoader:
         self._prepare = prepare
         self._size = tuple(size)
         self._lengths: Any = None
+        self._paths_asked: List[str] = []
         self._dataset = dataset
         self._files = files
         self._batch = batch
@@ -74,6 +75,8 @@ class TfDataLoader:
 
     def _raw(self, order: Sequence[int]) -> Any:
         paths = tf.constant(self._dataset.paths)
+        if self._files.decode:
+            self._paths_asked = [self._dataset.paths[sample] for sample in order]
 
         def read(sample: Any) -> Any:
             return self._sample(sample, tf.io.read_file(tf.gather(paths, sample)))
@@ -140,14 +143,27 @@ class TfDataLoader:
         length = tf.strings.length(stored)
         if not self._files.decode:
             return sample, length, stored
-        picture = tf.image.decode_jpeg(stored, channels=3)
+        picture = tf.image.decode_jpeg(stored, channels=3)  # and PNG, which goes by no other name
         return sample, length, tf.image.resize(picture, self._size)
+
+    def _decoded(self, path: str) -> None:
+        """Refuse a picture by its name, which the error of a pipeline does not tell."""
+        try:
+            tf.image.decode_jpeg(tf.io.read_file(path), channels=3)
+        except tf.errors.InvalidArgumentError as error:
+            why = str(error.message).strip()
+            raise WrongDelivery("{} cannot be decoded: {}".format(path, why)) from None
 
     def next(self) -> Batch:
         """Give the next batch; the first one starts the pipeline."""
         if self._batches is None:
             self._batches = iter(self._pipeline)
-        told, lengths, data = next(self._batches)
+        try:
+            told, lengths, data = next(self._batches)
+        except tf.errors.InvalidArgumentError:
+            for path in self._paths_asked:
+                self._decoded(path)
+            raise
         samples, stored = told.numpy(), lengths.numpy()
         if self._lengths is not None and (self._lengths[samples] != stored).any():
             raise WrongDelivery("a record is not as long as it was: the files have changed")

@@ -88,7 +88,7 @@ class TorchAdapter:
             from harness.node.adapters.torch.loading import FedActivity, FedMarkedActivity, own
 
             fed = FedMarkedActivity if self._settings.is_gpu else FedActivity
-            make = partial(fed, loaders=own(options))
+            make = partial(fed, loaders=own(options, feed.input[1:]))
         try:
             self._trainer = Trainer(workload, self._settings, self._job.seed, self._strategy)
             self._trainer.start_optimiser(feed.global_batch)
