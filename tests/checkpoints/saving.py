@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -63,11 +64,18 @@ def _stage(frame: FrameType | None) -> str | None:
     return None
 
 
-def main(folder: str, stage: str | None = None, number: int = 0) -> None:
-    kept.CHUNK = _PIECE
+def series_of(folder: str, state: Any) -> Series:
+    """Let a state, which is its own saver, be saved through a fast tier."""
     asked = Asked(1, f"{folder}/slow", f"{folder}/fast", is_the_work=False)
-    state = InPieces(STATE_BYTES, 1, {})
-    series = Series(asked, state, Place(0, 1, 0, 1, "here", "none"))
+    return Series(asked, state, Place(0, 1, 0, 1, "here", "none"))
+
+
+def saved(
+    folder: str, state: Any, told: Callable[[int], None], stage: str | None, number: int
+) -> dict[str, int]:
+    """Take checkpoints until the moment comes; count those that there were."""
+    kept.CHUNK = _PIECE
+    series = series_of(folder, state)
     state.step()
     series.save(1)
     series.finish()
@@ -78,14 +86,46 @@ def main(folder: str, stage: str | None = None, number: int = 0) -> None:
     for step in range(2, STEPS + 1):
         state.step()
         series.save(step)
-        print(step, flush=True)
+        told(step)
     series.finish()
     sys.setprofile(None)
-    print(json.dumps(moments.calls))
+    return moments.calls
+
+
+def restarted(folder: str, reported: int, make: Callable[[], Any]) -> None:
+    """Restart after a kill: a true checkpoint restores, none that was reported is lost."""
+    places = [f"{folder}/fast", f"{folder}/slow"]
+    found = kept.newest(places)
+    assert found is not None
+    assert reported <= found.step <= reported + 1, (reported, found.step)
+    assert _holds(found, make)
+    goes_on = series_of(folder, make())
+    goes_on.finish()
+    left = [name for place in places for name in os.listdir(place) if name.startswith(".")]  # noqa: PTH208 - on the node side
+    assert left == []
+    again = kept.newest(places[1:])  # drained by whoever went on
+    assert again is not None
+    assert again.step == found.step
+    assert _holds(again, make)
+    goes_on.close()
+
+
+def _holds(found: kept.Kept, make: Callable[[], Any]) -> bool:
+    """Tell whether a checkpoint holds the state of its step and no other."""
+    restored, expected = make(), make()
+    restored.restore(found.folder)
+    for _ in range(found.step):
+        expected.step()
+    return bool(restored.digest() == expected.digest())
+
+
+def plain() -> InPieces:
+    """Make the state of step 0."""
+    return InPieces(STATE_BYTES, 1, {})
 
 
 if __name__ == "__main__":
-    if sys.argv[2:]:
-        main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
-    else:
-        main(sys.argv[1])
+    at, moment = sys.argv[1], sys.argv[2:]
+    stage, number = (moment[0], int(moment[1])) if moment else (None, 0)
+    counted = saved(at, plain(), lambda step: print(step, flush=True), stage, number)
+    print(json.dumps(counted))

@@ -1,6 +1,7 @@
 """This file kills a process with SIGKILL at seeded moments of its checkpoints, then restores.
 
-``python -m tests.checkpoints.test_killed 200`` does it 200 times and prints where the kills fell.
+``python -m tests.checkpoints.test_killed 200`` does it 200 times and prints where the kills fell;
+``… 200 60`` kills torch.save 60 times more, in torch's environment.
 """
 
 from __future__ import annotations
@@ -17,11 +18,8 @@ from pathlib import Path
 import pytest
 
 from harness.node.checkpoints import kept
-from harness.node.checkpoints.asked import Asked
-from harness.node.checkpoints.plain import PlainState
-from harness.node.checkpoints.series import Series
-from harness.node.place import Place
-from tests.checkpoints.saving import STATE_BYTES, STEPS
+from tests import needs
+from tests.checkpoints.saving import STEPS, plain, restarted
 
 pytestmark = pytest.mark.io
 
@@ -51,39 +49,19 @@ def calls(folder: Path) -> Mapping[str, int]:
 
 
 def killed(folder: Path, stage: str, number: int) -> None:
-    """Kill a process at a moment; a true checkpoint restores, none that was reported is lost."""
+    """Kill a process at a moment, and restart."""
     ended = saved_by(folder, stage, str(number))
     assert ended.returncode == -9, (stage, number, ended.stderr)
-    reported = int((ended.stdout.split() or ["1"])[-1])
-    places = [str(folder / "fast"), str(folder / "slow")]
-    found = kept.newest(places)
-    assert found is not None, (stage, number)
-    assert reported <= found.step <= reported + 1, (stage, number)
-    assert _holds(found), (stage, number)
-    goes_on = Series(
-        Asked(1, places[1], places[0], is_the_work=False), _state(), Place(0, 1, 0, 1, "", "")
-    )
-    goes_on.finish()
-    left = [path.name for place in places for path in Path(place).glob(".*")]
-    assert left == []
-    again = kept.newest([places[1]])  # drained by whoever went on
-    assert again is not None
-    assert again.step == found.step
-    assert _holds(again)
-    goes_on.close()
+    restarted(str(folder), int((ended.stdout.split() or ["1"])[-1]), plain)
 
 
-def _state() -> PlainState:
-    return PlainState(STATE_BYTES, 1, {})
-
-
-def _holds(found: kept.Kept) -> bool:
-    """Tell whether a checkpoint holds the state of its step and no other."""
-    restored, expected = _state(), _state()
-    restored.restore(found.folder)
-    for _ in range(found.step):
-        expected.step()
-    return restored.digest() == expected.digest()
+def killed_torch(python: Path, folder: Path, times: int) -> Mapping[str, list[int]]:
+    """Kill torch.save so often; give the moments of each stage at which it was."""
+    asked = [str(python), "-m", "tests.checkpoints.torch_saving", str(folder), str(times)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    moments: Mapping[str, list[int]] = json.loads(done.stdout.splitlines()[-1])
+    return moments
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +78,11 @@ def test_a_true_checkpoint_restores_after_a_kill_at_any_moment(
         killed(tmp_path / str(turn), stage, number)
 
 
+def test_what_torch_saves_restores_after_a_kill_at_any_moment(tmp_path: Path) -> None:
+    moments = killed_torch(needs.framework("torch"), tmp_path, 2 * len(STAGES))
+    assert [len(moments[stage]) for stage in STAGES] == [2, 2, 2]
+
+
 def test_the_process_that_is_killed_ends_well_when_left_alone(
     counted: Mapping[str, int], tmp_path: Path
 ) -> None:
@@ -109,7 +92,7 @@ def test_the_process_that_is_killed_ends_well_when_left_alone(
     assert found.step == STEPS
 
 
-def main(times: int) -> None:
+def main(times: int, of_torch: int = 0) -> None:
     """Kill many times; print how often in which stage, and how far into it."""
     draw, seen = random.Random(8), Counter[tuple[str, int]]()
     with tempfile.TemporaryDirectory() as name:
@@ -125,7 +108,14 @@ def main(times: int) -> None:
         tenths = [seen[stage, tenth] for tenth in range(10)]
         shares = " ".join(f"{count:3}" for count in tenths)
         print(f"{stage:7} {sum(tenths):4} of {counted[stage]:4} moments; by tenth: {shares}")
+    if not of_torch:
+        return
+    with tempfile.TemporaryDirectory() as name:
+        moments = killed_torch(needs.framework("torch"), Path(name), of_torch)
+    print(f"{of_torch} kills of torch.save; each time a true checkpoint restored, and went on")
+    for stage in STAGES:
+        print(f"{stage:7} {len(moments[stage]):4}, at moments {sorted(moments[stage])}")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*map(int, sys.argv[1:]))

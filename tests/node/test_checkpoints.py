@@ -180,6 +180,27 @@ def test_a_torn_checkpoint_is_passed_over(state: PlainState, made: Callable[...,
     assert [each.step for each in kept.complete(one.asked.to)] == [1]
 
 
+def test_a_trial_proves_what_a_restart_would_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest is torn as soon as it is there: the one before it is restored, and says so."""
+    real = kept.appear
+
+    def torn(place: str, step: int, files: Any) -> Any:
+        one = real(place, step, files)
+        if step == 25:
+            with Path(one.paths()[0]).open("r+b") as file:
+                file.write(b"torn")
+        return one
+
+    monkeypatch.setattr(kept, "appear", torn)
+    code, said = worked(tmp_path, every=5)
+    (proof,) = [event for event in said if event["event"] == "restored"]
+    assert (proof["step"], proof["files_true"]) == (20, True)
+    assert code == worker.FAILED
+    assert "the newest true checkpoint is that of step 20, not 25" in said[-1]["message"]
+
+
 def test_a_file_that_changes_on_the_fast_tier_never_becomes_durable(
     state: PlainState, tmp_path: Path
 ) -> None:

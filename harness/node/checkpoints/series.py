@@ -37,6 +37,10 @@ class Full(OSError):
     """Say which tier has no room left for a checkpoint."""
 
 
+class NothingTrue(Exception):
+    """Say that no checkpoint could be restored."""
+
+
 class Series:
     """The checkpoints of one trial, as one rank sees them."""
 
@@ -95,9 +99,11 @@ class Series:
         self._behind.finish()
 
     def newest(self) -> Kept:
-        """Give the newest complete checkpoint of any tier, its contents unread."""
-        found = [one for place in self.places() for one in keeping.complete(place)]
-        return max(found, key=lambda one: one.step)
+        """Give what a restart takes: the newest of any tier whose every byte has its hash."""
+        found = keeping.newest(self.places())
+        if found is None:
+            raise NothingTrue("no checkpoint in {} is whole and true".format(self.places()))
+        return found
 
     def close(self) -> None:
         """Remove the trial's checkpoints: they were made to be timed."""

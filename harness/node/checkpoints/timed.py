@@ -4,7 +4,8 @@ It reads no clock but the loop's. After the last measured window comes the proof
 
     wait until all checkpoints are where they stay
     digest of the state; one more checkpoint; a few steps, which change the state meanwhile
-    wait until it is where it stays; drop its pages; clock; restore; sync; clock
+    wait until it is where it stays; take the newest on any tier whose every byte has its hash, as
+    a restart would; drop its pages; clock; restore; sync; clock
     digest of the state again, and the files' hashes against the manifest
 
 A checkpoint that does not bring back the state of its moment fails the trial. Of several ranks the
@@ -99,7 +100,7 @@ class Timed:
 
 def _complaint(step: int, found: int, told: Dict[str, Any]) -> str:
     if found != step:
-        return "the newest checkpoint is that of step {}, not {}".format(found, step)
+        return "the newest true checkpoint is that of step {}, not {}".format(found, step)
     if not told["files_true"]:
         return "the files of step {} are not those that were saved".format(step)
     return "the state restored is not that of step {}, when it was saved".format(step)
