@@ -1,9 +1,10 @@
 """This file makes samples out of numbers: pictures, volumes, traces, and the target of each.
 
 Every sample has a stream of its own, counted by Philox under a key that digests seed, content and
-number: any sample can be made alone, on any machine, in any order. Only raw 64-bit draws and
-integers decide what is stored, so the values are the same everywhere. The bytes of a JPEG are too,
-with the same libjpeg; its version stands in the manifest.
+number: any sample can be made alone, on any machine, in any order. Classes, tiny pictures and
+volumes follow from raw 64-bit draws by integers, so they are the same everywhere. Traces are sines
+and exponentials rounded to integers: another numpy or processor may round one of them to its
+neighbour. The bytes of a JPEG are the same with the same libjpeg; versions stand in the manifest.
 
 Targets follow from what is drawn, so that networks can learn them.
 """

@@ -15,7 +15,9 @@ number may be NaN or Infinity, as a loss may.
     epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
                bytes, digest, order, left_out; cache (as ``input/cold.py`` calls it), cold_fraction,
                witness, resident_before, read_bytes; given_bytes: what storage gave the whole
-               node; calls, call_bytes, cpu_s; cpus: the rank's share of them (``input/epochs.py``)
+               node; calls, call_bytes, cpu_s; cpus: the rank's share of them;
+               compared: of how many samples the bytes were held to their imprints
+               (``input/epochs.py``)
     checkpoint phase, step, start, end      training stood still for the one after `step` steps;
                saver, bytes       what wrote it; of the state in memory
     checkpoint-state   step, state, t      saved: complete and durable on its first tier;

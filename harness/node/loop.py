@@ -24,6 +24,7 @@ An activity that waits for its input has ``fetch`` beside ``step``: the loop tim
 clock read before it and one after, and a window says how long was waited. One that reads in epochs
 has ``epochs``: no window crosses the end of one, and between two the loop turns it over and says
 what it was. Where reading is the work, phases last for whole epochs, at least one each.
+In the warm-up's first epoch a window is one step, after which its batch is looked at.
 
 Checkpoints are taken between two windows, after every so many steps, and timed apart; no window
 crosses one. Where saving is the work, it lies within the window. After the measured phase comes one
@@ -193,7 +194,7 @@ class _Windows:
     def take(self, steps: int) -> float:
         """Time one window; give the slowest rank's seconds per step."""
         if self._epochs is not None:
-            steps = min(steps, self._epochs.left())
+            steps = 1 if self._is_looked_at() else min(steps, self._epochs.left())
         if self._checkpoints is not None:
             steps = min(steps, self._checkpoints.due(self._first))
         window = self._bare if self._fetch is None else self._fetching
@@ -203,9 +204,15 @@ class _Windows:
         self._say(steps, start, end, waited)
         if self._checkpoints is not None:
             self._checkpoint(self._checkpoints, start, end)
+        if self._is_looked_at():
+            self._epochs.look()
         if self._epochs is not None and not self._epochs.left():
             self.turn()
         return self._agree((end - start) / steps / 1e9)
+
+    def _is_looked_at(self) -> bool:
+        """Tell whether each batch is held against what was written: in the warm-up only."""
+        return self._epochs is not None and self._phase == "warm-up" and self._epochs.is_first
 
     def _is_saving(self, steps: int) -> bool:
         """Tell whether a window ends with a checkpoint that is the work itself."""

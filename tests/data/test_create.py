@@ -212,7 +212,7 @@ def test_a_refusal_says_sizes_as_people_do_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(total=20_000_000, free=1_400_000)
-    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     words = r"take about 829\.4 kB, and 1\.4 MB are free, of which 1 MB stay so"
     with pytest.raises(BakeoffError, match=words):
         create(Spec("tiny-pictures", "raw", 180), tmp_path / "a" / "set", doing=quiet)

@@ -334,6 +334,13 @@ class Epochs:
     def left(self) -> int:
         return self.rest
 
+    @property
+    def is_first(self) -> bool:
+        return self.number == 0
+
+    def look(self) -> None:
+        self.log.happened.append("look")
+
     def turn(self) -> dict[str, Any] | None:
         self.log.happened.append("turn")
         told = {"number": self.number} if self.number >= 0 else None
@@ -359,7 +366,9 @@ def test_no_window_crosses_an_epoch_and_reading_is_measured_in_whole_ones(whole:
     log = Log()
     work = Reader(log, Epochs(log, 25, whole))
     loop.run(work, log, warmup=Span(steps=5), until=Span(steps=30), clock=log.clock)  # type: ignore[arg-type]
+    assert log.happened.count("look") == (25 if whole else 5)
     for window in log.events("window"):
+        assert window["first"] >= 25 or window["steps"] == 1 or window["phase"] == "measure"
         assert window["first"] // 25 == (window["first"] + window["steps"] - 1) // 25
         assert window["waited"] == 2_000_000 * window["steps"]
     measured = sum(window["steps"] for window in log.windows("measure"))

@@ -14,12 +14,15 @@ from harness.node.input import cold, counters
 from harness.node.input.audit import audited
 from harness.node.input.dataset import Dataset
 from harness.node.input.files import COLD, WARM, Files
+from harness.node.input.imprints import Imprints
 from harness.node.input.loader import Batch, Loader
 from harness.node.input.meeting import Meeting
 from harness.node.input.order import epoch_order
 from harness.node.resources import threads
 
 _CHUNK = 1 << 22
+_BY_PIECES = ("pread", "mmap")
+"""What reads pieces of a file where its samples are no plain stretches: they are no samples."""
 
 
 class Epochs:
@@ -40,6 +43,11 @@ class Epochs:
         self._order: Sequence[int] = ()
         self._left = self._left_out = 0
         self._delivered: List[int] = []
+        self._kept: Optional[Batch] = None
+        self._compared = 0
+        self._imprints: Optional[Imprints] = None
+        if dataset.has_index or files.reader not in _BY_PIECES:
+            self._imprints = Imprints(dataset)
         self._bytes = 0
         self._resident: Optional[int] = None
         self._before: Mapping[str, int] = {}
@@ -67,7 +75,22 @@ class Epochs:
         self._delivered.extend(batch.samples)
         self._bytes += batch.bytes
         self._left -= 1
+        if not self._number or not self._left:
+            self._kept = batch
         return batch
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first epoch, every batch of which is looked at in the warm-up."""
+        return not self._number
+
+    def look(self) -> None:
+        """Hold the last batch's bytes against what was written, outside the clock: each batch of
+        the first epoch, as far as the warm-up goes, and the last one of every other.
+        """
+        batch, self._kept = self._kept, None
+        if batch is not None and self._imprints is not None:
+            self._compared += self._imprints.compare(batch.samples, batch.data)
 
     def turn(self) -> Optional[Dict[str, Any]]:
         """End an epoch, if one was begun, and begin the next; give what the one that ended was."""
@@ -95,7 +118,7 @@ class Epochs:
         self._order = order
         self._left_out = share - len(order)
         self._left = -(-len(order) // self._batch)
-        self._delivered, self._bytes = [], 0
+        self._delivered, self._bytes, self._compared = [], 0, 0
         if self._meeting is None or files.is_first_here:
             self._prepare()
         self.agree()
@@ -128,6 +151,7 @@ class Epochs:
         spent = {name: after[name] - self._before[name] for name in after}
         now = counters.given(self._dataset.paths[0], self._kind)
         given = None if now is None or self._given is None else now - self._given
+        self.look()
         told = audited(self._order, self._delivered, keeps_order=self._loader.keeps_order)
         own_share = len(self._order) / self._dataset.samples
         proved = cold.proof(
@@ -140,6 +164,7 @@ class Epochs:
         return {
             "number": self._number,
             "bytes": self._bytes,
+            "compared": self._compared,
             "left_out": self._left_out,
             "resident_before": self._resident,
             "read_bytes": spent["read_bytes"],

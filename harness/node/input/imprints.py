@@ -31,11 +31,26 @@ def imprint(data: memoryview) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def laid_open(data: Any) -> Optional[List[memoryview]]:
+    """Give the stored bytes of each sample of a batch, however a loader holds them; None where it
+    hands over none, or what was made of them.
+    """
+    found = []
+    for one in data.numpy() if hasattr(data, "numpy") else data:
+        try:
+            view = memoryview(one.numpy() if hasattr(one, "numpy") else one)
+        except TypeError:
+            return None
+        if view.format != "B" or view.ndim != 1:
+            return None
+        found.append(view)
+    return found or None
+
+
 class Imprints:
     """What the samples of a set are to look like."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
         self._known: Optional[Any] = None
         path = os.path.join(dataset.folder, IMPRINTS)
         if os.path.exists(path):
@@ -43,18 +58,19 @@ class Imprints:
             with open(path, "rb") as file:
                 self._known.frombytes(file.read())
 
-    def compare(self, samples: Sequence[int], data: Sequence[memoryview]) -> int:
+    def compare(self, samples: Sequence[int], data: Any) -> int:
         """Refuse bytes that are not the sample's; give how many samples could be compared."""
-        if len(samples) != len(data):
+        stored = None if self._known is None else laid_open(data)
+        if stored is None or self._known is None:
+            return 0
+        if len(samples) != len(stored):
             raise WrongDelivery(
                 "the reader delivered the bytes of {} samples for {}".format(
-                    len(data), len(samples)
+                    len(stored), len(samples)
                 )
             )
-        if self._known is None:
-            return 0
         wrong: List[int] = [
-            sample for sample, one in zip(samples, data) if imprint(one) != self._known[sample]
+            sample for sample, one in zip(samples, stored) if imprint(one) != self._known[sample]
         ]
         if wrong:
             raise WrongDelivery(

@@ -83,3 +83,14 @@ def test_the_loss_does_not_depend_on_who_reads(tmp_path: Path) -> None:
         assert len(common) > 3
         assert {step: read[step] for step in common} == {step: synchronous[step] for step in common}
     assert len(set(synchronous.values())) > 3
+
+
+def test_bytes_of_other_samples_in_the_data_loader_are_no_result(tmp_path: Path) -> None:
+    create(SPEC, tmp_path / "set", doing=lambda _: None)
+    files = sorted((tmp_path / "set" / "files").iterdir())
+    held = [path.read_bytes() for path in files]
+    for path, other in zip(files, held[::-1], strict=True):
+        path.write_bytes(other)
+    said = events(tmp_path, "tinycnn", options={"pin_memory": False}, reader="dataloader")
+    (failed,) = [one for one in said if one["event"] == "failed"]
+    assert "other bytes than those of sample" in failed["message"]
