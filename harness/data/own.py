@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.data import classes, found
-from harness.data.numbers import write_numbers
+from harness.data.numbers import sums, write_numbers
 from harness.data.sets import is_finished
 from harness.errors import UsageError
 from harness.node.input.dataset import INDEX, KEYS, MANIFEST, TARGETS, VERSION
 
 CONTENT = "own"
 _DIGEST = 12
-_DESCRIPTION = "2"
-"""Of what describes files: 2 has the classes of pictures."""
+_DESCRIPTION = "3"
+"""Of what describes files: 2 has the classes of pictures, 3 sums of what lies beside."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,7 @@ def _describe(files: found.Files, folder: Path, doing: Callable[[str], None]) ->
             write_numbers(beside / TARGETS, told.of)
         if samples.keys is not None:
             write_numbers(beside / KEYS, array("B", _packed(samples.keys)))
+        manifest["sums"] = sums(beside)
         (beside / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
         beside.rename(folder)
     except OSError:

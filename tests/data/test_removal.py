@@ -5,9 +5,12 @@ from __future__ import annotations
 import fcntl
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from harness.data.create import create
+from harness.data.inspect import faults
+from harness.data.own import adopt
 from harness.data.removal import remove
 from harness.data.sets import MADE, Spec
 from harness.errors import BakeoffError
@@ -95,3 +98,23 @@ def test_a_set_that_is_being_made_is_not_removed_and_not_made_twice(tmp_path: Pa
             assert "Traceback" not in done.stderr
     assert remove(folder).left == ()
     assert everything(tmp_path) == []
+
+
+def test_a_description_of_somebody_s_files_is_checked_and_goes_without_them(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    with (
+        lmdb.open(str(theirs), map_size=1 << 20) as made,
+        made.begin(write=True) as transaction,
+    ):
+        transaction.put(b"a key", b"a value")
+    before = everything(theirs)
+    own = adopt(theirs, tmp_path / "ours", doing=lambda _: None)
+    assert faults(own.folder, doing=lambda _: None) == []
+    keys = own.folder / "keys"
+    keys.write_bytes(keys.read_bytes()[:-1] + b"z")
+    wrong = ["keys has other content than was written"]
+    assert faults(own.folder, doing=lambda _: None) == wrong
+    assert remove(own.folder).left == ()
+    assert everything(theirs) == before
+    assert everything(tmp_path / "ours") == []
