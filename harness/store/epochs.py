@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.node.input.audit import digest
+from harness.node.input.cold import CHARGED, COLD_HERE, label
 from harness.store.event_lines import UNKNOWN, Spoken
 from harness.store.results import InputResult
 
@@ -83,20 +84,21 @@ def judged(ranks: Sequence[Input]) -> InputResult | None:
     """Join what the ranks of a trial said; None where one of them said nothing of epochs."""
     if not ranks or not all(rank.epochs for rank in ranks):
         return _without_epochs(ranks)
-    labels = Counter(one.told["cache"] for rank in ranks for one in rank.epochs)
+    proved = {number: _proved(told) for number, told in _by_number(ranks).items()}
+    labels = Counter(proved[one.number][0] for rank in ranks for one in rank.epochs)
     cache = labels.most_common(1)[0][0]
-    chosen = [[one for one in rank.epochs if one.told["cache"] == cache] for rank in ranks]
+    chosen = [[one for one in rank.epochs if proved[one.number][0] == cache] for rank in ranks]
     every = [one for some in chosen for one in some]
     if not all(chosen) or any(one.elapsed_s <= 0 for one in every):
         return None
     total = sum(one.told["bytes"] for one in every)
-    shares = [one.told["cold_fraction"] for one in every]
+    shares = [proved[one.number][1] for one in every]
     calls, asked = (sum(one.told[name] for one in every) for name in ("calls", "call_bytes"))
     cpus = [float(one.told["cpus"]) for one in every if one.told.get("cpus")]
     is_asked = asked >= _ASKED * total
     return InputResult(
         cache=cache,
-        cold_fraction=None if None in shares else min(shares),
+        cold_fraction=_least(shares),
         epochs=min(map(len, chosen)),
         other_epochs=sum(labels.values()) - len(every),
         rate=_per_second(chosen, "samples") if all(rank.is_whole for rank in ranks) else None,
@@ -111,6 +113,44 @@ def judged(ranks: Sequence[Input]) -> InputResult | None:
         cpus=sum(cpus) / len(cpus) if cpus else None,
         faults=_faults(ranks),
     )
+
+
+def _by_number(ranks: Sequence[Input]) -> dict[int, list[Mapping[str, Any]]]:
+    """Bring together what the ranks said of each epoch."""
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for rank in ranks:
+        for one in rank.epochs:
+            found.setdefault(one.number, []).append(one.told)
+    return found
+
+
+def _proved(told: Sequence[Mapping[str, Any]]) -> tuple[str, float | None]:
+    """Say what the page cache held in one epoch of all ranks, and the share read from storage.
+
+    Ranks share pages: one reads from storage what another then finds in memory. So bytes that the
+    kernel charged to them are added up; what one rank's sample weighs is known from any rank that
+    read less than its part. Where that cannot be told, the mean of their shares stands for it.
+    """
+    shares = [one["cold_fraction"] for one in told]
+    labels = {one["cache"] for one in told}
+    if len(labels) == 1 or None in shares:
+        return (labels.pop() if len(labels) == 1 else "unknown"), _least(shares)
+    weights = [
+        one["read_bytes"] / one["cold_fraction"] / one["samples"]
+        for one in told
+        if one.get("witness") == CHARGED and one["read_bytes"] and one["cold_fraction"] < 1
+    ]
+    share = sum(shares) / len(shares)
+    if weights:
+        read = sum(one["read_bytes"] for one in told)
+        share = min(1.0, read / (max(weights) * sum(one["samples"] for one in told)))
+    called = label(share)
+    return (COLD_HERE if called == "cold" and COLD_HERE in labels else called), share
+
+
+def _least(shares: Sequence[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return min(known) if len(known) == len(shares) else None
 
 
 def _mean(epochs: Sequence[Epoch], what: str) -> float:
@@ -137,11 +177,7 @@ def _per_second(ranks: Sequence[Sequence[Epoch]], what: str) -> float:
 def _faults(ranks: Sequence[Input]) -> tuple[str, ...]:
     """Hold what all ranks delivered in each epoch against the whole set: each sample once."""
     found = []
-    by_number: dict[int, list[Mapping[str, Any]]] = {}
-    for rank in ranks:
-        for one in rank.epochs:
-            by_number.setdefault(one.number, []).append(one.told)
-    for number, told in by_number.items():
+    for number, told in _by_number(ranks).items():
         if len(told) < len(ranks):
             found.append(f"epoch {number}: {len(told)} of {len(ranks)} ranks read it")
             continue

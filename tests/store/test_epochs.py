@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.node.input.audit import digest
+from harness.node.input.cold import CHARGED, label
 from harness.store import epochs, event_lines
 
 
@@ -127,6 +128,27 @@ def test_an_epoch_that_began_in_the_warm_up_has_its_time_too(tmp_path: Path, mea
 def test_as_many_steps_as_an_epoch_has_are_not_a_whole_one(tmp_path: Path) -> None:
     told = judged(written(tmp_path / "0", trained(("warm-up", 3), ("measure", 16))))
     assert told.rate is None
+
+
+@pytest.mark.parametrize(
+    ("read", "cache", "share"),
+    [((640, 1360), "cold", 1.0), ((640, 1000), "mixed", 0.82), ((0, 2000), "mixed", 0.5)],
+)
+def test_ranks_that_share_pages_are_cold_together(
+    tmp_path: Path, read: tuple[int, int], cache: str, share: float
+) -> None:
+    """One finds in memory what the other read from storage a moment ago."""
+    files = []
+    for rank, own in enumerate(read):
+        share_of_own = min(1.0, own / 1000)
+        told = {"cold_fraction": share_of_own, "read_bytes": own, "cache": label(share_of_own)}
+        told["witness"] = CHARGED
+        said = passes([2 * rank, 2 * rank + 1], ["cold", "cold"])
+        said = [{**one, **told} if "samples" in one else one for one in said]
+        files.append(written(tmp_path / str(rank), said))
+    joined = judged(*files)
+    assert (joined.cache, joined.epochs, joined.faults) == (cache, 2, ())
+    assert joined.cold_fraction == pytest.approx(share)
 
 
 def test_an_epoch_that_a_rank_lacks_is_a_fault(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from typing import Dict, Iterable, Mapping, Optional, Sequence
 COLD_HERE = "cold here; beneath unknown"
 """What an epoch is called of which only this kernel's page cache is known: what lies beneath a FUSE
 or network file system may have held every byte in memory."""
+CHARGED = "bytes read from storage"
+"""The witness where the kernel charges whoever reads."""
 COLD = 0.9
 """From this share of bytes read from storage on, an epoch is cold; below what is left, warm."""
 _CACHESTAT = 451
@@ -165,7 +167,7 @@ def proof(
     share: Optional[float] = None
     witness = ""
     if kind in _COUNTED and read_bytes is not None:
-        share, witness = min(1.0, read_bytes / file_bytes), "bytes read from storage"
+        share, witness = min(1.0, read_bytes / file_bytes), CHARGED
     elif resident is not None:
         share, witness = max(0.0, 1.0 - resident / file_bytes), "pages not in memory before"
         if given is None and share >= COLD:
