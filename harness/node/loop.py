@@ -204,7 +204,7 @@ class _Windows:
         self._say(steps, start, end, waited)
         if self._checkpoints is not None:
             self._checkpoint(self._checkpoints, start, end)
-        if self._is_looked_at():
+        if self._epochs is not None and self._is_looked_at():
             self._epochs.look()
         if self._epochs is not None and not self._epochs.left():
             self.turn()
