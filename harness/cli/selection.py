@@ -30,14 +30,17 @@ class Selection:
 
     def plan(self) -> tuple[Study, Plan]:
         """Read the study and the platform and make the plan."""
+        from harness.run.nodes import launcher
         from harness.spec.plan import make_plan
         from harness.spec.platform import load_platform
         from harness.spec.study import load_study
 
         study = load_study(self.study, size=self.size, only=self.only, overrides=self.overrides)
         name = self.platform or study.platform or "local"
+        platform = load_platform(name, beside=study.path.parent)
+        launcher(platform)  # what it could not heed is refused here, as it is when run
         own = None if self.data is None else adopted(self.data)
-        return study, make_plan(study, load_platform(name, beside=study.path.parent), own)
+        return study, make_plan(study, platform, own)
 
 
 def adopted(path: Path) -> Own:

@@ -32,7 +32,7 @@ _PORTS = 96
 
 
 def launcher(platform: Platform) -> Launcher:
-    """Load what a platform starts its ranks with; refuse settings that it would not read."""
+    """Load what a platform starts its ranks with; refuse settings that it could not heed."""
     name = platform.launcher.name
     module: Launcher = providers.load("launchers", name)
     if not all(hasattr(module, part) for part in ("SETTINGS", "launch", "nodes", "reach")):
@@ -44,6 +44,12 @@ def launcher(platform: Platform) -> Launcher:
                 f"{platform.name}: launcher.settings: {name} has no '{setting}'."
                 f"{nearest(setting, module.SETTINGS)}\n    Known: {known}."
             )
+    mpi = platform.launcher.settings.get("mpi")
+    if mpi and mpi not in (dialects := getattr(module, "MPI", ())):
+        raise UsageError(
+            f"{platform.name}: launcher.settings.mpi: {name} knows no MPI called '{mpi}'."
+            f"{nearest(mpi, dialects)}\n    Known: {', '.join(dialects)}."
+        )
     return module
 
 

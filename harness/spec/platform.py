@@ -36,7 +36,7 @@ class Launcher(Table):
     """What starts the ranks."""
 
     name: str = "local"
-    settings: dict[str, str | int | bool] = Field(default_factory=dict)
+    settings: dict[str, str] = Field(default_factory=dict)
     """Its own settings: partition, account, constraint …"""
 
 

@@ -175,14 +175,6 @@ def test_nodes_come_from_the_allocation():
             load("launchers", name).nodes({}, {})
 
 
-def test_an_unknown_mpi_is_refused_with_the_known_ones():
-    worker, two = on_two(1)
-    there = platform("mpirun", mpi="openmp")
-    launch = providers.load("launchers", "mpirun").launch
-    with pytest.raises(UsageError, match=r"'openmp'.*Did you mean 'openmpi'.*\n.*intel, mpich"):
-        launch("j", two, there, worker)
-
-
 @pytest.mark.parametrize(
     ("text", "hosts"),
     [

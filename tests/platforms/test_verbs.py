@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from harness.cli.plan import command as plan
 from harness.cli.platforms import command
 from harness.spec.platform import load_platform
 from tests.cli.command import bakeoff
@@ -85,16 +86,25 @@ def test_a_mistake_is_told_with_its_cure(
     assert message in answer.stderr
 
 
-def test_a_setting_that_the_launcher_would_not_read_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "setting", "message"),
+    [
+        ("slurm", 'partitoin = "knl"', "slurm has no 'partitoin'. Did you mean 'partition'?"),
+        ("slurm", 'mpi = "pmix5"', "slurm knows no MPI called 'pmix5'. Did you mean 'pmix"),
+        ("mpirun", 'mpi = "opnmpi"', "no MPI called 'opnmpi'. Did you mean 'openmpi'?"),
+    ],
+)
+def test_a_setting_that_the_launcher_could_not_heed_is_refused(
+    name: str, setting: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "platforms").mkdir()
     (tmp_path / "platforms" / "ours.toml").write_text(
-        'title = "x"\n[launcher]\nname = "slurm"\nsettings = { partitoin = "knl" }\n'
+        f'title = "x"\n[launcher]\nname = "{name}"\nsettings = {{ {setting} }}\n'
     )
-    answer = CliRunner().invoke(command, ["check", "ours"])
-    assert "slurm has no 'partitoin'. Did you mean 'partition'?" in str(answer.exception)
+    for verb, words in ((command, ["check", "ours"]), (plan, ["wang2018", "--platform", "ours"])):
+        answer = CliRunner().invoke(verb, words)
+        assert message in str(answer.exception)
 
 
 def test_a_new_profile_asks_for_what_no_flag_says(

@@ -28,7 +28,7 @@ memory = [
 ]
 [launcher]
 name = "slurm"
-settings = { partition = "knl", exclusive = true }
+settings = { partition = "knl", account = "exa" }
 [environment]
 OMP_PLACES = "cores"
 """
@@ -82,7 +82,7 @@ def test_extending_lays_tables_over_each_other_and_replaces_lists(write: Write) 
     assert flat.node.cores == 68
     assert [tier.mode for tier in flat.node.memory] == ["flat"]
     assert flat.launcher.name == "slurm"
-    assert flat.launcher.settings == {"partition": "flat", "exclusive": True}
+    assert flat.launcher.settings == {"partition": "flat", "account": "exa"}
     assert flat.environment == {"OMP_PLACES": "cores", "KMP_BLOCKTIME": "0"}
 
 
@@ -97,6 +97,10 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
     [
         ("nodes = 1", "title: is missing."),
         ('title = "x"\nnoeds = 1', ":2: noeds: unknown key. Did you mean 'nodes'?"),
+        (
+            'title = "x"\n[launcher]\nname = "slurm"\nsettings = { partition = true }',
+            ":4: launcher.settings.partition: true must be text in quotes.",
+        ),
         ('title = "x"\nnodes = 0', ":2: nodes: '0' must be at least 1."),
         ('title = "x"\nname = "y"', ":2: name: the file's name is the platform's; leave it out."),
         ('title = "x"\nextends = "lokal"', ":2: extends: no platform is called 'lokal'. Did you"),

@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.errors import UsageError, nearest
 from harness.launch import placement
 from harness.launch.hostlist import unfolded
 from harness.launch.launch import Launch, Worker
@@ -42,12 +41,6 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
     """Let the MPI's starter start every rank, through the agents."""
     settings = platform.launcher.settings
     dialect = str(settings.get("mpi") or "openmpi")
-    if dialect not in _DIALECTS:
-        known = ", ".join(sorted(_DIALECTS))
-        raise UsageError(
-            f"{platform.name}: launcher.settings.mpi: no MPI is called '{dialect}'."
-            f"{nearest(dialect, _DIALECTS)}\n    Known: {known}."
-        )
     each = int(job.factors["ranks_per_node"])
     hosts = [node.name for node in worker.nodes if node.name]
     command, words = _DIALECTS[dialect](hosts, len(worker.nodes), each)
@@ -88,3 +81,4 @@ _DIALECTS: Mapping[str, Callable[[Sequence[str], int, int], tuple[str, list[str]
     "intel": _intel,
     "horovodrun": _horovodrun,
 }
+MPI = tuple(_DIALECTS)

@@ -20,6 +20,7 @@ from harness.spec.platform import Platform
 
 _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
 SETTINGS = (*_ASKED, "mpi", "options")
+MPI = ("pmi2", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5", "cray_shasta")
 NO_SUCH_JOB = "Invalid job id"
 """What squeue calls an error when it knows none of the jobs any more."""
 _MOST_RESTARTS = 3
