@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -61,6 +62,7 @@ def hand_over(
     max_jobs: int | None,
     max_node_hours: float | None,
     spread: int | None,
+    as_json: bool,
 ) -> None:
     """Say what it costs, refuse what costs too much, and submit it.
 
@@ -113,6 +115,10 @@ def hand_over(
         f"and where trials are left: bakeoff resume {paths.root} --detach",
         err=True,
     )
+    if as_json:
+        rows = [{"allocation": one.number, "job": one.job, "nodes": one.nodes} for one in submitted]
+        told = {"run": str(paths.root), "jobs": rows, "next": f"bakeoff status {paths.root} --wait"}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
 
 
 def waiting_trials(paths: RunPaths, plan: Plan) -> Counter[str]:

@@ -11,7 +11,7 @@ from harness.cli.detached import hand_over, queue_options, refuse_without_detach
 @click.command("resume")
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
 @click.option("--allocation", type=int, hidden=True)
 @queue_options
 def command(
@@ -60,6 +60,7 @@ def command(
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
             spread=spread,
+            as_json=as_json,
         )
         return 0
     only, blocks = None, None

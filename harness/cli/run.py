@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
     is_flag=True,
     help="Build the framework environments that the study needs first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
 @queue_options
 def command(
     *,
@@ -70,6 +70,7 @@ def command(
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
             spread=spread,
+            as_json=as_json,
         )
         return 0
     with watching() as observer:
