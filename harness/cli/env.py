@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,7 @@ def create(
                         venv_there.create(reference, listener, node, python=python, device=device)
                     )
             except (KeyboardInterrupt, SystemExit):
-                listener.say(f"To go on: bakeoff env create {' '.join(names)}")
+                listener.say(f"To go on: bakeoff env create {shlex.join(names)}")
                 raise
     if as_json:
         click.echo(json.dumps([_plain(asdict(one)) for one in built], indent=1))
@@ -132,7 +133,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     wanted = [str(Reference.parse(name)) for name in names]
     entries = [one for one in inventory.inventory() if not wanted or one.name in wanted]
     found: dict[str, list[str]] = {
-        name: [f"not built: bakeoff env create {name}"]
+        name: [f"not built: bakeoff env create {shlex.quote(name)}"]
         for name in wanted
         if all(entry.name != name for entry in entries)
     }

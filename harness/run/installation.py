@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import sys
 from importlib import metadata
@@ -126,7 +127,7 @@ def _environments() -> list[Finding]:
         )
     for entry in entries:
         if entry.state == "broken":
-            remedy = f"bakeoff env create {entry.name}"
+            remedy = f"bakeoff env create {shlex.quote(entry.name)}"
             findings.append(Finding(f"environment {entry.name}", "fault", entry.detail, remedy))
     spoilt = [one for one in entries if one.state in ("old", "unfinished")]
     if spoilt:

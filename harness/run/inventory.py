@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -142,9 +143,10 @@ def _lacking(lock: Lock) -> str:
 
 def _left_over(folder: Path) -> Entry:
     environment = shelf.read(folder)
-    name = folder.name.rpartition("-")[0]
+    lock, *groups = folder.name.rpartition("-")[0].split("+")
+    name = f"{lock}[{','.join(groups)}]" if groups else lock
     if environment is None:
-        cure = f"go on with: bakeoff env create {name}"
+        cure = f"go on with: bakeoff env create {shlex.quote(name)}"
         size = inspection.disk_bytes(folder)
         return Entry(name, name, "unfinished", cure, size_bytes=size, path=folder)
     return Entry(

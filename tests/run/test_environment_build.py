@@ -96,6 +96,15 @@ def test_an_interrupted_building_counts_for_nothing_and_goes_on(
     assert built.is_whole
 
 
+def test_an_unfinished_environment_with_groups_is_named_as_it_is_asked_for(
+    tiny: TinyFramework,
+) -> None:
+    (tiny.home / "environments" / "tiny+extra+more-0123456789ab").mkdir(parents=True)
+    left = inventory.inventory()[-1]
+    assert (left.name, left.state) == ("tiny[extra,more]", "unfinished")
+    assert left.detail == "go on with: bakeoff env create 'tiny[extra,more]'"
+
+
 @pytest.mark.slow
 def test_a_package_that_does_not_import_leaves_no_environment(
     tiny: TinyFramework, told: Told
