@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -71,6 +73,11 @@ class Slurm:
         for host in self.hosts.nodes:
             self.hosts.run(host, "slurmd", env=self.env)
         self.wait_for("idle", len(self.hosts.nodes))
+
+    def bakeoff(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Type a command on the login host."""
+        argv = (sys.executable, "-P", "-m", "harness.cli", *words)
+        return self.hosts.run("h0", *argv, env=self.env, check=check)
 
     def restart(self, host: str) -> None:
         """Start the daemons of a host that was booted again."""
