@@ -2,7 +2,8 @@
 
 A ladder's rungs read the same files from the same tier in the same kind of order, with the same
 caches, by as many ranks: bytes alone, then the file format parsed, then a loader, then the loader
-feeding a model, or what stands for one. Of several settings on a rung the fastest stands for it.
+feeding a model, or what stands for one; a model that is fed decoded pictures stands on their
+decoding. Of several settings on a rung the fastest stands for it.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ def ladders(results: Results) -> tuple[Ladder, ...]:
         for one in some:
             if one.rung >= DECODED:
                 tops.setdefault((one.rung, one.cell.task), []).append(one)
-        made += [(chain, _best([*lower, *top]), lower) for top in tops.values() or ([],)]
+        decoded = [one for one in some if one.rung == DECODED]
+        for top in tops.values() or ([],):
+            beneath = decoded if any(one.cell.factors.get("decode") for one in top) else []
+            made.append((chain, _best([*lower, *beneath, *top]), lower))
     return tuple(
         _ladder(chain, best, lower, results) for chain, best, lower in made if len(best) >= _FEWEST
     )

@@ -218,6 +218,22 @@ def test_a_ladder_ends_in_each_model_and_stand_in_and_in_decoding() -> None:
     assert made[0].title in page
 
 
+def test_a_model_that_is_fed_decoded_pictures_stands_on_their_decoding() -> None:
+    decoded = {"reader": "tf-data", "decode": True}
+    told = of(
+        samples.demo(),
+        {"reader": "pread", "rate": 900.0},
+        {**decoded, "rate": 90.0, "cell": {"framework": "tensorflow"}},
+        {**decoded, "input": "files", "rate": 9.0, "cell": {"workload": "alexnet-chien"}},
+    )
+    made = next(one for one in ladders(told) if one.title.endswith(" for alexnet-chien"))
+    assert [rung.name.partition(":")[0] for rung in made.rungs] == [
+        "bytes read",
+        "pictures decoded",
+        "loader and model",
+    ]
+
+
 @pytest.mark.parametrize(
     ("other", "title"),
     [
