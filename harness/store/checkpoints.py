@@ -64,12 +64,12 @@ def _taken(stream: Stream) -> list[Mapping[str, Any]]:
 
 
 def _moments(stream: Stream, state: str) -> dict[int, int]:
-    """Give when each step's checkpoint came to a state."""
-    return {
-        e["step"]: e["t"]
-        for e in stream.saves
-        if e["event"] == "checkpoint-state" and e["state"] == state
-    }
+    """Give when each step's checkpoint came to a state; the proof's repeats the last step."""
+    moments: dict[int, int] = {}
+    for e in stream.saves:
+        if e["event"] == "checkpoint-state" and e["state"] == state:
+            moments.setdefault(e["step"], e["t"])
+    return moments
 
 
 def _until(stream: Stream, taken: list[Mapping[str, Any]], state: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,17 @@ def test_times_count_from_the_moment_a_checkpoint_begins() -> None:
     assert told is not None
     assert (told.blocking_s, told.saved_s, told.durable_s) == pytest.approx((0.03, 0.03, 0.08))
     assert (told.restore_s, told.restore_cache, told.count) == (0.02, "cold", 4)
+
+
+def test_the_proof_after_the_last_checkpoint_is_not_taken_for_it() -> None:
+    made = stream(drain_ms=50, every=40)
+    proof = [
+        {"event": "checkpoint-state", "step": 40, "state": state, "t": 9_000 * MS}
+        for state in ("saved", "durable")
+    ]
+    told = checkpoints.judged(replace(made, saves=(*made.saves, *proof)), 0)
+    assert told is not None
+    assert (told.saved_s, told.durable_s) == pytest.approx((0.03, 0.08))
 
 
 def test_standing_still_costs_rate_where_it_lies_between_windows() -> None:
