@@ -2,9 +2,10 @@
 
 The rung that loses most is judged by who was busy. Within a tenth two rungs are the same. A loader
 that is as fast as bytes alone are, or as they are with no more threads than it has, waits for
-storage. One that is slower is bound by processors where three quarters of those that it could use
-were busy, and by nothing but itself, by its hand-overs and its turns, where less than half were and
-nobody else disturbed it: that is called harness-bound, whether the loader is ours or a framework's.
+storage, if the files are cold. Any other is bound by processors where three quarters of those that
+it could use were busy. One that is slower is bound by nothing but itself, by its hand-overs and its
+turns, where less than half were and nobody else disturbed it: that is called harness-bound, whether
+the loader is ours or a framework's.
 """
 
 from __future__ import annotations
@@ -57,9 +58,11 @@ def bottleneck(steps: dict[int, Step], computing: Alone | None, *, is_cold: bool
         return UNKNOWN  # nothing is faster than what it stands on: something disturbed that
     step = steps[top]
     beneath = min(steps[BYTES].rate, step.bytes_alike or steps[BYTES].rate)
-    if is_cold and step.rate >= ALIKE * beneath:
+    if step.rate < ALIKE * beneath:
+        return _by_processors(step)
+    if is_cold:
         return STORAGE
-    return _by_processors(step)
+    return CPU if step.busy is not None and step.busy >= _BUSY else UNKNOWN
 
 
 def _by_processors(step: Step) -> str:

@@ -33,6 +33,7 @@ def steps(rates: dict[int, float], busy: float | None = 0.9, **of_top: Any) -> d
         ({BYTES: 100.0, PARSED: 98.0}, None, True, "storage-bound"),
         ({BYTES: 100.0, PARSED: 60.0}, None, True, "CPU-bound"),
         ({BYTES: 100.0, PARSED: 98.0}, None, False, "CPU-bound"),
+        ({BYTES: 100.0, PARSED: 60.0}, None, False, "CPU-bound"),
         ({BYTES: 100.0, LOADER: 80.0, MODEL: 9.8}, Alone(10.0), True, "compute-bound"),
         ({BYTES: 100.0, LOADER: 80.0, MODEL: 9.8}, SLOWED, True, ""),
         ({BYTES: 100.0, LOADER: 80.0, MODEL: 39.0}, Alone(10.0), True, ""),
@@ -66,6 +67,13 @@ def test_a_slow_loader_is_judged_by_who_was_busy(
 ) -> None:
     slow = steps({BYTES: 100.0, LOADER: 60.0}, busy, **of_top)
     assert bottleneck(slow, None, is_cold=True) == said
+
+
+@pytest.mark.parametrize(("busy", "said"), [(0.2, ""), (0.6, ""), (0.8, "CPU-bound")])
+def test_a_loader_that_loses_nothing_is_not_to_blame(busy: float, said: str) -> None:
+    """Its files are in memory, and it is as fast as bytes alone are."""
+    as_fast = steps({BYTES: 100.0, LOADER: 98.0}, busy)
+    assert bottleneck(as_fast, None, is_cold=False) == said
 
 
 def test_input_and_model_that_take_turns_are_bound_by_the_harness() -> None:
