@@ -15,11 +15,12 @@ from harness.data.sets import Spec
 from harness.node import loop
 from harness.node.feed import describe
 from harness.node.input import cold
-from harness.node.input.meeting import Absent, Meeting
+from harness.node.input.meeting import TIMEOUT_S, Absent, Meeting
 from harness.node.input.open import reading
 from harness.node.job import Span
 from harness.node.place import Place
 from harness.node.workload import Reading
+from harness.spec import measure
 
 WORKLOAD = Reading("read-tiny", "Tiny pictures", "tiny-pictures", 25)
 
@@ -61,6 +62,10 @@ def test_everybody_hears_the_largest_number_of_each_meeting(tmp_path: Path) -> N
 def test_a_rank_that_does_not_come_is_named(tmp_path: Path) -> None:
     with pytest.raises(Absent, match="rank 1 did not come to meeting 0"):
         Meeting(str(tmp_path), 0, 2, timeout_s=0.05).agree()
+
+
+def test_ranks_wait_longer_than_any_trial_may_take() -> None:
+    assert TIMEOUT_S > measure._LONGEST_S
 
 
 @pytest.mark.parametrize("until", [Span(steps=30), Span(seconds=0.2)])
