@@ -145,6 +145,8 @@ class _Windows:
     def begin(self, phase: str) -> None:
         """Say that a phase begins, and count from here."""
         self._phase = phase
+        if self._epochs is not None:
+            self._epochs.is_warm_up = phase == "warm-up"
         self._events.say("phase", name=phase, t=self._clock())
         self._flush()
         self.restart(done=0)
@@ -194,39 +196,21 @@ class _Windows:
     def take(self, steps: int) -> float:
         """Time one window; give the slowest rank's seconds per step."""
         if self._epochs is not None:
-            steps = 1 if self._is_looked_at() else min(steps, self._epochs.left())
+            steps = 1 if self._epochs.is_looked_at else min(steps, self._epochs.left())
         if self._checkpoints is not None:
             steps = min(steps, self._checkpoints.due(self._first))
         window = self._bare if self._fetch is None else self._fetching
-        if self._is_saving(steps):
+        if self._checkpoints is not None and self._checkpoints.lies_within(self._first, steps):
             window = self._saving
         start, end, waited = window(repeat(None, steps))
         self._say(steps, start, end, waited)
         if self._checkpoints is not None:
-            self._checkpoint(self._checkpoints, start, end)
-        if self._epochs is not None and self._is_looked_at():
+            self._checkpoints.follow(self._phase, self._first, start, end)
+        if self._epochs is not None and self._epochs.is_looked_at:
             self._epochs.look()
         if self._epochs is not None and not self._epochs.left():
             self.turn()
         return self._agree((end - start) / steps / 1e9)
-
-    def _is_looked_at(self) -> bool:
-        """Tell whether each batch is held against what was written: in the warm-up only."""
-        return self._epochs is not None and self._phase == "warm-up" and self._epochs.is_first
-
-    def _is_saving(self, steps: int) -> bool:
-        """Tell whether a window ends with a checkpoint that is the work itself."""
-        timed = self._checkpoints
-        return timed is not None and timed.is_the_work and timed.due(self._first) == steps
-
-    def _checkpoint(self, timed: Timed, start: int, end: int) -> None:
-        """Take the checkpoint that is due after a window, or say that it lay within."""
-        if timed.due(self._first) < timed.due(0):
-            timed.tell()
-        elif timed.is_the_work:
-            timed.say(self._phase, self._first, start, end)
-        else:
-            timed.take(self._phase, self._first)
 
     def _bare(self, rounds: Iterable[None]) -> Tuple[int, int, Optional[int]]:
         step, sync, clock = self._activity.step, self._activity.sync, self._clock

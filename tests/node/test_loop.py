@@ -330,13 +330,14 @@ class Epochs:
         self.whole = whole
         self.number = -1
         self.rest = 0
+        self.is_warm_up = True
 
     def left(self) -> int:
         return self.rest
 
     @property
-    def is_first(self) -> bool:
-        return self.number == 0
+    def is_looked_at(self) -> bool:
+        return self.is_warm_up and self.number == 0
 
     def look(self) -> None:
         self.log.happened.append("look")

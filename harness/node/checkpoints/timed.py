@@ -45,6 +45,19 @@ class Timed:
         """Take a checkpoint; whoever calls times it."""
         series.watch(self._note, agree)
 
+    def lies_within(self, step: int, steps: int) -> bool:
+        """Tell whether a window ends with a checkpoint that is the work itself."""
+        return self.is_the_work and self.due(step) == steps
+
+    def follow(self, phase: str, step: int, start: int, end: int) -> None:
+        """Take the checkpoint that is due after a window, or say that it lay within."""
+        if self.due(step) < self.due(0):
+            self.tell()
+        elif self.is_the_work:
+            self.say(phase, step, start, end)
+        else:
+            self.take(phase, step)
+
     def take(self, phase: str, step: int) -> None:
         """Take a checkpoint between two windows; the ranks go on together."""
         start = self._clock()

@@ -35,6 +35,8 @@ class Epochs:
         """Whether a phase ends only where an epoch does: what is read is the epoch itself. A
         training reads on, its last batch of an epoch is always full, and what is left over is
         left out."""
+        self.is_warm_up = True
+        """Until the loop says otherwise."""
         self._dataset = dataset
         self._files = files
         self._loader = loader
@@ -75,14 +77,14 @@ class Epochs:
         self._delivered.extend(batch.samples)
         self._bytes += batch.bytes
         self._left -= 1
-        if not self._number or not self._left:
+        if self._imprints is not None and (self.is_looked_at or not self._left):
             self._kept = batch
         return batch
 
     @property
-    def is_first(self) -> bool:
-        """Whether this is the first epoch, every batch of which is looked at in the warm-up."""
-        return not self._number
+    def is_looked_at(self) -> bool:
+        """Whether each batch is held against what was written: in the warm-up's first epoch."""
+        return self.is_warm_up and not self._number
 
     def look(self) -> None:
         """Hold the last batch's bytes against what was written, outside the clock: each batch of

@@ -39,7 +39,7 @@ def laid_open(data: Any) -> Optional[List[memoryview]]:
     for one in data.numpy() if hasattr(data, "numpy") else data:
         try:
             view = memoryview(one.numpy() if hasattr(one, "numpy") else one)
-        except TypeError:
+        except (TypeError, ValueError):  # nothing in memory, or of a type that no buffer has: bf16
             return None
         if view.format != "B" or view.ndim != 1:
             return None

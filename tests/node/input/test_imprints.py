@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,34 @@ def test_what_is_no_sample_s_bytes_is_compared_with_none(sets: Path) -> None:
     assert known.compare([0, 1], decoded) == 0
     assert known.compare([0, 1], (decoded.astype(np.float32), [1, 2])) == 0
     assert known.compare([0, 1], ()) == 0
+    assert known.compare([0, 1], np.zeros((2, 3), "M8[s]")) == 0  # no buffer holds it, nor bf16
+
+
+@pytest.mark.parametrize("file_format", ["npy", "npz"])
+def test_a_batch_is_held_only_while_it_is_looked_at(sets: Path, file_format: str) -> None:
+    """By pieces of a container no bytes are compared, in the warm-up neither."""
+    work = activity(sets, format=file_format)
+    epochs, held = work.epochs, []
+    epochs.turn()
+    honest = epochs._loader.next
+
+    class Data(list[Any]):
+        """Can be referred to weakly."""
+
+    def watched() -> Batch:
+        batch = honest()
+        data = Data(batch.data)
+        held.append(weakref.ref(data))
+        return Batch(batch.samples, data, batch.bytes)
+
+    epochs._loader.next = watched
+    for is_warm_up in (True, False):
+        epochs.is_warm_up = is_warm_up
+        epochs.next()
+        assert epochs.is_looked_at == is_warm_up
+        assert (held.pop()() is not None) == (is_warm_up and file_format == "npy")
+        epochs.look()
+    epochs._loader.close()
 
 
 def test_an_imprint_knows_length_ends_and_missing_pages() -> None:
