@@ -25,7 +25,7 @@ def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--max-node-hours",
             type=click.FloatRange(min=0, min_open=True),
             metavar="HOURS",
-            help="With --detach: submit nothing that could cost more.",
+            help="With --detach: submit nothing that could cost more each time its jobs run.",
         ),
         click.option(
             "--max-jobs",
@@ -90,7 +90,10 @@ def hand_over(
             f"guessed {one.node_hours:.2f} node-hours",
             err=True,
         )
-    click.echo(f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most.", err=True)
+    click.echo(
+        f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most each time the jobs run.",
+        err=True,
+    )
     there, largest = queue.free(plan.platform), max(one.nodes for one in wanted)
     click.echo(
         f"The queue has {counted(there.usable, 'node')}, {there.idle} of them idle; the largest "
@@ -104,7 +107,8 @@ def hand_over(
         )
     if max_node_hours is not None and not most <= max_node_hours:  # "nan" caps nothing
         raise UsageError(
-            f"{most:.2f} is more than --max-node-hours {max_node_hours:g}; nothing was submitted. "
+            f"{most:.2f}, each time the jobs run, is more than --max-node-hours "
+            f"{max_node_hours:g}; nothing was submitted. "
             "Measure less (--size, --only, --set measure.trials=…)."
         )
     paths = RunPaths(lay_out())

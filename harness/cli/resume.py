@@ -34,6 +34,7 @@ def command(
     from harness.errors import UsageError
     from harness.run import queue, session
     from harness.run.gate import ensure
+    from harness.run.nodes import TooFewNodes
     from harness.run.preparation import read_plan
     from harness.spec.allocation import blocks_of
     from harness.store.believe import doubt
@@ -68,17 +69,29 @@ def command(
         job, plan = queue.job(paths, allocation), read_plan(paths)
         only, part = job.keys, queue.part(plan.platform, job)
         blocks = None if part is None else blocks_of(plan.order, part, job.parts)
-    with watching() as observer:
-        result = session.resume(
-            paths.root,
-            mix=mix,
-            only=only,
-            blocks=blocks,
-            observer=observer,
-            rejects=doubt,
-            ensure=ensure,
-        )
+    try:
+        with watching() as observer:
+            result = session.resume(
+                paths.root,
+                mix=mix,
+                only=only,
+                blocks=blocks,
+                observer=observer,
+                rejects=doubt,
+                ensure=ensure,
+            )
+    except TooFewNodes as problem:  # nothing could be run at all
+        reason = str(problem)
+        if allocation is not None and queue.requeue(plan.platform, lambda: _again(reason)):
+            return 1
+        raise
     code = conclude(result, as_json=as_json)
-    if allocation is not None and result.waiting and queue.requeue(plan.platform):
-        click.echo("The queue runs this job again, on nodes that work.", err=True)
+    if allocation is not None and result.waiting and not result.interrupted:
+        queue.requeue(plan.platform, _again)
     return code
+
+
+def _again(why: str = "") -> None:
+    """Say that a job is to run once more, and why where nothing has said so yet."""
+    said = "The queue is asked to run this job again, on nodes that work."
+    click.echo(f"{why}\n{said}" if why else said, err=True)

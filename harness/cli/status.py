@@ -115,7 +115,7 @@ def _lines(told: dict[str, Any]) -> list[str]:
             said += f" {'after' if one['ended'] else 'for'} {one['elapsed']}"
             said += f", {one['why']}" if one["why"] else ""
         nodes, left = counted(one["nodes"], "node"), counted(one["left"], "trial")
-        lines.append(f"  job {one['job']}, {nodes}: {said}; {left} left")
+        lines.append(f"  job {one['job'] or '?'}, {nodes}: {said}; {left} left")
     if told["left"] and told["accounts"]:
         lines.append(f"How jobs ended is not known: {told['accounts']}")
     if told["left"] and not told["queued"]:

@@ -8,9 +8,10 @@ requeued or run into its time limit, it loses the trial that was running and no 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -27,6 +28,10 @@ VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
 
 
+class Unanswered(Unavailable):
+    """The queue was asked, and nobody knows what it did."""
+
+
 @dataclass(frozen=True)
 class Submitted:
     """A job in the queue's hands."""
@@ -34,7 +39,7 @@ class Submitted:
     number: int
     """Within the run."""
     job: str
-    """What the queue calls it."""
+    """What the queue calls it; empty where it was not heard of in time."""
     nodes: int
     minutes: int
     keys: tuple[str, ...]
@@ -89,6 +94,13 @@ def submit(
         _record(paths, [*known, one])
         try:
             job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
+        except Unanswered as problem:  # what is recorded may be started yet
+            look = shlex.join(launcher.named(name))
+            raise Unavailable(
+                f"{problem}\nJob {number} may be in the queue all the same: {look}\n"
+                "Let what is there end, or take it back by its number; then submit what is left: "
+                f"bakeoff resume {paths.root} --detach"
+            ) from problem
         except Unavailable as problem:
             _record(paths, known)
             raise Unavailable(f"{problem}\n{_so_far(paths, known[first:])}") from problem
@@ -178,10 +190,14 @@ def ends(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
     return found
 
 
-def requeue(platform: Platform) -> bool:
-    """Have the queue start this very job once more, on nodes that work; tell whether it will."""
+def requeue(platform: Platform, say: Callable[[], None]) -> bool:
+    """Have the queue start this very job once more, on nodes that work; tell whether it will.
+
+    It ends this process in doing so: what there is to ``say`` is said before.
+    """
     again = queue_of(platform).requeue(os.environ)
     if again:
+        say()
         _asked(again)
     return bool(again)
 
@@ -210,7 +226,9 @@ def _asked(argv: Sequence[str], *, unless: str | None = None) -> str:
             timeout=_PATIENCE_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as problem:
+    except subprocess.TimeoutExpired as problem:
+        raise Unanswered(f"{argv[0]} did not answer within {_PATIENCE_S:g} s.") from problem
+    except OSError as problem:
         raise Unavailable(f"{argv[0]}: {problem}") from problem
     if answer.returncode != 0 and (unless is None or unless not in answer.stderr):
         raise Unavailable(f"{argv[0]} failed: {answer.stderr.strip() or answer.returncode}")

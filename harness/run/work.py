@@ -82,8 +82,9 @@ class Work:
                         break
         finally:
             self._bench.nodes.close()
-        if self._short is not None and self._position == self._first:
-            raise self._short  # nothing could be run at all
+        nothing_ran = self._position == self._first
+        if self._short is not None and nothing_ran and not self._interrupts.count:
+            raise self._short
         result = self.result()
         what = "interrupted" if result.interrupted else "finished"
         store.log(self._paths, what, done=result.done, total=result.total)

@@ -78,3 +78,30 @@ def test_where_nothing_was_submitted_that_is_said(program, paths: RunPaths) -> N
     with pytest.raises(Unavailable, match="Nothing was submitted"):
         queue.submit(paths, SLURM, WANTED)
     assert queue.jobs(paths) == ()
+
+
+def test_a_job_that_was_not_heard_of_in_time_may_be_in_the_queue(
+    program, paths: RunPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "_PATIENCE_S", 0.2)
+    program("sbatch", "exec sleep 60")
+    with pytest.raises(Unavailable) as refused:
+        queue.submit(paths, SLURM, WANTED)
+    said = str(refused.value)
+    assert "Job 1 may be in the queue all the same: squeue --name=bakeoff-r-1" in said
+    assert "Nothing was submitted" not in said
+    assert [(one.job, one.keys) for one in queue.jobs(paths)] == [("", ("cell1",))]
+
+
+def test_that_a_job_is_run_again_is_said_before_the_queue_ends_it(
+    program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.delenv("SLURM_RESTART_COUNT", raising=False)
+    asked, said = tmp_path / "asked", []
+    program("scontrol", f"echo $* > {asked}")
+    assert queue.requeue(SLURM, lambda: said.append(asked.exists()))
+    assert (said, asked.read_text()) == ([False], "requeue 7\n")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "3")
+    assert not queue.requeue(SLURM, lambda: said.append(True))
+    assert said == [False]

@@ -109,6 +109,11 @@ def state(*jobs: str) -> tuple[str, ...]:
     return ("squeue", "--noheader", "--format=%i %T %M %r", f"--jobs={','.join(jobs)}")
 
 
+def named(name: str) -> tuple[str, ...]:
+    """Give the command that prints the jobs of a name."""
+    return ("squeue", f"--name={name}")
+
+
 def ended(*jobs: str) -> tuple[str, ...]:
     """Give the command that prints how jobs ended, if Slurm keeps accounts: number|state|time."""
     words = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,Elapsed")
