@@ -107,8 +107,10 @@ def splits(results: Results) -> tuple[StepSplit, ...]:
 
 
 def _parts(one: Exposed) -> tuple[tuple[str, float], ...]:
-    exchange, waited = max(0.0, one.exposed_s), one.waited_s or 0.0
-    parts = [("computing", max(0.0, one.whole_s - exchange - waited))]
+    """Part the median step; medians of its parts, taken apart, may be more than it holds."""
+    exchange = min(max(0.0, one.exposed_s), one.whole_s)
+    waited = min(one.waited_s or 0.0, one.whole_s - exchange)
+    parts = [("computing", one.whole_s - exchange - waited)]
     parts.append(("exposed communication", exchange))
     if one.waited_s is not None:
         parts.append(("waiting for input", waited))

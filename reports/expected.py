@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.store.results import Interval, Results
-from reports.network import Sweep, sweep_like
+from reports.network import Sweep, gradient_bytes, sweep_like
 from reports.scaling import (
     ScalingLine,
     ScalingPoint,
@@ -24,8 +24,6 @@ from reports.tables import Column, Table
 
 if TYPE_CHECKING:
     from reports.prediction import Forecast
-
-_GRADIENT_BYTES = 4
 
 
 def expected(results: Results) -> Table:
@@ -72,8 +70,8 @@ def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
 
 def _exchange_s(point: ScalingPoint, sweep: Sweep) -> float | None:
     """Give the time of one all-reduce of a cell's gradients."""
-    size = point.cell.parameters
-    return sweep.seconds(point.devices, _GRADIENT_BYTES * size) if size else None
+    size = gradient_bytes(point.cell)
+    return sweep.seconds(point.devices, size) if size else None
 
 
 def _least(line: ScalingLine, point: ScalingPoint, cost_s: float) -> float | None:

@@ -44,5 +44,10 @@ def sweep_like(results: Results, cell: CellResult) -> Sweep | None:
     return None
 
 
+def gradient_bytes(cell: CellResult) -> int | None:
+    """Count the bytes of a cell's gradients, which are exchanged as float32."""
+    return 4 * cell.parameters if cell.parameters else None
+
+
 def _is_apart(cell: CellResult) -> bool:
     return int(cell.factors.get("nodes") or 1) > 1

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from harness.stats.growth import Check, Count, Fabric, Growth, Prediction, check, grow
 from harness.store.results import CellResult, Interval, Results
 from reports import numbers
-from reports.network import sweep_like
+from reports.network import gradient_bytes, sweep_like
 from reports.scaling import ScalingLine, batch_meaning, devices, scaling_lines, work_of_a_step
 from reports.tables import Column, Table, shown_row
 
 _FAR = 8
 """So many times the largest count measured is far."""
-_GRADIENT_BYTES = 4
 _LEVEL = 0.95
 
 
@@ -58,11 +57,11 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
             continue
         counts = [_count(point.cell, work, strong=strong) for point in line.points]
         network = _network(results, cell)
-        size = float(_GRADIENT_BYTES * cell.parameters) if cell.parameters else 0.0
+        size = float(gradient_bytes(cell) or 0)
         told = grow(counts, strong=strong, network=network, size=size)
         if told is None:
             continue
-        each = max(devices(p.cell) // int(p.cell.factors.get("nodes") or 1) for p in line.points)
+        each = max(_a_node(point.cell) for point in line.points)
         tested = check(counts, strong=strong, network=network, size=size)
         wanted = sorted({each * count for count in nodes})
         said = [told.predict(count) for count in wanted]
@@ -70,6 +69,11 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
         warnings = tuple(_warnings(line, tested, wanted)) if wanted else ()
         found.append(Forecast(line, told, tested, predictions, warnings, work))
     return found
+
+
+def _a_node(cell: CellResult) -> int:
+    """Count the devices of each node."""
+    return devices(cell) // int(cell.factors.get("nodes") or 1)
 
 
 def _origin(line: ScalingLine) -> str:
@@ -93,7 +97,7 @@ def _warnings(line: ScalingLine, tested: Check | None, wanted: Sequence[int]) ->
     across = {int(point.cell.factors.get("nodes") or 1) for point in line.points}
     if max(across) == 1 and max(wanted) > largest:
         yield "Nothing was measured across nodes: the network is not in this prediction."
-    elif min(across) == 1 and len(across) < len(line.points):
+    elif max(across) > 1 and len({_a_node(point.cell) for point in line.points}) > 1:
         yield "Counts within a node and across nodes stand on one curve."
     if (origin := _origin(line)) != "measured":
         yield f"What this is fitted to was not measured either: it is {origin}."

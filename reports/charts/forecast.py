@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import ceil
 from pathlib import Path
 
 from harness.stats.growth import Prediction
@@ -13,7 +14,7 @@ from reports.prediction import Forecast
 
 _WIDTH, _PANEL = 960.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 150.0, 64.0, 40.0
-_MOST = 1.05
+_LEAST_TOP = 1.05
 _STYLE = Path(__file__).parent.parent / "assets" / "chart.css"
 _SPACE = "http://www.w3.org/2000/svg"
 
@@ -39,12 +40,15 @@ def _panel(one: Forecast) -> list[str]:
     measured = [(c.devices, one.efficiency(c.devices, c.middle)) for c in one.growth.counts]
     counts = sorted({count for count, _ in measured} | {p.devices for p in told})
     x = Scale(counts[0], counts[-1], _LEFT, _WIDTH - _RIGHT, log=True)
-    y = Scale(0.0, _MOST, _PANEL - _BOTTOM, _TOP)
+    middles = [one.efficiency(p.devices, p.seconds) for p in told]
+    top = max(_LEAST_TOP, *(value for _, value in measured), *middles)
+    y = Scale(0.0, top, _PANEL - _BOTTOM, _TOP)
     drawn = [
         text(0, 20, f"{one.line.workload} · {one.line.name}"),
         text(0, 40, f"Efficiency: {one.origin} (dots), predicted (dashed)", class_="soft"),
     ]
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+    step = 0.25 * ceil(top / 2)
+    for share in (step * at for at in range(int(top / step) + 1)):
         level = y(share)
         drawn.append(
             element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=level, y2=level)
@@ -57,7 +61,7 @@ def _panel(one: Forecast) -> list[str]:
     ]
     drawn.append(text(_WIDTH - _RIGHT + 28, _PANEL - 20, "devices", class_="soft"))
     drawn += _predicted(one, measured[-1], told, x, y)
-    known = [(x(count), y(min(value, _MOST))) for count, value in measured]
+    known = [(x(count), y(value)) for count, value in measured]
     drawn.append(element("path", class_="curve l1", d=_path(known)))
     drawn += [element("circle", class_="s1", cx=a, cy=b, r=3.5) for a, b in known]
     return drawn
@@ -72,15 +76,13 @@ def _predicted(
 ) -> list[str]:
     more = [p for p in told if p.devices > last[0]]
     if not more:
-        return [
-            text(x(last[0]) + 8, y(min(last[1], _MOST)) + 4, "nothing predicted", class_="soft")
-        ]
+        return [text(x(last[0]) + 8, y(last[1]) + 4, "nothing predicted", class_="soft")]
 
     def place(devices: int, seconds: float | None) -> tuple[float, float]:
         assert seconds is not None
-        return x(devices), y(min(one.efficiency(devices, seconds), _MOST))
+        return x(devices), y(min(one.efficiency(devices, seconds), y.high))
 
-    start = (x(last[0]), y(min(last[1], _MOST)))
+    start = (x(last[0]), y(last[1]))
     upper = [place(p.devices, p.low) for p in more]
     lower = [place(p.devices, p.high) for p in reversed(more)]
     middle = [start, *(place(p.devices, p.seconds) for p in more)]

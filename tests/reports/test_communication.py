@@ -13,7 +13,7 @@ from harness.store.results import CellResult, InputResult
 from reports.communication import communication, splits
 from reports.page import render
 from reports.ranking import rankings
-from reports.scaling import scaling_lines
+from reports.scaling import scaling_lines, work_of_a_step
 from reports.summary import records
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
@@ -58,6 +58,27 @@ def test_waiting_for_input_is_a_part_of_the_step_of_its_own(tmp_path: Path) -> N
     assert parts["waiting for input"] == pytest.approx(0.005, rel=0.05)
     assert parts["exposed communication"] == pytest.approx(0.002, rel=0.2)
     assert sum(parts.values()) == pytest.approx(0.025, rel=0.05)
+
+
+def test_parts_add_up_to_a_step_whose_medians_do_not(tmp_path: Path) -> None:
+    together = {"nodes": 2, "strategy": "ddp", "communicate": True}
+    cells = [RecordedCell(factors={**together, "communicate": told}) for told in (True, False)]
+    results = analyse(Dataset([write_run(tmp_path, cells, Recording())]))
+    blocks = {1: (1.0, 0.9), 2: (1.0, 0.1), 3: (3.0, 1.5)}  # a step, and what it waits
+
+    def timed(cell: CellResult) -> CellResult:
+        trials = []
+        for one in cell.trials[:3]:
+            step_s, waited_s = blocks[one.block] if cell.factors["communicate"] else (0.01, 0.0)
+            fed = InputResult(cache="cold", wait_share=waited_s / step_s)
+            trials.append(replace(one, rate=work_of_a_step(cell) / step_s, input=fed))
+        return replace(cell, trials=tuple(trials))
+
+    (split,) = splits(replace(results, cells=tuple(map(timed, results.cells))))
+    parts = dict(split.parts_s)
+    assert sum(parts.values()) == pytest.approx(1.0)
+    assert min(parts.values()) >= 0
+    assert parts["exposed communication"] == pytest.approx(0.89)
 
 
 def _waiting(cell: CellResult) -> InputResult:

@@ -109,3 +109,35 @@ def test_scaling_up_a_node_and_out_over_nodes_are_two_lines(
             (8, "predicted"),
         ],
     }
+
+
+def test_one_device_and_nodes_of_two_are_two_kinds_of_count_on_one_curve(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = {"ranks_per_node": 2, "strategy": "ddp"}
+    cells = [CELL, *(replace(CELL, factors={**many, "nodes": count}) for count in (2, 4, 8))]
+    said = told(write_run(tmp_path, cells, Recording(block_noise=0.0)), 16, capsys)
+    assert "Counts within a node and across nodes stand on one curve." in str(said["warnings"])
+    even = told(recorded(tmp_path / "even", "nodes", (1, 2, 4, 8)), 16, capsys)
+    assert "stand on one curve" not in str(even["warnings"])
+
+
+def test_an_efficiency_above_one_is_drawn_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faster = {1: 0.03, 2: 0.02, 4: 0.021, 8: 0.022}  # a device's part fits its cache
+    cells = [
+        replace(
+            CELL,
+            factors={"nodes": count, "strategy": "none" if count == 1 else "ddp"},
+            behaviour=replace(QUIET, step_s=seconds),
+        )
+        for count, seconds in faster.items()
+    ]
+    run, drawn = write_run(tmp_path / "r", cells, Recording(block_noise=0.0)), tmp_path / "a.svg"
+    assert _run(["predict", str(run), "--nodes", "16", "--draw", str(drawn)]) == 0
+    capsys.readouterr()
+    dots = [one for one in ET.parse(drawn).getroot().iter() if one.get("class") == "s1"]
+    heights = [float(one.get("cy", "nan")) for one in dots]
+    assert len(set(heights)) == 4, "none is held back by the end of the axis"
+    assert min(heights) == heights[1] >= 64.0
