@@ -19,9 +19,8 @@ class Interrupts:
         self.count = 0
         self.exit_code = 0
         """What a shell calls an end by the last of them."""
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
+        self._reader: socket.socket
+        self._writer: socket.socket
 
     def fileno(self) -> int:
         """Become readable with each interrupt."""
@@ -46,7 +45,10 @@ class Interrupts:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Count signals instead of dying of them."""
+        """Count signals instead of dying of them; only meanwhile is there a descriptor."""
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
         earlier = {number: signal.signal(number, self._handle) for number in _SIGNALS}
         wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         try:
