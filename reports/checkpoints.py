@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.stats import estimate
-from harness.store.results import CellResult, CheckpointResult, Estimate, Interval, Results
+from harness.store.io_results import CheckpointResult
+from harness.store.results import CellResult, Estimate, Interval, Results
 from reports import numbers
 from reports.evidence import Ladder, Rung
 from reports.ranking import names

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.store.results import CellResult, InputResult, Results
+from harness.store.io_results import InputResult
+from harness.store.results import CellResult, Results
 from reports.bottleneck import BYTES, DECODED, LOADER, MODEL, PARSED
 from reports.goodput import Goodput, computes, disturbed, goodput
 from reports.ranking import names

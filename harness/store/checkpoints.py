@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.store.results import CheckpointResult
+from harness.store.io_results import CheckpointResult
 
 if TYPE_CHECKING:
     from harness.store.streams import Stream

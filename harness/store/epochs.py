@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harness.node.input.audit import digest
 from harness.node.input.cold import CHARGED, COLD_HERE, label
 from harness.store.event_lines import UNKNOWN, Spoken
-from harness.store.results import InputResult
+from harness.store.io_results import InputResult
 
 if TYPE_CHECKING:
     from harness.store.event_lines import Integers

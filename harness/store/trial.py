@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady, verdict
 from harness.store import checkpoints, epochs, spoilers, usage
+from harness.store.io_results import InputResult
 from harness.store.records import RunRecord, TrialRecord
-from harness.store.results import InputResult, Start, TrialResult
+from harness.store.results import Start, TrialResult
 from harness.store.streams import Stream
 
 if TYPE_CHECKING:

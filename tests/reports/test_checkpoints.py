@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.store.results import CheckpointResult, Results
+from harness.store.io_results import CheckpointResult
+from harness.store.results import Results
 from reports import checkpoints
 from reports.evidence import Evidence
 from reports.page import render

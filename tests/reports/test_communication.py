@@ -9,7 +9,8 @@ import pytest
 
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
-from harness.store.results import CellResult, InputResult
+from harness.store.io_results import InputResult
+from harness.store.results import CellResult
 from reports.communication import communication, splits
 from reports.page import render
 from reports.ranking import rankings

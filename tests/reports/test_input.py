@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harness.node.input import cold
-from harness.store.results import CellResult, Estimate, InputResult, Results
+from harness.store.io_results import InputResult
+from harness.store.results import CellResult, Estimate, Results
 from reports.bottleneck import BYTES, LOADER, MODEL, PARSED, Step, bottleneck
 from reports.evidence import Evidence
 from reports.goodput import Alone, goodput

@@ -11,7 +11,8 @@ from harness.errors import BakeoffError
 from harness.spec.study import load_study
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
-from harness.store.results import Gate, InputResult, Results
+from harness.store.io_results import InputResult
+from harness.store.results import Gate, Results
 from reports.paper import findings
 from tests.reports import samples
 from tests.runs import RecordedCell, Recording, write_run
