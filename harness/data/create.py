@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 from array import array
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from harness.data.catalogue import CONTENTS, FORMATS, Content
 from harness.data.lock import claimed
 from harness.data.numbers import sums, write_numbers
 from harness.data.parts import bytes_of, in_parallel, parts, sha256, write_part, writer
-from harness.data.sets import MADE, Spec, is_finished
+from harness.data.sets import MADE, Spec, began, is_finished
 from harness.data.space import expected_bytes, refuse_to_fill
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.node.durable import settle
@@ -112,8 +113,11 @@ def _made(
     log: TextIO,
     doing: Callable[[str], None],
 ) -> dict[str, Any]:
-    if not log.tell():
+    if _is_torn(folder / MADE):
+        log.write("\n")
+    if began(folder) is None:
         _note(log, {"version": VERSION, **vars(spec)})
+    (folder / MANIFEST).unlink(missing_ok=True)  # an older version's, whose files are replaced now
     wanted = list(parts(spec, content))
     missing = [part for part in wanted if part.name not in made]
     for record in in_parallel(partial(write_part, spec, folder / FILES), missing):
@@ -121,6 +125,14 @@ def _made(
         _note(log, record)
         doing(f"{spec.name}: {len(made)} of {len(wanted)} files")
     return _finish(spec, content, folder, [made[part.name] for part in wanted])
+
+
+def _is_torn(path: Path) -> bool:
+    """Tell whether a crash cut the last line short."""
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+        return file.read() not in (b"", b"\n")
 
 
 def _note(log: TextIO, record: Record) -> None:
@@ -132,7 +144,7 @@ def _logged(folder: Path) -> dict[str, Record]:
     """Read what an earlier attempt says it made."""
     found: dict[str, Record] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
-        for line in (folder / MADE).read_text("utf-8").splitlines():
+        for line in (folder / MADE).read_text("utf-8", "replace").splitlines():
             with suppress(ValueError):  # the line that a crash cut short
                 record = json.loads(line)
                 if "imprints" in record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +16,35 @@ from harness.errors import BakeoffError
 @contextmanager
 def claimed(folder: Path) -> Iterator[TextIO]:
     """Hold the log of what was made of a set, to write on; refuse where somebody else does."""
-    with (folder / MADE).open("a", encoding="utf-8") as log:
+    while True:
         try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BakeoffError(
-                f"{folder}: another command is making or removing this data set. Wait until it "
-                "has ended, and repeat yours."
-            ) from None
-        except OSError:  # a file system without locks, as Lustre is unless told otherwise
-            pass
-        yield log
+            log = (folder / MADE).open("a", encoding="utf-8")
+        except FileNotFoundError:
+            raise BakeoffError(f"{folder}: another command just removed this data set.") from None
+        with log:
+            _lock(log, folder)
+            if _is_there(log, folder / MADE):
+                yield log
+                return
+
+
+def _lock(log: TextIO, folder: Path) -> None:
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BakeoffError(
+            f"{folder}: another command is making or removing this data set. Wait until it "
+            "has ended, and repeat yours."
+        ) from None
+    except OSError:  # a file system without locks, as Lustre is unless told otherwise
+        pass
+
+
+def _is_there(log: TextIO, path: Path) -> bool:
+    """Tell whether a log has its name still: who held it before may have finished and deleted it
+    between our opening and our locking it.
+    """
+    try:
+        return os.path.samestat(os.fstat(log.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -64,7 +65,7 @@ def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
     workers = min(len(missing), len(os.sched_getaffinity(0)))
     waiting = iter(missing)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=_end_with_command) as pool:
         try:
             running = deque(pool.submit(do, part) for part in islice(waiting, _WAITING))
             while running:
@@ -72,6 +73,18 @@ def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
                 running.extend(pool.submit(do, part) for part in islice(waiting, 1))
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _end_with_command() -> None:
+    """End this process when the one that started it ends, even if it was killed."""
+    command = multiprocessing.parent_process()
+    assert command is not None
+
+    def wait() -> None:
+        command.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
@@ -82,6 +95,7 @@ def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
     try:
         places = writer(spec).write(beside, made, part.first, content)
         settle(beside)
+        digest = sha256(beside)
         beside.rename(path)
     except BaseException:
         beside.unlink(missing_ok=True)
@@ -90,7 +104,7 @@ def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
         "name": part.name,
         "bytes": path.stat().st_size,
         "samples": part.count,
-        "sha256": sha256(path),
+        "sha256": digest,
         "places": places,
         "sizes": [len(one.data) for one in made],
         "targets": [one.target for one in made],

@@ -1,14 +1,17 @@
 """This file removes a data set: what making it wrote, and nothing else.
 
-The manifest becomes the log of what was made before anything is deleted: a half-removed set is an
-unfinished one, which can be removed again or made anew.
+The set is locked first. The log then says again what it is, and the manifest goes before anything
+else: a half-removed set is an unfinished one, which can be removed again or made anew.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,9 @@ from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.lock import claimed
 from harness.data.own import CONTENT
 from harness.data.parts import parts
-from harness.data.sets import MADE, Spec
+from harness.data.sets import MADE, Spec, began
 from harness.errors import BakeoffError
+from harness.node.durable import settle
 from harness.node.input.dataset import (
     FILES,
     IMPRINTS,
@@ -28,6 +32,7 @@ from harness.node.input.dataset import (
     VERSION,
 )
 
+_SAID = ("version", "content", "format", "samples", "seed")
 _BESIDE = (INDEX, TARGETS, IMPRINTS, KEYS, f".{MANIFEST}.new")
 
 
@@ -45,13 +50,16 @@ def remove(folder: Path) -> Removed:
     said = None if folder.is_symlink() else _said(folder)
     if said is None:
         raise BakeoffError(f"{folder} is no data set; nothing was removed.")
-    if (folder / MANIFEST).is_file():
-        (folder / MANIFEST).rename(folder / MADE)
-    with claimed(folder):
-        freed = sum(_deleted(path) for path in _own(folder, said)) + _deleted(folder / MADE)
-    for emptied in (folder / FILES, folder):
-        if emptied.is_dir() and not any(emptied.iterdir()):
-            emptied.rmdir()
+    with claimed(folder) as log:
+        if began(folder) is None:
+            log.write("\n" + json.dumps({name: said[name] for name in _SAID}) + "\n")
+            log.flush()
+            settle(folder / MADE)
+        freed = _deleted(folder / MANIFEST)
+        freed += sum(_deleted(path) for path in _own(folder, said))
+        _drop(folder / FILES)
+        freed += _deleted(folder / MADE)
+        _drop(folder)
     left = sorted(
         str(path.relative_to(folder))
         for path in folder.rglob("*")
@@ -60,14 +68,19 @@ def remove(folder: Path) -> Removed:
     return Removed(freed, tuple(left))
 
 
+def _drop(emptied: Path) -> None:
+    """Remove a folder, unless something is in it."""
+    with suppress(OSError):
+        emptied.rmdir()
+
+
 def _said(folder: Path) -> Mapping[str, Any] | None:
-    """Read what a set is: in its manifest, or in the first line of what was made so far."""
+    """Read what a set is: in its manifest, or in the log of what was made so far."""
     try:
         if (folder / MANIFEST).is_file():
             said = json.loads((folder / MANIFEST).read_text("utf-8"))
         else:
-            with (folder / MADE).open(encoding="utf-8") as log:
-                said = json.loads(log.readline())
+            said = began(folder) or _named(folder)
     except (OSError, ValueError):
         return None
     is_ours = (
@@ -77,6 +90,21 @@ def _said(folder: Path) -> Mapping[str, Any] | None:
         and said.get("format") in FORMATS
     )
     return said if is_ours else None
+
+
+def _named(folder: Path) -> Mapping[str, Any] | None:
+    """Know a set whose log a crash spoilt by its name, if only its files are in its folder."""
+    if not (folder / MADE).is_file():
+        return None
+    for content, form in product(CONTENTS, FORMATS):
+        found = re.fullmatch(rf"{content}-{form}-([1-9]\d*)(?:-s(\d+))?", folder.name)
+        if found is None:
+            continue
+        spec = Spec(content, form, int(found[1]), int(found[2] or 1))
+        said = {"version": VERSION, **vars(spec)}
+        own = {*_own(folder, said), folder / FILES, folder / MADE}
+        return said if own.issuperset(folder.rglob("*")) else None
+    return None
 
 
 def _own(folder: Path, said: Mapping[str, Any]) -> Iterator[Path]:

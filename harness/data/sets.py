@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.node.input.dataset import MANIFEST, VERSION, name_of
 
@@ -34,3 +36,14 @@ def is_finished(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and manifest.get("version") == VERSION
+
+
+def began(folder: Path) -> dict[str, Any] | None:
+    """Read in its log what an unfinished set is; a crash may have torn lines of it."""
+    with suppress(OSError), (folder / MADE).open(encoding="utf-8", errors="replace") as log:
+        for line in log:
+            with suppress(ValueError):
+                said = json.loads(line)
+                if isinstance(said, dict) and "content" in said:
+                    return said
+    return None

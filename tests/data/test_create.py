@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +21,12 @@ from harness.data.catalogue import CONTENTS
 from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.inspect import faults
-from harness.data.sets import MADE, Spec
+from harness.data.removal import remove
+from harness.data.sets import MADE, Spec, began
 from harness.errors import BakeoffError, UsageError
 from tests.cli.command import bakeoff
 
+ROOT = Path(__file__).resolve().parents[2]
 SPEC = Spec("tiny-pictures", "npy", 130)
 
 
@@ -61,6 +68,71 @@ def test_an_interrupted_set_goes_on_and_ends_as_if_it_had_never_stopped(
     assert len(calls) == 4
     assert hashes(tmp_path / "cut") == hashes(tmp_path / "whole")
     assert faults(tmp_path / "cut", doing=quiet) == []
+
+
+@pytest.mark.parametrize("torn", ["", '{"version": 4, "cont', "\0\0\0"])
+def test_a_log_whose_first_line_a_crash_spoilt_says_again_what_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: str
+) -> None:
+    folder = tmp_path / SPEC.name
+    (folder / "files").mkdir(parents=True)
+    (folder / MADE).write_text(torn)
+
+    def killed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "_finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            create(SPEC, folder, doing=quiet)
+    said = began(folder)
+    assert said is not None
+    assert said["content"] == SPEC.content
+    assert len(making._logged(folder)) == 3
+    monkeypatch.setattr(making, "write_part", killed)  # nothing is made twice
+    create(SPEC, folder, doing=quiet)
+    assert faults(folder, doing=quiet) == []
+
+
+def test_a_set_of_an_older_version_is_none_any_more_once_its_files_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / SPEC.name
+    create(SPEC, folder, doing=quiet)
+    manifest = json.loads((folder / "dataset.json").read_text())
+    (folder / "dataset.json").write_text(json.dumps({**manifest, "version": 1}))
+
+    def killed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(making, "write_part", killed)
+    with pytest.raises(KeyboardInterrupt):
+        create(SPEC, folder, doing=quiet)
+    assert not (folder / "dataset.json").exists()
+    assert remove(folder).left == ()
+
+
+def waits(_: int) -> None:
+    """Say which process this is, and never come to an end."""
+    print(os.getpid(), flush=True)
+    signal.pause()
+
+
+def test_what_makes_files_ends_when_its_command_is_killed() -> None:
+    """Whoever makes some holds standard output open."""
+    words = "from harness.data.parts import in_parallel; from tests.data.test_create import waits"
+    asked = [sys.executable, "-c", f"{words}; list(in_parallel(waits, [0, 1, 2, 3]))"]
+    with subprocess.Popen(
+        asked, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+    ) as command:
+        assert command.stdout is not None
+        command.stdout.readline()
+        command.kill()
+        try:
+            command.communicate(timeout=60)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(command.pid, signal.SIGKILL)
 
 
 def test_a_disk_that_fills_up_leaves_whole_files_and_says_what_to_do(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import pytest
 
+from harness.data import removal
 from harness.data.create import create
 from harness.data.inspect import faults
+from harness.data.lock import claimed
 from harness.data.own import adopt
 from harness.data.removal import remove
 from harness.data.sets import MADE, Spec
@@ -96,6 +100,66 @@ def test_a_set_that_is_being_made_is_not_removed_and_not_made_twice(tmp_path: Pa
             assert done.returncode == 1
             assert "another command is making or removing this data set" in done.stderr
             assert "Traceback" not in done.stderr
+    assert remove(folder).left == ()
+    assert everything(tmp_path) == []
+
+
+def test_what_somebody_holds_while_a_set_is_finished_is_not_removed(tmp_path: Path) -> None:
+    """The manifest is there, and whoever made the set has not let go of it yet."""
+    folder = made(tmp_path)
+    before = everything(tmp_path)
+    with claimed(folder), pytest.raises(BakeoffError, match="another command is making"):
+        remove(folder)
+    (folder / MADE).unlink()
+    assert everything(tmp_path) == before
+
+
+def test_a_log_that_was_deleted_while_one_waited_for_it_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, taken = fcntl.flock, []
+
+    def deleted(log: Any, how: int) -> None:
+        taken.append(log)
+        if len(taken) == 1:  # who had it ends just now
+            (tmp_path / MADE).unlink()
+        real(log, how)
+
+    monkeypatch.setattr(fcntl, "flock", deleted)
+    with claimed(tmp_path) as log:
+        assert os.path.samestat(os.fstat(log.fileno()), (tmp_path / MADE).stat())
+    assert len(taken) == 2
+
+
+def test_a_half_removed_set_can_be_removed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path)
+
+    def killed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(removal, "_own", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove(folder)
+    assert not (folder / "dataset.json").exists()
+    assert remove(folder).left == ()
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize("torn", ["", '{"version": 4, "cont'])
+def test_a_set_whose_log_a_crash_spoilt_is_removed_if_nothing_else_is_in_its_folder(
+    tmp_path: Path, torn: str
+) -> None:
+    folder = made(tmp_path)
+    (folder / "dataset.json").unlink()
+    (folder / MADE).write_text(torn)
+    (folder / "files" / ".000002.npy.new").write_text("half")
+    (folder / "files" / "mine.npy").write_text("mine")
+    with pytest.raises(BakeoffError, match="no data set; nothing was removed"):
+        remove(folder)
+    (folder / "files" / "mine.npy").unlink()
     assert remove(folder).left == ()
     assert everything(tmp_path) == []
 
