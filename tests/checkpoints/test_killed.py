@@ -40,12 +40,15 @@ def saved_by(folder: Path, *moment: str) -> subprocess.CompletedProcess[str]:
 
 
 def calls(folder: Path) -> Mapping[str, int]:
-    """Count the moments there are, stage by stage, in a process that is left alone."""
+    """Count the moments there are, stage by stage, in a process that is left alone.
+
+    Its threads meet otherwise each time: the last tenth may not come in another one.
+    """
     whole = saved_by(folder)
     assert whole.returncode == 0, whole.stderr
     counted: Mapping[str, int] = json.loads(whole.stdout.splitlines()[-1])
     assert min(counted.values()) > 0
-    return counted
+    return {stage: max(1, 9 * count // 10) for stage, count in counted.items()}
 
 
 def killed(folder: Path, stage: str, number: int) -> None:
