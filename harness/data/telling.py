@@ -2,7 +2,7 @@
 
 An epsilon of 1e-5 beside a variance of 1 changes less than rounding does, as do an alpha of 1e-4
 beside a k of 1, and a small slope beside what is positive. So of every second channel or sample the
-inputs are brought to where the constant decides the result, and the others stay as they came. The
+inputs are brought to where the constant weighs in the result, and the others stay as they came. The
 two parts are compared apart: neither is measured by the other's size.
 """
 
@@ -74,7 +74,10 @@ def _faint(layer: BatchNorm, values: Array) -> Array:
 
 
 def _loud(layer: LRN, values: Array) -> Array:
-    """Make what alpha multiplies as large as k, on the average."""
+    """Make what alpha multiplies as large as k, on the average, if fp16 can still square it.
+
+    Where alpha is small, as in AlexNet's of Caffe, only the largest values come near k.
+    """
     mean_square, largest = float(np.mean(np.square(values))), float(np.max(np.abs(values)))
     weight = layer.alpha * layer.size * mean_square
     if not weight or layer.k <= 0:
@@ -89,6 +92,6 @@ def _negative(_: LeakyReLU, values: Array) -> Array:
 
 _TELLING: dict[type, tuple[Callable[[Any, Array], Array], int, str]] = {
     BatchNorm: (_faint, _CHANNELS, "of channels whose variance is as small as epsilon"),
-    LRN: (_loud, _SAMPLES, "of samples whose squares weigh as much as k"),
+    LRN: (_loud, _SAMPLES, "of samples whose squares weigh beside k"),
     LeakyReLU: (_negative, _SAMPLES, "of samples below zero"),
 }

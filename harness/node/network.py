@@ -1,6 +1,6 @@
 """This file is the network vocabulary: the layers a training workload may state, and no framework.
 
-Every network here treats its spatial dimensions alike, so a kernel, a stride and a dilation are one
+Every network here treats its spatial dimensions alike, so a kernel and a stride are one
 integer each, and a pad is a pair (before, after), used for each of them. What frameworks silently
 differ in is pinned by the words themselves:
 

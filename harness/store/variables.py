@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _TELLING = (
+    "ATEN_",
     "BAKEOFF_",
     "BLIS_",
     "CUBLAS_",
@@ -38,6 +39,8 @@ _TELLING = (
     "UCX_",
     "XLA_",
 )
+_WHOLE = ("BEAM",)
+"""tinygrad's search for kernels: no prefix, which would be Apache Beam's too."""
 _OTHERS = (
     # Terraform's, which shares its prefix with TensorFlow
     *("TF_CLI_", "TF_VAR_", "TF_LOG", "TF_DATA_DIR", "TF_PLUGIN_"),
@@ -48,4 +51,6 @@ _OTHERS = (
 
 def is_telling(name: str) -> bool:
     """Tell whether a variable may explain a difference between two runs."""
+    if name in _WHOLE:
+        return True
     return name.startswith(_TELLING) and not name.startswith(_OTHERS)

@@ -40,6 +40,8 @@ def test_what_a_platform_sets_and_the_switches_of_libraries_count() -> None:
     sets = {"SWITCH": "on"}
     platform = load_platform("local").model_copy(update={"environment": sets})
     env = {"ONEDNN_MAX_CPU_ISA": "SSE41", "LD_PRELOAD": "x.so", "HOME": "/", "SLURM_JOB_ID": "7"}
+    env |= {"BEAM": "2", "ATEN_CPU_CAPABILITY": "default", "BEAMLINE": "7"}
     told = circumstances.Circumstances(platform).of("null", Interpreter((), env, "", "", {}))
-    assert told["variables"] == {"ONEDNN_MAX_CPU_ISA": "SSE41", "LD_PRELOAD": "x.so", **sets}
+    others = {name: value for name, value in env.items() if name[0] in "OLA" or name == "BEAM"}
+    assert told["variables"] == {**others, **sets}
     assert told["machine"].keys() == {"cpu", "gpus"}

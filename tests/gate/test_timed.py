@@ -21,7 +21,7 @@ TORCH = ADAPTERS + "torch/"
 TINYGRAD = ADAPTERS + "tinygrad/lowering.py"
 
 FAINT = "norm: output, of channels whose variance is as small as epsilon, is "
-LOUD = "local: output, of samples whose squares weigh as much as k, is "
+LOUD = "local: output, of samples whose squares weigh beside k, is "
 BELOW = "leaky: output, of samples below zero, is "
 
 UNCORRECTED = (

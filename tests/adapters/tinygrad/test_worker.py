@@ -22,13 +22,18 @@ TOLERANCE = 1e-8
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path) -> None:
+def test_tinycnn_trains_and_searches_for_no_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BEAM", "2")
     events = work("tinygrad", tmp_path)
     assert told(events, "finished")
     assert told(events, "identity")["lowered"] == WORKLOAD.parameters
     assert told(events, "units")["units"] == {"images": 8}
     assert losses(events)[-1] < losses(events)[0] * 0.8
-    assert told(events, "facts")["facts"]["renderer"]
+    facts = told(events, "facts")["facts"]
+    assert facts["renderer"]
+    assert (facts["device"], facts["device_name"], facts["beam"]) == ("cpu", "CPU", 0)
 
 
 def given(folder: Path, workload: Training, request: dict[str, Any], more: Arrays) -> None:

@@ -37,7 +37,7 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
     assert losses(events)[-1] < losses(events)[0] / 2
     facts = told(events, "facts")["facts"]
     assert (facts["device"], facts["compiler"]) == ("cpu", None)
-    assert facts["compute_type"] == ("bfloat16" if "precision" in factors else "float32")
+    assert facts["optimiser"] == "SGD, fused"
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ use; no search for faster kernels (BEAM), since its time depends on the machine'
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
 from harness.node.feed import Feed
 from harness.node.job import Job
@@ -50,6 +50,10 @@ class TinygradActivity:
         """Be alone."""
         return value
 
+    def device(self) -> str:
+        """Name what holds the parameters."""
+        return str(next(iter(self._trainer.parameters.values())).device)
+
     def parameters(self) -> int:
         """Count what is trained."""
         return sum(int(tensor.numel()) for tensor in self._trainer.parameters.values())
@@ -57,6 +61,9 @@ class TinygradActivity:
 
 class TinygradAdapter:
     """tinygrad in this process."""
+
+    def __init__(self) -> None:
+        self._activity: Optional[TinygradActivity] = None
 
     def versions(self) -> Mapping[str, str]:
         """Name tinygrad and what stands below it."""
@@ -70,7 +77,8 @@ class TinygradAdapter:
         self, workload: Training, feed: Feed, options: Mapping[str, Any]
     ) -> TinygradActivity:
         """Lower a network to one captured training step."""
-        return TinygradActivity(workload, feed)
+        self._activity = TinygradActivity(workload, feed)
+        return self._activity
 
     def examine(self, workload: Training, precision: str) -> Any:
         """Open a network to the gate."""
@@ -80,7 +88,7 @@ class TinygradAdapter:
 
     def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
         """Say which kernels a captured step replays."""
-        activity = TinygradActivity(workload, feed)
+        activity = self.activity(workload, feed, options)
         for _ in range(3):
             activity.step()
         activity.sync()
@@ -90,15 +98,18 @@ class TinygradAdapter:
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""
         from tinygrad import Device
-        from tinygrad.helpers import NUM_CPU_THREADS
+        from tinygrad.helpers import BEAM, NUM_CPU_THREADS
 
-        return {
-            "device": "cpu",
-            "device_name": Device.DEFAULT,
+        facts = {
             "renderer": type(Device[Device.DEFAULT].renderer).__name__,
             "threads": NUM_CPU_THREADS.value,
+            "beam": BEAM.value,
             "layout": "channels-first",
         }
+        if self._activity is not None:
+            device = self._activity.device()
+            facts.update(device="cpu" if device == "CPU" else "gpu", device_name=device)
+        return facts
 
     def close(self) -> None:
         """Have nothing to give back."""
@@ -115,5 +126,6 @@ def kernels(captured: Any) -> List[str]:
 def open(job: Job, place: Place) -> TinygradAdapter:  # noqa: A001 - the contract's name
     """Set what tinygrad reads when it is imported."""
     os.environ["DEV"] = "CPU"
+    os.environ["BEAM"] = "0"  # the user's own would search in one study, and not in the next
     os.environ["NUM_CPU_THREADS"] = str(threads(job.factors))
     return TinygradAdapter()

@@ -19,13 +19,13 @@ def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "compute_type": str(settings.compute).replace("torch.", ""),
         "compiler": "inductor" if _compiled_graphs() else None,
     }
     if trainer is not None:
         kinds = {parameter.device.type for parameter in trainer.network.parameters()}
         facts["device"] = "cpu" if kinds == {"cpu"} else "gpu"
-        facts["optimiser"] = "{}, fused".format(type(trainer.optimiser).__name__)
+        if trainer.optimiser is not None:
+            facts["optimiser"] = _named(trainer.optimiser)
         if trainer.scaler.is_enabled():
             facts["loss_scale"] = trainer.scaler.get_scale()
     if settings.is_gpu:
@@ -33,6 +33,12 @@ def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
     if settings.is_compiled:
         facts.update(_compilation())
     return facts
+
+
+def _named(optimiser: Any) -> str:
+    """Ask an optimiser for its class, and its groups for whether they are updated fused."""
+    is_fused = all(group.get("fused") for group in optimiser.param_groups)
+    return type(optimiser).__name__ + (", fused" if is_fused else "")
 
 
 def _gpu(settings: Settings) -> Dict[str, Any]:
