@@ -118,7 +118,10 @@ class _Gate:
         result = joined(semantics, timed, cell, at)
         if result.state == NOT_CHECKED or not equal_ranks.is_due(cell):
             return result
-        part = self._ranks(cell, small)
+        try:
+            part = self._ranks(cell, small)
+        except Unavailable as problem:
+            return Result(NOT_CHECKED, " ".join(str(problem).split()))
         return equal_ranks.joined(result, part, at, equal_ranks.words(cell))
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:

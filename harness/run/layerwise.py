@@ -9,7 +9,18 @@ from fnmatch import fnmatch
 
 from harness.data import folders, telling
 from harness.data.telling import Part
-from harness.node.network import LRN, AveragePool, BatchNorm, Conv, Dense, Dropout, Residual
+from harness.node.network import (
+    LRN,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    GlobalAverage,
+    MaxPool,
+    Residual,
+    Tanh,
+)
 from harness.node.shapes import Site, parameter_shapes, product, sites
 from harness.node.tensors import Folder
 from harness.node.workload import Training
@@ -35,7 +46,7 @@ def timed(
         if finding.differs is not None:
             return Finding(worst, finding.differs)
     depth = sum(isinstance(site.layer, (Conv, Dense, BatchNorm)) for site in walked)
-    terms = max(_terms(site, samples) for site in walked)
+    terms = max(summed(site, samples) for site in walked)
     allowed = arithmetic.network_tolerance(precision, depth, terms)
     for name in ("output", "loss"):
         found = folders.array(made.tensors[name])
@@ -56,7 +67,7 @@ def layer(
     declared: Sequence[str] = (),
 ) -> Finding:
     """Compare what one layer alone gives, forward and backward, and what a norm keeps of it."""
-    allowed = arithmetic.layer_tolerance(precision, _terms(site, given.tensors["input"].shape[0]))
+    allowed = arithmetic.layer_tolerance(precision, summed(site, given.tensors["input"].shape[0]))
     if isinstance(site.layer, Dropout):
         fault = _dropout(site, given, made, allowed)
         return Finding(0.0, None if fault is None else f"{site.path}: {fault}")
@@ -124,16 +135,19 @@ def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> 
 
 
 def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str | None:
-    """Hold a dropout to its rate and scale, forward and backward."""
+    """Hold a dropout to its rate and scale, forward and backward, and to one mask for both."""
     assert isinstance(site.layer, Dropout)
     prefix = f"layer/{site.path}/"
+    passes = []
     for start, end in (("input", "output"), ("gradient", "input-gradient")):
         entering = folders.array(given.tensors[prefix + start])
         leaving = folders.array(made.tensors[prefix + end])
         fault = arithmetic.dropout_fault(entering, leaving, site.layer.rate, tolerance)
         if fault is not None:
             return f"{_part(end)}: {fault}"
-    return None
+        passes.append((entering, leaving))
+    forward, backward = passes
+    return arithmetic.mask_fault(forward, backward, site.layer.rate)
 
 
 def _sizes(site: Site, given: Folder, precision: str, part: Part) -> dict[str, float]:
@@ -151,8 +165,8 @@ def _sizes(site: Site, given: Folder, precision: str, part: Part) -> dict[str, f
     return found
 
 
-def _terms(site: Site, samples: int) -> int:
-    """Count the products that a layer's largest sum adds up, forward or backward."""
+def summed(site: Site, samples: int) -> int:
+    """Count the products that a layer's largest sum adds up, forward or backward; 0: no sum."""
     layer = site.layer
     positions = samples * product(site.output[1:])
     if isinstance(layer, (Conv, Dense)):
@@ -163,9 +177,15 @@ def _terms(site: Site, samples: int) -> int:
         return positions
     if isinstance(layer, LRN):
         return layer.size
+    if isinstance(layer, GlobalAverage):
+        return product(site.input[1:])
     if isinstance(layer, AveragePool):
         return int(layer.kernel ** (len(site.input) - 1))
-    return max(1, product(site.input[1:]))
+    if isinstance(layer, MaxPool):
+        # A value may be the largest of several windows, whose gradients add up.
+        return int((-(-layer.kernel // layer.stride)) ** (len(site.input) - 1))
+    # A slope is 1 - tanh², which loses what a few roundings of tanh are.
+    return 1 if isinstance(layer, Tanh) else 0
 
 
 def _part(part: str) -> str:

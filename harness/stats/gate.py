@@ -37,6 +37,8 @@ _DEPTH = 2.0
 """Batch norms of few samples amplify what came before them."""
 _DEVIATIONS = 6.0
 """A dropout this many standard deviations off its rate is not chance."""
+_CHANCE = 1e-9
+"""Masks of two samples that are equal with less than this probability are one mask."""
 
 
 @dataclass(frozen=True)
@@ -181,4 +183,27 @@ def dropout_fault(given: Array, made: Array, rate: float, tolerance: float) -> s
     spread = math.sqrt(rate * (1 - rate) / max(1, count))
     if abs(share - rate) > _DEVIATIONS * spread:
         return f"drops {share:.4f} of {count} values, not {rate:g}"
+    return None
+
+
+def mask_fault(
+    forward: tuple[Array, Array], backward: tuple[Array, Array], rate: float
+) -> str | None:
+    """Say what is wrong with a dropout's masks: another one backward, or one for all samples.
+
+    Each pass is what entered and what left; what entered as 0 tells nothing.
+    """
+    (given, made), (slope, returned) = forward, backward
+    dropped, telling = made == 0, given != 0
+    both = telling & (slope != 0)
+    others = int(np.count_nonzero(both & (dropped != (returned == 0))))
+    if others:
+        return (
+            f"the gradient of its input drops others than the output does: {others} of "
+            f"{int(np.count_nonzero(both))} values"
+        )
+    compared = telling[1:] & telling[:1]
+    chance = max(rate, 1 - rate) ** int(np.count_nonzero(compared))
+    if chance < _CHANCE and not np.any(compared & (dropped[1:] != dropped[:1])):
+        return "one mask is shared by all samples"
     return None

@@ -8,8 +8,20 @@ import numpy as np
 import pytest
 
 from harness.data import draws, reduced, rounded, telling
-from harness.node.network import LRN, BatchNorm, Dense, LeakyReLU, Network, ReLU, Tanh
+from harness.node.network import (
+    LRN,
+    BatchNorm,
+    Dense,
+    GlobalAverage,
+    LeakyReLU,
+    MaxPool,
+    Network,
+    ReLU,
+    Scale,
+    Tanh,
+)
 from harness.node.shapes import ImpossibleNetwork, sites
+from harness.run import layerwise
 from harness.stats import gate
 from tests.gate.network import WORKLOAD
 from workloads import alexnet, cosmoflow_lee, resnet50, tinycnn
@@ -128,6 +140,29 @@ def test_a_dropout_is_held_to_its_scale_and_its_rate() -> None:
     assert gate.dropout_fault(given, made, 0.25, 1e-6) is None
     assert "drops" in str(gate.dropout_fault(given, given / 0.75, 0.25, 1e-6))
     assert "what stays" in str(gate.dropout_fault(given, np.where(dropped, 0, given), 0.25, 1e-6))
+
+
+def test_a_dropout_has_one_mask_for_both_passes_and_another_for_each_sample() -> None:
+    stream = np.random.default_rng(1)
+    given, slope = stream.standard_normal((2, 4, 100))
+    mask, another = stream.random((2, 4, 100)) < 0.75
+    given[:, :3], slope[:, 3:6] = 0, 0  # tell nothing
+
+    def fault(forward, backward):
+        return gate.mask_fault((given, given * forward), (slope, slope * backward), 0.25)
+
+    assert fault(mask, mask) is None
+    assert "drops others than the output does" in str(fault(mask, another))
+    assert fault(mask[:1], mask[:1]) == "one mask is shared by all samples"
+    few = gate.mask_fault(*[(one[:2, 3:12], one[:2, 3:12]) for one in (given, slope)], 0.25)
+    assert few is None
+
+
+def test_only_what_adds_up_gets_the_slack_of_sums() -> None:
+    layers = (Scale("s", 2.0), LeakyReLU("r", 0.3), MaxPool("p", 3, 2), GlobalAverage("a"))
+    walked = sites(Network((2, 99, 99), layers))
+    assert [layerwise.summed(site, 4) for site in walked] == [0, 0, 4, 49 * 49]
+    assert gate.layer_tolerance("fp32", 0) < 0.00004 / 0.3
 
 
 def test_draws_do_not_depend_on_other_layers() -> None:
