@@ -16,8 +16,8 @@ import numpy as np
 
 from harness.data import draws, folders, reduced, rounded, telling
 from harness.node.examine import resized
-from harness.node.network import MaxPool
-from harness.node.shapes import sites
+from harness.node.network import Dense, MaxPool, Scale, Tanh
+from harness.node.shapes import parameter_shapes, sites
 from harness.node.tensors import Folder, Tensor
 from harness.node.workload import Training
 
@@ -70,8 +70,21 @@ def write_layers(
         else:
             values = telling.told(layer, values)
         tensors[f"layer/{name}"] = rounded.to(precision, values)
-    asked = {"precision": "timed", "gradients": True, "layers": True}
+    asked = {"precision": "timed", "gradients": last_learned(workload), "layers": True}
     folders.write(folder, tensors, _about(workload, asked))
+
+
+def last_learned(workload: Training) -> list[str]:
+    """Name the parameters of the last dense layer, if no kink lies behind it.
+
+    Their gradients say what the loss sends back, and rounding moves them as little as the output.
+    """
+    for site in reversed(sites(workload.network)):
+        if isinstance(site.layer, Dense):
+            return [name for name, _ in parameter_shapes(site)]
+        if not isinstance(site.layer, (Tanh, Scale)):
+            break
+    return []
 
 
 def write_timed(given: Folder, folder: Path) -> None:

@@ -6,10 +6,12 @@ adapter that can be examined has ``examine(workload, precision) -> Subject`` bes
 the order of events is the same for all and stands here only.
 
 Given, ``about`` (the request): ``precision`` "float64" (the semantics: the adapter's own lowering,
-every number in float64, eager or jitted as suits) or "timed" (precision, layout and compilation of
-the job's factors); ``input`` a reduced sample shape or null; ``updates`` how many (0 for none);
-``gradients``, ``layers``: whether to do that part; ``thin`` the most items to write of a state, 0
-for all (optimisers work item by item, so every so-manieth tells). Given, tensors:
+every number in float64, compiled where the cell compiles) or "timed" (precision, layout and
+compilation of the job's factors); ``input`` a reduced sample shape or null; ``updates`` how many (0
+for none); ``gradients``: whether to run the whole network, or a list of the parameters whose
+gradients are to be written, and beside them output and loss only; ``layers``: whether to do that
+part; ``thin`` the most items to write of a state, 0 for all (optimisers work item by item, so every
+so-manieth tells). Given, tensors:
 
     input                  batch x the network's input, channels first
     target                 int64 class numbers (batch) or float64 vectors (batch x outputs)
@@ -107,7 +109,7 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
     initial = given.under("initial/")
     subject.load(initial)
     if given.about.get("gradients"):
-        _gradients(subject, given, made)
+        _gradients(subject, given, made, given.about["gradients"])
     if given.about.get("updates"):
         _updates(subject, given, made)
     subject.load(initial)
@@ -141,8 +143,13 @@ def _put(made: Writer, prefix: str, stream: Iterator[Made]) -> None:
         made.put(prefix + name, shape, items)
 
 
-def _gradients(subject: Subject, given: Folder, made: Writer) -> None:
-    _put(made, "", subject.gradients(given.tensors["input"], given.tensors["target"]))
+def _gradients(subject: Subject, given: Folder, made: Writer, asked: Any) -> None:
+    stream = subject.gradients(given.tensors["input"], given.tensors["target"])
+    if asked is not True:
+        names = {"output", "loss", *("gradient/" + name for name in asked)}
+        _put(made, "", (one for one in stream if one[0] in names))
+        return
+    _put(made, "", stream)
     for name, shape, items in subject.state():
         if name.endswith(("/mean", "/variance")):
             made.put("statistic/" + name, shape, items)

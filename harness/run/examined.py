@@ -72,12 +72,19 @@ def joined(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
         detail = f"{layers}{at}; not in float64: {semantics.why}"
         declared = _declared(cell)
     else:
-        detail = f"float64, {_error(semantics.finding)}; {layers}{at}"
+        how = _compiled(semantics) if cell.factors.get("compile") else ""
+        detail = f"float64{how}, {_error(semantics.finding)}; {layers}{at}"
         is_named = semantics.finding.named or timed.finding.named
         declared = _declared(cell) if is_named else ""
     if declared:
         return Result(NAMED, f"{declared}; else {detail}", **records)
     return Result(EQUIVALENT, detail, **records)
+
+
+def _compiled(semantics: Part) -> str:
+    """Say whether the float64 step was compiled as the timed one is, and if not, why."""
+    why = (semantics.facts or {}).get("eager")
+    return f" eager ({why})" if why else " compiled"
 
 
 def _declared(cell: Cell) -> str:

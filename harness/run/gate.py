@@ -48,8 +48,8 @@ _MOST_BYTES = 4 << 30
 """How much of references is kept: they are cheap to make again, and one is up to 2.5 GB."""
 
 # What decides how a layer is lowered; threads, batches and the like do not.
-_LOWERING = ("device", "layout", "onednn", "deterministic")
-_TIMED = (*_LOWERING, "precision", "compile")
+_LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
+_TIMED = (*_LOWERING, "precision")
 
 
 def ensure(
@@ -155,6 +155,7 @@ class _Gate:
         """Hold the cell's ranks together against one rank; from what is kept, if it is."""
         interpreter = environment.resolve(cell.environment, self._platform)
         chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **_factors(cell, None)}
+        chosen["compile"] = framework_info(cell.adapter).default("compile")
         code = self._closures.digest(cell.workload_module, cell.adapter_module)
         where = self._circumstances.of(cell.environment, interpreter)
         facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen, where]
@@ -237,7 +238,7 @@ class _Workplace:
 
 
 def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
-    """Choose the factors that matter; in float64 a network runs as its framework likes best."""
+    """Choose the factors that matter; in float64 no precision does."""
     chosen = {name: cell.factors.get(name) for name in (*_LOWERING, *_TIMED)}
     if precision is None:
         info = framework_info(cell.adapter)

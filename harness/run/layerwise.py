@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 
-from harness.data import folders, telling
+from harness.data import folders, requests, telling
 from harness.data.telling import Part
 from harness.node.network import (
     LRN,
@@ -48,13 +48,19 @@ def timed(
     depth = sum(isinstance(site.layer, (Conv, Dense, BatchNorm)) for site in walked)
     terms = max(summed(site, samples) for site in walked)
     allowed = arithmetic.network_tolerance(precision, depth, terms)
-    for name in ("output", "loss"):
+    output = folders.array(reference.tensors["output"])
+    sent_back = arithmetic.loss_slope_tolerance(allowed, output)
+    bounds = {"output": allowed, "loss": allowed}
+    bounds |= {f"gradient/{name}": sent_back for name in requests.last_learned(workload)}
+    for name, most in bounds.items():
+        whole = f"the whole network: {name.replace('gradient/', 'gradient of ')}"
+        if name not in made.tensors:
+            return Finding(worst, f"{whole}: nothing was given")
         found = folders.array(made.tensors[name])
         expected = folders.array(reference.tensors[name])
         off = arithmetic.error(found, expected)
-        if off > allowed:
-            whole = f"the whole network: {name}"
-            return Finding(worst, off_by(whole, found, expected, off, allowed))
+        if off > most:
+            return Finding(worst, off_by(whole, found, expected, off, most))
     return Finding(worst, named=named)
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 import harness
 from harness.data import draws, folders, reduced, requests, rounded, telling
-from harness.exact.passes import Pass, alone
+from harness.exact.layer import Array
+from harness.exact.passes import Pass, State, alone
 from harness.exact.training import loss, steps
 from harness.node import network, shapes, workload
 from harness.node.network import Dropout
@@ -123,9 +124,12 @@ def make_layers(small: Training, place: Path, whole: Reference, precision: str) 
     made = Writer(str(place / "made"))
     state = {name: folders.array(one) for name, one in given.under("initial/").items()}
     x, target = (folders.array(given.tensors[name]) for name in ("input", "target"))
-    output = Pass(small.network, state, x).output
-    folders.put(made, "output", output)
-    folders.put(made, "loss", loss(small.loss, output, target)[0])
+    passed = Pass(small.network, state, x)
+    value, back_from_loss = loss(small.loss, passed.output, target)
+    folders.put(made, "output", passed.output)
+    folders.put(made, "loss", value)
+    for name, array in _last_gradients(small, state, passed, back_from_loss).items():
+        folders.put(made, f"gradient/{name}", array)
     for site in sites(small.network):
         prefix = f"layer/{site.path}/"
         if isinstance(site.layer, Dropout) or prefix + "input" not in given.tensors:
@@ -139,6 +143,17 @@ def make_layers(small: Training, place: Path, whole: Reference, precision: str) 
             folders.put(made, f"{prefix}gradient/{kind}", array)
     made.close({})
     return _opened(place)
+
+
+def _last_gradients(small: Training, state: State, passed: Pass, slope: Array) -> dict[str, Array]:
+    """Go back from the loss no further than the last layer whose gradients are compared."""
+    names = requests.last_learned(small)
+    for site in reversed(sites(small.network) if names else []):
+        slope, gradients = alone(site, state, passed.inputs[site.path])[1](slope)
+        found = {f"{site.path}/{kind}": array for kind, array in gradients.items()}
+        if set(names) <= set(found):
+            return found
+    return {}
 
 
 def _opened(place: Path) -> Reference:

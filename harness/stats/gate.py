@@ -93,6 +93,14 @@ def network_tolerance(precision: str, depth: int, terms: int) -> float:
     return _DEPTH * math.sqrt(depth) * layer_tolerance(precision, terms)
 
 
+def loss_slope_tolerance(allowed: float, output: Array) -> float:
+    """Say how far the gradient of a loss may be off whose ``output`` may be ``allowed`` off.
+
+    A softmax moves by at most half of what its logits move by, and those are not around 1.
+    """
+    return allowed * max(1.0, float(np.max(np.abs(output))) / 2)
+
+
 def size_of_sums(terms: Array, precision: str) -> float:
     """Say against what to hold sums over all but axis 1, which often cancel to nothing.
 

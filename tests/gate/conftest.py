@@ -50,6 +50,8 @@ class Subject:
     beside: Path | None = None
     """The stand-in's folder."""
     env: Mapping[str, str] = field(default_factory=dict)
+    compiled: bool = False
+    """Whether it compiles though that is not its default."""
 
 
 class Workers:
@@ -73,7 +75,8 @@ class Workers:
         assert process.stdin is not None
         assert process.stdout is not None
         path = [str(one) for one in (source, subject.beside) if one is not None]
-        env = {"HOME": str(place), **subject.env}
+        env = {"HOME": str(place), "TORCHINDUCTOR_CACHE_DIR": str(place.parent / "kernels")}
+        env.update(subject.env)
         asked = {"cwd": str(place), "path": path, "env": env}
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
@@ -149,7 +152,7 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
             "precision": precision,
             "layout": "default",
             "threads": 1,
-            "compile": info.default("compile"),
+            "compile": subject.compiled or info.default("compile"),
         },
         options={},
         warmup=span,
@@ -194,15 +197,19 @@ def semantics(references: References, examine: Examine) -> Check:
     made: dict[str, Folder] = {}
 
     def check(
-        name: str, changes: dict[str, tuple[str, str]], declared: tuple[str, ...] = ()
+        name: str,
+        changes: dict[str, tuple[str, str]],
+        declared: tuple[str, ...] = (),
+        compiled: bool = False,
     ) -> Finding:
-        right, key = references(gated), f"{name} {changes}"
+        right, key = references(gated), f"{name} {changes} {compiled}"
 
         def write(to: Path) -> None:
             requests.write_semantics(gated.WORKLOAD, right.given, right.made, to)
 
         if key not in made:
-            made[key] = examine(Subject(name, changes), gated, write).made
+            subject = Subject(name, changes, compiled=compiled)
+            made[key] = examine(subject, gated, write).made
         return findings.semantics(gated.WORKLOAD, right.given, right.made, made[key], declared)
 
     return check

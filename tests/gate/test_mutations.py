@@ -116,3 +116,29 @@ def test_a_dropout_that_does_not_scale_is_caught_as_timed(timed) -> None:
     change = {JAX + "lowering.py": ("x / (1 - site.layer.rate)", "x")}
     finding = timed(Subject("jax", change))
     assert "drop: output: what stays" in finding.differs
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow"])
+def test_a_compiled_step_computes_what_the_definitions_say_in_float64(name, semantics) -> None:
+    finding = semantics(name, {}, compiled=True)
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+def test_a_mistake_in_the_compiled_backward_alone_is_caught(semantics) -> None:
+    wrong = "torch.compile(lambda x, run=self.model: 2 * run(x) - run(x).detach(),"
+    change = {TORCH + "training.py": ("torch.compile(self.model,", wrong)}
+    assert "fc: gradient of" in semantics("torch", change, compiled=True).differs
+    assert semantics("torch", change).differs is None
+
+
+def test_a_loss_whose_gradient_is_doubled_where_it_is_timed_is_caught(timed) -> None:
+    doubled = (
+        "output, loss = output, self.loss_of(output, target)\n"
+        "            if loss.dtype == torch.float32:\n"
+        "                loss = 2 * loss - loss.detach()\n"
+        "            return output, loss"
+    )
+    change = {TORCH + "training.py": ("return output, self.loss_of(output, target)", doubled)}
+    finding = timed(Subject("torch", change), "bf16")
+    assert "the whole network: gradient of fc/weight is" in finding.differs

@@ -50,6 +50,13 @@ def test_an_equivalent_cell_says_how_close_and_at_which_size(cell) -> None:
     assert str(result) == expected
 
 
+def test_a_compiled_cell_says_what_its_float64_step_was(cell) -> None:
+    compiled = replace(cell, factors={**cell.factors, "compile": True})
+    assert str(joined(GOOD, TIMED, compiled, "")).startswith("equivalent (float64 compiled, 3e-11;")
+    eager = replace(GOOD, facts={"eager": "no kernel for Conv"})
+    assert "(float64 eager (no kernel for Conv), 3e-11;" in str(joined(eager, TIMED, compiled, ""))
+
+
 def test_what_differs_comes_before_everything_else(cell) -> None:
     wrong = Part(Finding(0.0, "block/conv2: output is 3.1e-02 off"))
     assert str(joined(wrong, TIMED, cell, "")).startswith("differs at block/conv2: output")

@@ -53,17 +53,12 @@ class JaxSubject:
         """Run forward and backward once, compiled as the step is."""
         batch = self._batch(given, target)
 
-        def loss_of(parameters: Arrays, statistics: Arrays) -> Any:
-            kept: Arrays = {}
-            loss, (updated, output) = training.forward(
-                self._net, self._workload, self._precision, parameters, statistics, batch, kept=kept
+        def run(state: training.State) -> Any:
+            return training.slopes(
+                self._net, self._workload, self._precision, state, batch, keeps=True
             )
-            return loss, (updated, output, kept)
 
-        run = jax.jit(jax.value_and_grad(loss_of, has_aux=True))
-        (loss, (updated, output, kept)), slopes = run(
-            self._state.parameters, self._state.statistics
-        )
+        slopes, (loss, updated, output, kept) = jax.jit(run)(self._state)
         self._state = self._state._replace(statistics=updated)
         yield _made("output", self._net.activation_out(output))
         yield _made("loss", loss)

@@ -109,23 +109,41 @@ def _loss(workload: Training, output: Any, target: Any) -> Any:
     return -jnp.mean(jnp.take_along_axis(logarithms, target[:, None], axis=1))
 
 
+def slopes(
+    net: Lowered,
+    workload: Training,
+    precision: str,
+    state: State,
+    given: Given,
+    key: Optional[Any] = None,
+    keeps: bool = False,
+) -> Tuple[Arrays, Tuple[Any, Arrays, Any, Optional[Arrays]]]:
+    """Give the gradients, a loss scale undone; beside them loss, running statistics and output.
+
+    If it ``keeps`` them, also what each layer gave.
+    """
+
+    def loss_of(parameters: Any) -> Any:
+        statistics = state.statistics
+        kept: Optional[Arrays] = {} if keeps else None
+        loss, beside = forward(net, workload, precision, parameters, statistics, given, key, kept)
+        return loss if state.scale is None else loss * state.scale[0], (loss, *beside, kept)
+
+    gradients, beside = jax.grad(loss_of, has_aux=True)(state.parameters)
+    if state.scale is not None:
+        gradients = jax.tree.map(lambda g: g / state.scale[0], gradients)
+    return gradients, beside
+
+
 def make_step(
     net: Lowered, workload: Training, precision: str, global_batch: int, has_dropout: bool
 ) -> Callable[[State, Given], Tuple[State, Any]]:
     """Build the step: (state, batch) -> (state, loss)."""
 
-    def loss_of(parameters: Any, state: State, key: Any, given: Given) -> Any:
-        loss, beside = forward(net, workload, precision, parameters, state.statistics, given, key)
-        scaled = loss if state.scale is None else loss * state.scale[0]
-        return scaled, (loss, beside[0])
-
     def step(state: State, given: Given) -> Tuple[State, Any]:
         key, draw = jax.random.split(state.key) if has_dropout else (state.key, None)
-        slope = jax.grad(loss_of, has_aux=True)
-        gradients, (loss, statistics) = slope(state.parameters, state, draw, given)
+        gradients, (loss, statistics, _, _) = slopes(net, workload, precision, state, given, draw)
         count = state.step + 1
-        if state.scale is not None:
-            gradients = jax.tree.map(lambda g: g / state.scale[0], gradients)
         parameters, moved = update(workload, state, gradients, count, global_batch)
         fresh = State(parameters, statistics, moved, count, key, state.scale)
         return (fresh if state.scale is None else _unless_overflown(state, fresh, gradients)), loss

@@ -89,7 +89,7 @@ class KerasAdapter:
             keras.config.set_dtype_policy("float64")
         policy = keras.config.dtype_policy()
         types = tf.as_dtype(policy.compute_dtype), tf.as_dtype(policy.variable_dtype)
-        compiled = bool(self._job.factors.get("compile")) and precision != "float64"
+        compiled = bool(self._job.factors.get("compile"))
         return TensorFlowSubject(KerasSubject(workload, *types), compiled)
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -86,6 +86,9 @@ class KerasTrainer:
     def examine(self, x: Any, target: Any) -> Any:
         """Run forward and backward without an update; give output, loss, gradients, activations."""
         activations, loss, gradients = self._gradients(self.lowering.watched(), x, target)
+        if isinstance(self._optimiser, keras.optimizers.LossScaleOptimizer):
+            scale = self._optimiser.dynamic_scale
+            gradients = {name: gradient / scale for name, gradient in gradients.items()}
         output = list(activations.values())[-1]
         return output, loss, gradients, activations
 

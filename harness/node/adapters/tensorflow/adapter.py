@@ -105,7 +105,7 @@ class TensorFlowAdapter:
         from harness.node.adapters.tensorflow.training import LoweredSubject
 
         lowering = Lowering(workload.network, settings.style(self._job.factors, precision))
-        compiled = bool(self._job.factors.get("compile")) and precision != "float64"
+        compiled = bool(self._job.factors.get("compile"))
         return TensorFlowSubject(LoweredSubject(workload, lowering), compiled)
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:

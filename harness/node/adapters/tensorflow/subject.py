@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
@@ -23,6 +23,7 @@ class TensorFlowSubject:
     def __init__(self, lowered: Any, compiled: bool) -> None:
         self._lowered = lowered
         self._compiled = compiled
+        self._eager: Optional[str] = None
         self._arrangement: Arrangement = lowered.arrangement
         self._state: Mapping[str, Any] = {}
         self._trainer: Any = None
@@ -47,8 +48,17 @@ class TensorFlowSubject:
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run forward and backward, and move the running statistics."""
         trainer, batch = self._start(given), self._batch(given, target)
-        run = settings.jitted(lambda: trainer.examine(*batch), self._compiled)
-        output, loss, gradients, activations = run()
+
+        def run() -> Any:
+            return settings.jitted(lambda: trainer.examine(*batch), self._compiled)()
+
+        try:
+            output, loss, gradients, activations = run()
+        except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
+            if not self._compiled or self._lowered.dtype != tf.float64:
+                raise
+            self._compiled, self._eager = False, str(error).strip().splitlines()[0]
+            output, loss, gradients, activations = run()
         last = list(self._arrangement.spots.values())[-1]
         yield made("output", self._activation(output, last.output, last.flat_out))
         yield made("loss", to_float64(loss))
@@ -103,7 +113,12 @@ class TensorFlowSubject:
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""
-        return {"compiler": "xla" if self._compiled else None, "dtype": self._lowered.dtype.name}
+        return {
+            "compiler": "xla" if self._compiled else None,
+            "compiled": self._compiled,
+            "eager": self._eager,
+            "dtype": self._lowered.dtype.name,
+        }
 
     def _start(self, given: Tensor) -> Any:
         """Make variables and optimiser once the global batch is known."""

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import torch
 from torch import nn
+from torch._dynamo.exc import TorchDynamoException
 
 from harness.node.adapters.torch.initial import NORMS
 from harness.node.adapters.torch.lowering import operator
@@ -24,12 +25,11 @@ class TorchSubject:
     """One network under examination."""
 
     def __init__(self, workload: Training, settings: Settings, precision: str) -> None:
-        is_timed = precision == "timed"
-        # In float64 torch runs eagerly: compiling says nothing about semantics and takes minutes.
-        self._settings = (
-            settings if is_timed else replace(settings, precision="float64", is_compiled=False)
-        )
+        self._is_wide = precision == "float64"
+        self._settings = replace(settings, precision="float64") if self._is_wide else settings
         self._trainer = Trainer(workload, self._settings, seed=0)
+        self._eager: Optional[str] = None
+        self._before: Dict[str, torch.Tensor] = {}
         for module in self._trainer.network.modules():
             if isinstance(module, nn.Dropout):
                 module.eval()
@@ -48,18 +48,20 @@ class TorchSubject:
         self._trainer.optimiser = None
 
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
-        """Run forward and backward; a compiled network shows its ends only."""
+        """Run forward and backward; what is compiled shows its ends only, so layers run before."""
         self._trainer.network.zero_grad(set_to_none=True)
-        seen: Dict[str, torch.Tensor] = {}
-        hooks = [] if self._settings.is_compiled else self._watch(seen)
-        output, loss = self._trainer.forward(*self._batch(given, target))
-        for hook in hooks:
-            hook.remove()
-        loss.backward()
+        batch = self._batch(given, target)
+        if self._is_wide:
+            yield from self._activations(batch[0])
+        try:
+            output, loss = self._pass(batch)
+        except TorchDynamoException as error:
+            if not self._is_wide:
+                raise
+            self._run_eagerly(error)
+            output, loss = self._pass(batch)
         yield _made("output", output)
         yield _made("loss", loss)
-        for path, activation in seen.items():
-            yield _made("activation/" + path, activation)
         for name, parameter in self._named():
             if parameter.requires_grad:
                 yield _made("gradient/" + name, parameter.grad)
@@ -104,7 +106,8 @@ class TorchSubject:
             "compute_type": str(self._settings.compute).replace("torch.", ""),
             "device": str(self._settings.device),
             "layout": "channels-first" if self._trainer.format is None else "channels-last",
-            "compiled": self._settings.is_compiled,
+            "compiled": self._settings.is_compiled and self._eager is None,
+            "eager": self._eager,
         }
 
     def _batch(self, given: Tensor, target: Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -118,6 +121,35 @@ class TorchSubject:
         for path, module in self._trainer.network.at.items():
             for kind, tensor in _of(operator(module)):
                 yield path + "/" + kind, tensor
+
+    def _pass(self, batch: Tuple[torch.Tensor, torch.Tensor]) -> Any:
+        output, loss = self._trainer.forward(*batch)
+        loss.backward()
+        return output, loss
+
+    def _run_eagerly(self, error: Exception) -> None:
+        """Give up compiling, at no pass taken."""
+        self._eager = str(error).strip().splitlines()[0]
+        self._trainer.model = self._trainer.network
+        self._restore()
+
+    def _activations(self, x: torch.Tensor) -> Iterator[Made]:
+        """Run the layers one by one, compiled or not, and leave running statistics alone."""
+        network = self._trainer.network
+        self._before = {name: tensor.clone() for name, tensor in network.named_buffers()}
+        seen: Dict[str, torch.Tensor] = {}
+        hooks = self._watch(seen)
+        with torch.no_grad():
+            network(x)
+        for hook in hooks:
+            hook.remove()
+        self._restore()
+        for path, activation in seen.items():
+            yield _made("activation/" + path, activation)
+
+    def _restore(self) -> None:
+        for name, tensor in self._trainer.network.named_buffers():
+            tensor.copy_(self._before[name])
 
     def _watch(self, seen: Dict[str, torch.Tensor]) -> Any:
         return [
