@@ -3,6 +3,7 @@
 import importlib
 
 import jax
+import numpy
 
 from harness.node import place
 from harness.node.adapters.jax import adapter, settings, strategies, training
@@ -61,6 +62,23 @@ def test_the_ways_to_convolve_on_a_cpu_equal_xla_s_own():
                 one = Pass(given, given, None, {}, None)
                 outputs.append(net.run(net.activation_in(jax.numpy.asarray(x)), one))
             examined.near(outputs[0], outputs[1], 1e-12, "output")
+
+
+def test_a_bias_gradient_in_bf16_is_summed_in_the_bias_own_type():
+    opened("bf16")
+    net = Lowered(Network((2, 24, 24), (Conv("conv", 4, 1),)), True, True)
+    draw = numpy.random.RandomState(0)
+    weight = jax.numpy.zeros((1, 1, 2, 4), jax.numpy.float32)
+    x = jax.numpy.asarray(draw.randn(4, 24, 24, 2), jax.numpy.bfloat16)
+    slope = jax.numpy.asarray(draw.randn(4, 24, 24, 4), jax.numpy.bfloat16)
+
+    def forward(bias):
+        given = {"conv/weight": weight, "conv/bias": bias}
+        return net.run(x, Pass(given, {}, None, {}, None))
+
+    found = jax.jit(lambda bias: jax.vjp(forward, bias)[1](slope)[0])(jax.numpy.zeros(4))
+    expected = numpy.asarray(slope, "float64").sum((0, 1, 2))
+    examined.near(found, expected, 1e-5, "gradient of the bias")
 
 
 def test_dropout_drops_its_rate_and_scales_the_rest():

@@ -11,7 +11,7 @@ What an expert does here, and why:
 - Pads are part of the operation: XLA fuses them, and its max-pool pads with minus infinity.
 - Before a channels-last ``Flatten`` the sample is turned channels first, so that dense weights are
   the canonical ones: a copy of one small activation, which XLA merges with the reshape.
-- Batch statistics are taken in fp32 whatever the activations are: sums of bf16 lose digits.
+- Batch statistics are taken, and biases added, in fp32 whatever activations are: sums lose digits.
 """
 
 from __future__ import annotations
@@ -153,8 +153,12 @@ def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     weight = one.parameters[site.path + "/weight"].astype(x.dtype)
     y = _way(net, layer, x)(net, layer, x, weight)
     if layer.bias:
-        y = y + net.channel(one.parameters[site.path + "/bias"].astype(x.dtype), y)
+        y = _add(y, net.channel(one.parameters[site.path + "/bias"], y))
     return y
+
+
+def _add(y: Any, bias: Any) -> Any:
+    return (y.astype(bias.dtype) + bias).astype(y.dtype)
 
 
 def _way(net: Lowered, layer: Conv, x: Any) -> Callable[[Lowered, Conv, Any, Any], Any]:
@@ -210,7 +214,7 @@ def _convolve_slices(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
 def _dense(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     y = x @ one.parameters[site.path + "/weight"].astype(x.dtype)
     if site.layer.bias:
-        y = y + one.parameters[site.path + "/bias"].astype(x.dtype)
+        y = _add(y, one.parameters[site.path + "/bias"])
     return y
 
 
