@@ -34,6 +34,17 @@ class Interrupts:
         except BlockingIOError:
             pass
 
+    def open(self) -> None:
+        """Make the descriptor."""
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+
+    def close(self) -> None:
+        """Give it back."""
+        self._reader.close()
+        self._writer.close()
+
     def take_over(self, exit_code: int) -> None:
         """Count one that somebody else was told of."""
         self.count += 1
@@ -46,9 +57,7 @@ class Interrupts:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Count signals instead of dying of them; only meanwhile is there a descriptor."""
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
+        self.open()
         earlier = {number: signal.signal(number, self._handle) for number in _SIGNALS}
         wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         try:
@@ -57,5 +66,4 @@ class Interrupts:
             signal.set_wakeup_fd(wakeup)
             for number, handler in earlier.items():
                 signal.signal(number, handler)
-            self._reader.close()
-            self._writer.close()
+            self.close()

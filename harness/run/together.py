@@ -112,15 +112,14 @@ def _follow(part: Part, stop: _Stop, done: queue.Queue[Part]) -> None:
 class _Stop(Interrupts):
     """Asks one agent to end its trial, as a signal asks the host."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.open()
+
     def ask(self) -> None:
         """Ask once more."""
         self.count += 1
         self._writer.send(b"!")
-
-    def close(self) -> None:
-        """Give the descriptors back."""
-        self._reader.close()
-        self._writer.close()
 
 
 def _joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[str]) -> TrialEnd:
