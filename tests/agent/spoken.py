@@ -18,6 +18,9 @@ from harness.agent.protocol import (
     trial_line,
 )
 
+# An agent ends whatever carries its trial's token, also where another process runs these tests.
+TOKEN = f"spoken-{os.getpid()}/cell/trial-1"
+
 
 class Agent:
     """An agent in a process of its own, which ends whatever child it has left after a trial."""
@@ -39,7 +42,7 @@ class Agent:
             RankCommand(
                 rank=number,
                 argv=(sys.executable, "-S", "-c", script),
-                env={"BAKEOFF_TOKEN": "run/cell/trial-1"},
+                env={"BAKEOFF_TOKEN": TOKEN},
                 cwd=str(self.folder),
                 cpus=tuple(os.sched_getaffinity(0)),
                 stdout=str(self.folder / f"{number}.out"),
@@ -53,7 +56,7 @@ class Agent:
             "memory_bytes": None,
             "output_bytes": 1 << 16,
         }
-        return TrialCommand("run/cell/trial-1", ranks, **{**settings, **changes})
+        return TrialCommand(TOKEN, ranks, **{**settings, **changes})
 
     def start(self, command: TrialCommand) -> dict[str, Any]:
         self.say(trial_line(command))
