@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -23,6 +22,7 @@ from harness.data.contents import sample
 from harness.data.sets import Spec
 from harness.node.durable import settle
 from harness.node.input.imprints import imprint
+from harness.parent import end_with_parent
 
 _WAITING = 64
 """Files handed to the processes ahead of time."""
@@ -65,7 +65,7 @@ def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
     workers = min(len(missing), len(os.sched_getaffinity(0)))
     waiting = iter(missing)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_end_with_command) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=end_with_parent) as pool:
         try:
             running = deque(pool.submit(do, part) for part in islice(waiting, _WAITING))
             while running:
@@ -73,18 +73,6 @@ def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
                 running.extend(pool.submit(do, part) for part in islice(waiting, 1))
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _end_with_command() -> None:
-    """End this process when the one that started it ends, even if it was killed."""
-    command = multiprocessing.parent_process()
-    assert command is not None
-
-    def wait() -> None:
-        command.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:

@@ -6,13 +6,12 @@ What it needs of memory is gone afterwards, and Ctrl-C or a kill does not wait f
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
-import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from harness.parent import end_with_parent
 from harness.run.interrupts import Interrupts
 
 
@@ -52,17 +51,10 @@ def _ended(code: int | None) -> str:
 
 def _serve(theirs: Connection, function: Callable[..., object], given: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host ends us
-    threading.Thread(target=_end_with_host, daemon=True).start()
+    end_with_parent()
     try:
         function(*given)
     except Exception as problem:  # noqa: BLE001 - raised again where somebody waits
         theirs.send(f"{type(problem).__name__}: {problem}")
     else:
         theirs.send(None)
-
-
-def _end_with_host() -> None:
-    host = multiprocessing.parent_process()
-    assert host is not None
-    host.join()
-    os._exit(1)

@@ -15,7 +15,7 @@ OURS = ("harness", "workloads", "platforms", "reports", "studies")
 
 # A floor may import the floors before it, and itself only within one part.
 FLOORS = (
-    ("harness.node", "harness.stats", "harness.errors", "harness.units"),
+    ("harness.node", "harness.stats", "harness.errors", "harness.units", "harness.parent"),
     ("workloads", "harness.store", "harness.providers", "harness.data", "harness.exact"),
     ("harness.spec", "harness.collect", "reports"),
     ("harness.launch", "harness.agent"),
