@@ -9,6 +9,7 @@ from harness import units
 from harness.store.layout import PILOT
 from harness.store.results import CellResult, Results, TrialResult
 from reports import numbers
+from reports.derived import work_per_joule
 from reports.ranking import Ranking, of_run
 
 _FASTEST = "Fastest, by median"
@@ -68,12 +69,6 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
     value = names[0] if len(names) == 1 else "Depends on the workload"
     each = [f"{r.workload}: {_on(r, c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
     return Card(_FASTEST, value, "; ".join(each))
-
-
-def work_per_joule(cell: CellResult) -> float | None:
-    """Divide the rate by the mean power of the steady window; None where power is unknown."""
-    power = cell.utilisation.get("power_w")
-    return cell.rate.value / power if cell.rate and power else None
 
 
 def _thriftiest(ranked: Sequence[Ranking]) -> Card:

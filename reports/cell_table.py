@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.store.results import (
-    CellResult,
-    Estimate,
-    Interval,
-    Results,
-    RunInfo,
-    TrialResult,
-)
-from reports.cards import work_per_joule
-from reports.derived import Derived, derived
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Estimate, Interval, Results, TrialResult
+from reports.derived import Derived, derived, work_per_joule
 from reports.naming import factor_value
 from reports.nearest import normal
 from reports.ranking import rankings

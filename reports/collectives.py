@@ -7,7 +7,8 @@ carried, whatever the number of ranks (NVIDIA's nccl-tests, PERFORMANCE.md): of 
 
 from __future__ import annotations
 
-from harness.store.results import CellResult, Interval, Results, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Interval, Results
 from reports.ranking import rankings
 from reports.tables import Column, Table
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from harness import units
 from harness.errors import UsageError
-from harness.store.results import CellResult, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult
 from reports.nearest import devices
 
 OPERATIONS_PER_MAC = 2
@@ -90,3 +91,9 @@ def _price(platform: Mapping[str, Any]) -> tuple[float | None, str | None]:
     """Take "3.06 USD" apart."""
     amount, _, currency = str(platform.get("price_per_node_hour") or "").partition(" ")
     return (float(amount), currency.strip()) if currency else (None, None)
+
+
+def work_per_joule(cell: CellResult) -> float | None:
+    """Divide the rate by the mean power of the steady window; None where power is unknown."""
+    power = cell.utilisation.get("power_w")
+    return cell.rate.value / power if cell.rate and power else None

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any
 
-from harness.store.results import CellResult, Results, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Results
 from reports import numbers
 from reports.differences import flatten
 from reports.reference import VERSION, Figure, own, published

@@ -14,7 +14,8 @@ from typing import Any
 
 from harness.stats import estimate
 from harness.store.layout import RunPaths
-from harness.store.results import CellResult, Results, RunInfo, TrialResult
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Results, TrialResult
 from reports import numbers
 from reports.evidence import Finding
 from reports.ranking import names

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.store.results import CellResult, Results, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Results
 from reports.naming import NAMED_APART, factor_value, factor_words, name_of, telling
 
 _CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile", "input")

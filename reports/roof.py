@@ -13,7 +13,8 @@ from functools import cache
 
 from harness import providers
 from harness.node.shapes import count
-from harness.store.results import CellResult, Results, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Results
 from reports.derived import OPERATIONS_PER_MAC, PASSES, derived
 from reports.evidence import Ceiling, RoofPoint
 from reports.ranking import names

@@ -12,7 +12,8 @@ from harness.errors import RunError
 from harness.stats.unpaired import Change, changes
 from harness.store.analyse import estimate_cells
 from harness.store.dataset import Dataset
-from harness.store.results import CellResult, RunInfo, TrialResult
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, TrialResult
 from harness.store.variables import is_telling
 from reports.differences import flatten
 

@@ -49,7 +49,7 @@ class TinyFramework:
         monkeypatch.setenv("PIP_NO_INDEX", "1")
         monkeypatch.setenv("PIP_FIND_LINKS", str(self.wheels))
         monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-        monkeypatch.setattr("harness.run.shelf.has_gpu", lambda: False)
+        monkeypatch.setattr("harness.machine.gpus.has_gpu", lambda: False)
 
     def lock(self, text: str, name: str = "tiny") -> None:
         (self.locks / f"{name}.toml").write_text(text, encoding="utf-8")

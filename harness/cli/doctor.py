@@ -13,7 +13,7 @@ import click
 from harness.units import counted, per_cent
 
 if TYPE_CHECKING:
-    from harness.run.finding import Finding
+    from harness.run.doctor import Finding
 
 _SIGNS = {
     "fine": ("✓", "green"),

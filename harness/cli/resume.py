@@ -37,8 +37,8 @@ def command(
     from harness.run.nodes import TooFewNodes
     from harness.run.preparation import read_plan
     from harness.spec.allocation import blocks_of
-    from harness.store.believe import doubt
     from harness.store.layout import RunPaths
+    from harness.store.trial import doubt
     from reports.source import run_directory
 
     paths = RunPaths(run_directory(run).resolve())

@@ -53,7 +53,7 @@ def command(
     from harness.run import session
     from harness.run.gate import ensure
     from harness.spec.estimate import estimate
-    from harness.store.believe import doubt
+    from harness.store.trial import doubt
 
     refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
     study, plan = Selection(**typed).plan()

@@ -16,7 +16,6 @@ from itertools import zip_longest
 import numpy as np
 import numpy.typing as npt
 
-from harness.data import rounded
 from harness.node.network import BatchNorm, Network, Tanh
 from harness.node.shapes import parameter_shapes, product, sites
 from harness.node.workload import Training
@@ -40,12 +39,12 @@ def initial(network: Network) -> Iterator[tuple[str, Array]]:
             kind = name.rpartition("/")[2]
             spread = gain * math.sqrt(2 / product(shape[1:])) if kind == "weight" else 0.1
             middle = 1.0 if kind == "gamma" else 0.0
-            yield name, rounded.to("fp32", middle + spread * normal(name, shape))
+            yield name, to("fp32", middle + spread * normal(name, shape))
         if isinstance(site.layer, BatchNorm):
             channels = site.input[:1]
             mean, variance = f"{site.path}/mean", f"{site.path}/variance"
-            yield mean, rounded.to("fp32", 0.1 * normal(mean, channels))
-            yield variance, rounded.to("fp32", 0.5 + _stream(variance).random(channels))
+            yield mean, to("fp32", 0.1 * normal(mean, channels))
+            yield variance, to("fp32", 0.5 + _stream(variance).random(channels))
 
 
 def batch(workload: Training, samples: int) -> tuple[Array, npt.NDArray[np.int64] | Array]:
@@ -79,9 +78,27 @@ def distinct(name: str, shape: Shape, kernel: int) -> Array:
 
 def normal(name: str, shape: Shape) -> Array:
     """Draw a standard normal tensor."""
-    return rounded.to("fp32", _stream(name).standard_normal(shape))
+    return to("fp32", _stream(name).standard_normal(shape))
 
 
 def _stream(name: str) -> np.random.Generator:
     digest = hashlib.sha256(f"{_SEED}/{name}".encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+_MANTISSA = {"bf16": 7, "tf32": 10, "fp32": 23}
+
+
+def to(precision: str, values: Array) -> Array:
+    """Round to the nearest value, ties to even."""
+    if precision == "fp16":
+        return values.astype(np.float16).astype(np.float64)
+    narrow = values.astype(np.float32)
+    dropped = 23 - _MANTISSA[precision]
+    if dropped == 0:
+        return narrow.astype(np.float64)
+    bits = narrow.view(np.uint32)
+    half = np.uint32((1 << (dropped - 1)) - 1)
+    odd = (bits >> np.uint32(dropped)) & np.uint32(1)
+    kept = np.uint32(0xFFFFFFFF ^ ((1 << dropped) - 1))
+    return ((bits + half + odd) & kept).view(np.float32).astype(np.float64)

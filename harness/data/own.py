@@ -13,12 +13,12 @@ import os
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from harness.data import classes, found
+from harness.data import found
 from harness.data.numbers import sums, write_numbers
 from harness.data.sets import is_finished
 from harness.errors import UsageError
@@ -109,7 +109,7 @@ def _describe(files: found.Files, folder: Path, doing: Callable[[str], None]) ->
     if not samples.lengths:
         raise UsageError(f"{files.root} holds no sample.")
     sizes = sorted(samples.lengths)
-    told = classes.by_folder(files.names) if files.format == "raw" else None
+    told = by_folder(files.names) if files.format == "raw" else None
     manifest = {
         "version": VERSION,
         "content": CONTENT,
@@ -161,3 +161,28 @@ def _describe(files: found.Files, folder: Path, doing: Callable[[str], None]) ->
 
 def _packed(keys: Any) -> bytes:
     return b"".join(len(key).to_bytes(2, "little") + key for key in keys)
+
+
+_FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of some pictures, and which of them each one has."""
+
+    names: tuple[str, ...]
+    of: array[int]
+
+
+def by_folder(pictures: Sequence[str]) -> Classes | None:
+    """Read classes off the pictures' names, relative to the root; None where there are none.
+
+    As in torchvision's ImageFolder a class is a folder right under the root, whatever lies between
+    it and the picture, and classes are numbered in the order of their names.
+    """
+    folders = [PurePath(name).parts[0] for name in pictures if len(PurePath(name).parts) > 1]
+    names = tuple(sorted(set(folders)))
+    if len(folders) < len(pictures) or len(names) < _FEWEST:
+        return None  # a picture beside the folders belongs to none; one class is nothing to tell
+    numbers = {name: number for number, name in enumerate(names)}
+    return Classes(names, array("q", (numbers[folder] for folder in folders)))

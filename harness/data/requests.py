@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.data import draws, folders, reduced, rounded, telling
+from harness.data import draws, folders, reduced, telling
 from harness.node.examine import resized
 from harness.node.network import Dense, MaxPool, Scale, Tanh
 from harness.node.shapes import parameter_shapes, sites
@@ -58,7 +58,7 @@ def write_layers(
     tensors: dict[str, Any] = {"target": given.tensors["target"]}
     for name, tensor in given.tensors.items():
         if name != "target":
-            tensors[name] = rounded.to(precision, folders.array(tensor))
+            tensors[name] = draws.to(precision, folders.array(tensor))
     for name, tensor in reference.under("layer/").items():
         path, _, part = name.rpartition("/")
         values = folders.array(tensor)
@@ -69,7 +69,7 @@ def write_layers(
             values = draws.distinct(f"layer/{name}", tensor.shape, layer.kernel)
         else:
             values = telling.told(layer, values)
-        tensors[f"layer/{name}"] = rounded.to(precision, values)
+        tensors[f"layer/{name}"] = draws.to(precision, values)
     asked = {"precision": "timed", "gradients": last_learned(workload), "layers": True}
     folders.write(folder, tensors, _about(workload, asked))
 

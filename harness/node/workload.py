@@ -7,8 +7,9 @@ with a ``kind``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
 
 if TYPE_CHECKING:
     from harness.node.network import Network
@@ -169,3 +170,15 @@ def learning_rate(optimiser: Union[SGD, Adam], global_batch: int) -> float:
     if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
         return optimiser.rate * global_batch / optimiser.rate_batch
     return optimiser.rate
+
+
+def task(workload: str, factors: Mapping[str, Any]) -> str:
+    """Name a cell's work, so that only like is compared with like.
+
+    That is its workload; where reading is the work, also what stands for a model beside it:
+    ``read-pictures``, ``read-pictures + 100 ms burn``.
+    """
+    stand_in = factors.get("compute") or "none"
+    if stand_in == "none":
+        return workload
+    return f"{workload} + {factors.get('compute_ms') or 0:g} ms {stand_in}"

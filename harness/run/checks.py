@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.run.finding import Finding
+from harness.run.doctor import Finding
 from harness.run.machine import Machine
 from harness.run.wheels import size
 from harness.units import per_cent

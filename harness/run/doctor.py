@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.run import checks, installation
-from harness.run.finding import Finding
 from harness.run.machine import read_machine
 
 
@@ -25,3 +25,16 @@ class Report:
 def examine() -> Report:
     """Look at this installation and this machine."""
     return Report(tuple(installation.look()), tuple(checks.judge(read_machine())))
+
+
+Level = Literal["fine", "warning", "fault", "unknown"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault stops Bakeoff from working; a warning spoils numbers or narrows what can be run."""
+
+    check: str
+    level: Level
+    seen: str
+    remedy: str = ""

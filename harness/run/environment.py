@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import Unavailable
+from harness.machine import gpus
 from harness.run import interpreter, modules, programs, shelf
 from harness.run.lock import Lock, Reference, load_lock, lock_files, missing_program
 from harness.run.shelf import Environment
@@ -174,7 +175,7 @@ def _managed(
 
 
 def _cure(lock: Lock, reference: Reference, device: str) -> str:
-    flag = f" --device {device}" if (device == "gpu") != shelf.has_gpu() else ""
+    flag = f" --device {device}" if (device == "gpu") != gpus.has_gpu() else ""
     command = (
         f"bakeoff env create '{reference}'{flag}"
         if reference.groups

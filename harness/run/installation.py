@@ -15,7 +15,7 @@ import harness
 from harness import providers
 from harness.errors import Unavailable
 from harness.run import interpreter, shelf
-from harness.run.finding import Finding
+from harness.run.doctor import Finding
 from harness.run.inventory import inventory
 from harness.run.wheels import size
 

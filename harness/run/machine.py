@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.run import shelf
-from harness.run.gpus import Gpu, gpus
+from harness.machine.gpus import Gpu, has_gpu, read_gpus
 from harness.spec import cgroup
 
 # What decides which kernels a framework picks.
@@ -159,7 +158,7 @@ def read_machine(
         steal_share=_steal(_text(root / "proc/stat")),
         load=_load(_text(root / "proc/loadavg")),
         cpu_pressure=_pressure(_text(root / "proc/pressure/cpu")),
-        gpus=gpus() if shelf.has_gpu() else (),
+        gpus=read_gpus() if has_gpu() else (),
     )
 
 

@@ -9,6 +9,7 @@ from signal import Signals
 from types import MappingProxyType
 
 from harness.agent.protocol import RankEnd, TrialEnd
+from harness.run.said import Said
 from harness.run.waits import who_waited
 
 OK = "ok"
@@ -26,20 +27,6 @@ _MEMORY_WORDS = re.compile(
     re.MULTILINE,
 )
 _LAST_LINES = 5
-
-
-@dataclass(frozen=True)
-class Said:
-    """What one rank left in its files."""
-
-    phase: str | None = None
-    """The last phase it entered."""
-    finished: bool = False
-    failed_kind: str | None = None
-    """unsupported, out-of-memory, error."""
-    failed_message: str = ""
-    stderr: str = ""
-    """The end of what it complained of."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from harness.spec.cell import Cell, fingerprint
 from harness.spec.plan import Plan
 from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.layout import VERSION, RunPaths
-from harness.store.run import creating
+from harness.store.run import Identity, creating, identity
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,6 @@ class Ground:
     payload: Payload
     fingerprints: Mapping[str, str]
     """By cell."""
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What run.json says."""
-
-    id: str
-    payload: str
-    """The payload folder that trials run from now."""
-    first: Mapping[str, str]
-    accepted: Mapping[str, str]
 
 
 def found(plan: Plan) -> dict[str, Interpreter]:
@@ -132,12 +121,6 @@ def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths
         write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
         write_json(paths.plan, plans.to_json(plan))
     return paths
-
-
-def identity(paths: RunPaths) -> Identity:
-    """Read what run.json says."""
-    raw = read_json(paths.run)
-    return Identity(raw["id"], raw["payload"], raw["first"], raw["accepted"])
 
 
 def read_plan(paths: RunPaths) -> Plan:

@@ -16,9 +16,9 @@ from typing import Any
 from harness.errors import UsageError
 from harness.launch.hwloc import read_hwloc
 from harness.launch.topology import FAST, Topology
+from harness.machine.gpus import Graph, read_graph
 from harness.node import survey
 from harness.run.machine import Machine, read_machine
-from harness.run.probe_gpus import Graph, read_graph
 from harness.run.probe_places import (
     Fabric,
     Tier,

@@ -15,8 +15,8 @@ from typing import Any
 
 from harness import providers
 from harness.errors import Unavailable
+from harness.machine.gpus import Gpu
 from harness.node import survey
-from harness.run.gpus import Gpu
 from harness.run.probe import Surroundings, look, profile
 from harness.run.probe_check import facts
 from harness.run.reached import NodeThere

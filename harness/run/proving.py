@@ -15,11 +15,12 @@ from typing import Any
 from harness.run.examined import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Result
 from harness.run.outcome import OK
 from harness.run.payload import copied
-from harness.run.preparation import Ground, Identity
+from harness.run.preparation import Ground
 from harness.run.progress import Observer
 from harness.spec.plan import Plan
 from harness.store import proofs, run
 from harness.store.layout import RunPaths
+from harness.store.run import Identity
 
 Prove = Callable[..., Mapping[str, Result]]
 """The gate's ``ensure``, or what stands in for it."""

@@ -18,11 +18,11 @@ from typing import Any
 from harness import providers
 from harness.errors import Unavailable, UsageError
 from harness.launch.batch import Batch
-from harness.run.preparation import identity
 from harness.spec.allocation import Allocation
 from harness.spec.platform import Platform
 from harness.store.files import read_json, write_json, write_whole
 from harness.store.layout import RunPaths
+from harness.store.run import identity
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0

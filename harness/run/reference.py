@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import harness
-from harness.data import draws, folders, reduced, requests, rounded, telling
+from harness.data import draws, folders, reduced, requests, telling
 from harness.exact.layer import Array
 from harness.exact.passes import Pass, State, alone
 from harness.exact.training import loss, steps
@@ -79,7 +79,7 @@ def key(small: Training) -> str:
 def code_digest() -> str:
     """Digest the code that makes references."""
     package = Path(harness.__file__).parent / "exact"
-    modules = (draws, folders, reduced, requests, rounded, telling, network, shapes, workload)
+    modules = (draws, folders, reduced, requests, telling, network, shapes, workload)
     files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
     for file in (*files, Path(__file__)):

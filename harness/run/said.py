@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.run.outcome import Said
 from harness.store.layout import TrialPaths
 
 _GLANCE = 4096
@@ -112,3 +111,17 @@ def _tail(path: Path, size: int) -> bytes:
         return os.pread(descriptor, size, max(0, end - size))
     finally:
         os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one rank left in its files."""
+
+    phase: str | None = None
+    """The last phase it entered."""
+    finished: bool = False
+    failed_kind: str | None = None
+    """unsupported, out-of-memory, error."""
+    failed_message: str = ""
+    stderr: str = ""
+    """The end of what it complained of."""

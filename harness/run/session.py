@@ -14,14 +14,7 @@ from harness.agent import processes
 from harness.errors import Unavailable
 from harness.run import nodes
 from harness.run.ledger import Ledger, Rejects
-from harness.run.preparation import (
-    accept,
-    identity,
-    lay_out,
-    prepared,
-    read_plan,
-    survey,
-)
+from harness.run.preparation import accept, lay_out, prepared, read_plan, survey
 from harness.run.progress import Observer, SessionResult
 from harness.run.proving import Prove, unproved
 from harness.run.trial import Prepared
@@ -29,6 +22,7 @@ from harness.run.work import Work
 from harness.spec.plan import Plan
 from harness.store import run as store
 from harness.store.layout import RunPaths
+from harness.store.run import identity
 
 
 def start(

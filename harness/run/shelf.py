@@ -77,11 +77,6 @@ def digest(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def has_gpu() -> bool:
-    """Tell whether an NVIDIA device is here, without loading its library."""
-    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
-
-
 def content_hash(lock: Lock, reference: Reference, device: str) -> str:
     """Hash what a lock says, for one device and a choice of groups."""
     return digest(lock.content(reference, device))

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from harness.errors import BakeoffError, Unavailable
-from harness.run import inspection, interpreter, shelf, source
+from harness.machine import gpus
+from harness.run import inspection, interpreter, source
 from harness.run.building import Listener, Order, build, lock_to_build
 from harness.run.installer import Item, installer
 from harness.run.interpreter import Python
@@ -33,7 +34,7 @@ def create(
 ) -> Environment:
     """Build an environment, go on with an unfinished one, or hand back the one that is there."""
     lock = lock_to_build(reference)
-    order = Order(lock, reference, device or ("gpu" if shelf.has_gpu() else "cpu"), listener)
+    order = Order(lock, reference, device or ("gpu" if gpus.has_gpu() else "cpu"), listener)
     order.doing(f"looking for Python {lock.python}")
     base = interpreter.find(lock.python, explicit=python, purpose=str(reference))
     return build(

@@ -7,19 +7,22 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any
 
-from harness.run import probing
 from harness.run.interrupts import Interrupts
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.nodes import Nodes, TooFewNodes
-from harness.run.outcome import OK
-from harness.run.preparation import Ground, Identity, identity
+from harness.run.outcome import CANCELLED, NODE_LOST, OK
+from harness.run.preparation import Ground
 from harness.run.progress import Ended, Observer, Progress, SessionResult
 from harness.run.proving import Prove, prove
 from harness.run.said import glance
 from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
+from harness.spec.cell import Cell
+from harness.spec.framework import framework_info
 from harness.spec.plan import Plan
 from harness.store import run as store
+from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.run import Identity, identity
 
 
 class Work:
@@ -123,7 +126,7 @@ class Work:
     def _probe_cells(self) -> None:
         """Watch each cell once, untimed; what came of it stops nothing."""
         for one in self._cells.values():
-            if self._interrupts.count == 0 and probing.is_due(self._paths, one.cell):
+            if self._interrupts.count == 0 and probe_is_due(self._paths, one.cell):
                 self._try(one, PROBE, 0)
 
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
@@ -242,3 +245,18 @@ class Work:
 
 def _seconds(outcome: dict[str, Any]) -> float:
     return float(outcome["ended_wall_ns"] - outcome["started_wall_ns"]) / 1e9
+
+
+def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
+    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
+        return False  # an exchange of messages computes nothing
+    cold, probe = paths.cold(cell.key).outcome, paths.probe(cell.key)
+    if cold.is_file() and read_json(cold)["outcome"] != OK:
+        return False
+    if not probe.outcome.is_file():
+        return True
+    if read_json(probe.outcome)["outcome"] not in (CANCELLED, NODE_LOST):
+        return False
+    store.set_aside(paths, probe.root)
+    return True

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.spec.factors import FACTORS, OF_INPUT, Value
+from harness.spec.factors import FACTORS, OF_INPUT
+from harness.toml.values import Value
 
 KEY_LENGTH = 16
 _SPOKEN = frozenset({"compile_cache", "shuffle"})

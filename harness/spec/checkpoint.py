@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness.node.workload import Checkpointing
-from harness.spec.factors import Value
 from harness.spec.platform import Platform
+from harness.toml.values import Value
 
 TIERS = ("checkpoint_to", "checkpoint_through")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.node.workload import Collective
-from harness.spec.factors import Value
+from harness.toml.values import Value
 
 _FLOAT_BYTES = 4
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Value = str | int | float | bool | None
+from harness.toml.values import Value, shown
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,6 @@ class Factor:
     def example(self) -> str:
         """Give a value that a message can show."""
         return str(self.allowed[0] if self.allowed else self.default or self.name)
-
-
-def shown(value: Any) -> str:
-    """Write a value as it stands in TOML, with texts in single quotes as in all messages."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "a table"
-    return f"'{value}'"
 
 
 def _factors(*factors: Factor) -> Mapping[str, Factor]:

@@ -13,9 +13,10 @@ from pydantic import Field
 from harness import providers
 from harness.errors import UsageError, nearest
 from harness.spec.document import Document, read_document
-from harness.spec.factors import FACTORS, Factor, Value, shown
+from harness.spec.factors import FACTORS, Factor
 from harness.spec.models import Listed, Seconds, Table, check, unknown_key
 from harness.spec.requirements import Requirement, parse_needs
+from harness.toml.values import Value, shown
 
 ANY = "any"
 

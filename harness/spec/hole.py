@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from harness.errors import UsageError, nearest
-from harness.spec.factors import Value
 from harness.spec.study import Study
+from harness.toml.values import Value
 
 _NAMED = 5
 

@@ -11,9 +11,10 @@ from harness.errors import nearest
 from harness.node import shapes
 from harness.node.workload import Ceiling, Opening, Reading, Training
 from harness.spec.cell import Cell
-from harness.spec.factors import FACTORS, OF_INPUT, Value
+from harness.spec.factors import FACTORS, OF_INPUT
 from harness.spec.framework import FrameworkInfo
 from harness.spec.platform import Platform
+from harness.toml.values import Value
 
 _ON_STORAGE = ("read", "write")
 OPEN = "open"

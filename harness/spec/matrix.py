@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.spec.factors import FACTORS, Value
+from harness.spec.factors import FACTORS
+from harness.toml.values import Value
 
 Point = dict[str, Value]
 """What one cell was asked to be: factors, and options as FRAMEWORK.NAME."""

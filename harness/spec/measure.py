@@ -11,9 +11,9 @@ from pydantic.json_schema import WithJsonSchema
 
 from harness import units
 from harness.node.job import Span
-from harness.spec.factors import shown
 from harness.spec.models import Bytes, Listed, Seconds, Share, Table
 from harness.stats.repeat import schedule
+from harness.toml.values import shown
 
 _MOST_PER_TRIAL = 5
 _MOST_TRIALS = 10_000

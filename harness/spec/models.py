@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from harness import units
 from harness.errors import nearest
 from harness.spec.document import Document, Place
-from harness.spec.factors import shown
+from harness.toml.values import shown
 
 STORED = "stored"
 """Validation context of what was resolved before: quantities are numbers in their base units."""

@@ -11,9 +11,10 @@ from typing import Any
 from harness.data.own import Own
 from harness.errors import UsageError
 from harness.node.job import Span
+from harness.node.workload import task
 from harness.spec import cell as cells
 from harness.spec.cell import Cell
-from harness.spec.factors import FACTORS, Value, shown
+from harness.spec.factors import FACTORS
 from harness.spec.hole import Hole, NothingLeft
 from harness.spec.input import held_in_buffers
 from harness.spec.matrix import points
@@ -24,7 +25,7 @@ from harness.spec.platform import Platform
 from harness.spec.resolve import Resolved, Resolver
 from harness.spec.study import Study
 from harness.stats.answers import FEWEST_BLOCKS
-from harness.store.task import task
+from harness.toml.values import Value, shown
 
 VERSION = 1  # 1: first
 

@@ -14,13 +14,14 @@ from harness.node import shapes
 from harness.node.workload import Checkpointing, Opening, Reading, Training
 from harness.spec import checkpoint, collective, stripes
 from harness.spec.cell import Cell, cell_key
-from harness.spec.factors import FACTORS, IN_CELL, OF_INPUT, Value
+from harness.spec.factors import FACTORS, IN_CELL, OF_INPUT
 from harness.spec.framework import FrameworkInfo, framework_info
 from harness.spec.input import complete, content_of
 from harness.spec.input import why_not as why_no_input
 from harness.spec.matrix import Matrix, Point, adapter_of
 from harness.spec.measure import Measure
 from harness.spec.platform import Platform
+from harness.toml.values import Value
 
 RESOLVED = (*IN_CELL, "strategy")
 

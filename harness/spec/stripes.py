@@ -6,8 +6,8 @@ import shutil
 from typing import Any
 
 from harness.data.own import Own
-from harness.spec.factors import Value
 from harness.spec.input import content_of
+from harness.toml.values import Value
 
 STRIPES = ("stripe_count", "stripe_mb")
 

@@ -8,10 +8,11 @@ from typing import Any
 from harness import providers
 from harness.errors import BakeoffError, FaultyFile, UsageError, nearest
 from harness.spec.document import Document, Place
-from harness.spec.factors import FACTORS, Factor, Value, shown
+from harness.spec.factors import FACTORS, Factor
 from harness.spec.framework import FrameworkInfo, check_value, framework_info, framework_names
 from harness.spec.matrix import Selection, adapter_of, flattened
 from harness.spec.models import unknown_key
+from harness.toml.values import Value, shown
 
 NEEDED = ("workload", "framework")
 

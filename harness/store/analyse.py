@@ -14,16 +14,8 @@ from harness.store.against_reference import compared
 from harness.store.criticism import criticise
 from harness.store.dataset import Dataset
 from harness.store.layout import PILOT
-from harness.store.records import CANCELLED, CellRecord, RunRecord
-from harness.store.results import (
-    CellResult,
-    Estimate,
-    Gate,
-    Interval,
-    Reading,
-    Results,
-    TrialResult,
-)
+from harness.store.records import CANCELLED, CellRecord, Gate, RunRecord
+from harness.store.results import CellResult, Estimate, Interval, Reading, Results, TrialResult
 from harness.store.streams import read_streams
 from harness.store.trial import judge_trial
 from harness.store.what_ran import what_ran

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from harness.node.input.cold import COLD_HERE
+from harness.store.results import Contradiction
 from harness.units import counted
 
 TYPES: Mapping[Any, str] = {
@@ -19,18 +19,6 @@ MOST = 0.5
 """A type ran if it had at least this share of the convolutions and products."""
 BORROWED = "gemm_api"
 """The one routine of oneDNN that other kernels borrow, whatever is switched off."""
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Something that was asked for and did not happen."""
-
-    asked: str
-    ran: str
-    evidence: str
-
-    def __str__(self) -> str:
-        return f"asked for {self.asked}, {self.ran} ({self.evidence})"
 
 
 def contradictions(

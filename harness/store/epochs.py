@@ -11,73 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.node.input.audit import digest
 from harness.node.input.cold import CHARGED, COLD_HERE, label
-from harness.store.event_lines import UNKNOWN, Spoken
+from harness.store.epoch_events import Epoch, Input
 from harness.store.io_results import InputResult
 
 if TYPE_CHECKING:
-    from harness.store.event_lines import Integers
+    pass
 
 _ASKED = 0.9
 """Share of the bytes that requests must have brought to be what reading consists of: mapped memory
 is read without any."""
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """One pass over a rank's share of the files, which ended while it was measured."""
-
-    number: int
-    told: Mapping[str, Any]
-    elapsed_s: float
-    """Of its windows: what lies between two epochs is outside."""
-    waited_s: float
-
-
-@dataclass(frozen=True)
-class Input:
-    """What one rank said of its input in the measured phase."""
-
-    epochs: tuple[Epoch, ...]
-    is_whole: bool
-    """Whether the measured windows are exactly those of the epochs."""
-    elapsed_s: float
-    waited_s: float
-
-
-def read(spoken: Spoken) -> Input | None:
-    """Join a rank's epochs and waits; None where it did not wait for any input."""
-    import numpy as np
-
-    if (spoken.warm_up[-1] == UNKNOWN).all() and (spoken.measured[-1] == UNKNOWN).all():
-        return None
-    windows = spoken.measured[:, spoken.measured[-1] != UNKNOWN]
-    ends = [one for one in spoken.epochs if one.get("phase") == "measure"]
-    first, steps, start, end, waited = windows
-    began = [one for one in ends if first.size and one["first"] >= first[0]]
-    every = np.concatenate((spoken.warm_up[:, spoken.warm_up[-1] != UNKNOWN], windows), axis=1)
-    return Input(
-        epochs=tuple(_epoch(one, every) for one in began or ends),
-        is_whole=began == ends and sum(one["steps"] for one in ends) == int(steps.sum()),
-        elapsed_s=int((end - start).sum()) / 1e9,
-        waited_s=int(waited.sum()) / 1e9,
-    )
-
-
-def _epoch(told: Mapping[str, Any], windows: Integers) -> Epoch:
-    first = windows[0]
-    own = windows[:, (told["first"] <= first) & (first < told["first"] + told["steps"])]
-    _, _, start, end, waited = own
-    return Epoch(
-        number=told["number"],
-        told=told,
-        elapsed_s=int((end - start).sum()) / 1e9,
-        waited_s=int(waited.sum()) / 1e9,
-    )
 
 
 def judged(ranks: Sequence[Input]) -> InputResult | None:

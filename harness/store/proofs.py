@@ -13,8 +13,7 @@ from typing import Any
 
 from harness.store.files import explained, write_json
 from harness.store.layout import RunPaths
-from harness.store.records import CellRecord, RunRecord, TrialRecord
-from harness.store.results import Gate
+from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
 
 VERSION = 2  # 1: one result, whatever the trials ran; 2: by the fingerprint of trials
 _WHATEVER = ""

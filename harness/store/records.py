@@ -15,7 +15,6 @@ from typing import Any
 from harness.errors import DamagedFile, RunError
 from harness.store.clocks import Clocks, read_clocks
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
-from harness.store.results import Hole, RunInfo
 
 CANCELLED = "cancelled"
 """The outcome of a trial that somebody interrupted; it is made again."""
@@ -252,3 +251,60 @@ def _object(path: Path) -> dict[str, Any]:
             f"{path} has version {version}; this bakeoff reads up to {VERSION}. Update bakeoff."
         )
     return raw
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What the equivalence gate said of a cell."""
+
+    state: str
+    """equivalent, named difference, differs, not checked, nothing to check."""
+    detail: str
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A cell that was asked for and left out."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """How far repeating until intervals are narrow has come."""
+
+    looks: tuple[int, ...]
+    """After how many blocks it was decided, as declared before the first trial."""
+    blocks: int
+    stopped: bool
+    narrow: bool
+    why: str
+
+    def __str__(self) -> str:
+        times = ", ".join(map(str, self.looks))
+        said = "stopped" if self.stopped else "not finished"
+        return f"Repeating {said}: {self.why} (declared looks: after {times} blocks)."
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """Where results came from."""
+
+    name: str
+    directory: str
+    title: str
+    started_wall_ns: int
+    platform: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    measure: Mapping[str, Any]
+    environments: Mapping[str, Any]
+    seed: int
+    repetition: Repetition | None = None
+    """None where the number of blocks is fixed."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its trials played a model."""
+        launcher = self.platform.get("launcher") or {}
+        return bool(launcher.get("name") == "simulated")

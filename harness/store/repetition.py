@@ -13,8 +13,8 @@ from harness.stats.answers import ALPHA
 from harness.stats.estimate import LEVEL
 from harness.stats.repeat import Decision, decide, declared
 from harness.store.layout import PILOT
-from harness.store.records import CANCELLED, RunRecord, TrialRecord
-from harness.store.results import CellResult, Repetition
+from harness.store.records import CANCELLED, Repetition, RunRecord, TrialRecord
+from harness.store.results import CellResult
 
 
 def looks(run: RunRecord) -> tuple[int, ...]:

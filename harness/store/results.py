@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.store.claims import Contradiction
+from harness.node.workload import task
 from harness.store.io_results import CheckpointResult, InputResult
-from harness.store.task import task
+from harness.store.records import Gate, Hole, RunInfo
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,6 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Gate:
-    """What the equivalence gate said of a cell."""
-
-    state: str
-    """equivalent, named difference, differs, not checked, nothing to check."""
-    detail: str
-
-
-@dataclass(frozen=True)
 class WhatRan:
     """What really ran in a cell, as its facts tell, beside what it asked for."""
 
@@ -200,54 +191,6 @@ class CellResult:
 
 
 @dataclass(frozen=True)
-class Hole:
-    """A cell that was asked for and left out."""
-
-    label: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """How far repeating until intervals are narrow has come."""
-
-    looks: tuple[int, ...]
-    """After how many blocks it was decided, as declared before the first trial."""
-    blocks: int
-    stopped: bool
-    narrow: bool
-    why: str
-
-    def __str__(self) -> str:
-        times = ", ".join(map(str, self.looks))
-        said = "stopped" if self.stopped else "not finished"
-        return f"Repeating {said}: {self.why} (declared looks: after {times} blocks)."
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """Where results came from."""
-
-    name: str
-    directory: str
-    title: str
-    started_wall_ns: int
-    platform: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-    measure: Mapping[str, Any]
-    environments: Mapping[str, Any]
-    seed: int
-    repetition: Repetition | None = None
-    """None where the number of blocks is fixed."""
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether its trials played a model."""
-        launcher = self.platform.get("launcher") or {}
-        return bool(launcher.get("name") == "simulated")
-
-
-@dataclass(frozen=True)
 class Results:
     """Everything a report may say."""
 
@@ -265,3 +208,15 @@ class Results:
     def is_simulated(self) -> bool:
         """Whether a model said all this: then nothing measured is among it."""
         return any(run.is_simulated for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Something that was asked for and did not happen."""
+
+    asked: str
+    ran: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"asked for {self.asked}, {self.ran} ({self.evidence})"

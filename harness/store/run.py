@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,20 @@ def set_aside(paths: RunPaths, directory: Path) -> Path:
         target.parent.mkdir(exist_ok=True)
         directory.rename(target)
     return target
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What run.json says."""
+
+    id: str
+    payload: str
+    """The payload folder that trials run from now."""
+    first: Mapping[str, str]
+    accepted: Mapping[str, str]
+
+
+def identity(paths: RunPaths) -> Identity:
+    """Read what run.json says."""
+    raw = read_json(paths.run)
+    return Identity(raw["id"], raw["payload"], raw["first"], raw["accepted"])

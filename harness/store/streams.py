@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from harness.store import epochs, event_lines
+from harness.store import epoch_events, event_lines
 from harness.store.layout import TrialPaths
 from harness.store.records import TrialRecord
 
@@ -44,7 +44,7 @@ class Stream:
     units: Mapping[str, float]
     versions: Mapping[str, str]
     facts: Mapping[str, Any]
-    input: epochs.Input | None = None
+    input: epoch_events.Input | None = None
     saves: tuple[Mapping[str, Any], ...] = ()
     """What it said of checkpoints."""
     first_word_ns: int | None = None
@@ -102,7 +102,7 @@ def _stream(rank: int, spoken: event_lines.Spoken, text: bytes) -> Stream:
         spoken.told.get("units", {}),
         spoken.told.get("versions", {}),
         spoken.told.get("facts", {}),
-        epochs.read(spoken),
+        epoch_events.read(spoken),
         spoken.saves,
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady, verdict
+from harness.stats.verdict import rejecting
 from harness.store import checkpoints, epochs, spoilers, usage
 from harness.store.io_results import InputResult
-from harness.store.records import RunRecord, TrialRecord
+from harness.store.layout import TrialPaths
+from harness.store.records import RunRecord, TrialRecord, read_run, read_trial
 from harness.store.results import Start, TrialResult
-from harness.store.streams import Stream
+from harness.store.streams import Stream, read_streams
 
 if TYPE_CHECKING:
     import numpy as np
@@ -222,3 +226,21 @@ def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
     if not streams:
         return {}
     return {**streams[0].facts, "versions": streams[0].versions}
+
+
+def doubt(trial: TrialPaths) -> str | None:
+    """Say why a trial that ended well cannot be believed; None if nothing speaks against it."""
+    run = _run(trial.root.parents[2])
+    record = read_trial(run, trial)
+    unit = next(cell.unit for cell in run.cells if cell.key == record.cell_key)
+    ((_, streams),) = read_streams([record])
+    tolerated = run.info.measure.get("tolerate") or ()
+    judged = judge_trial(record, streams, unit, tolerated=tolerated, run=run)
+    if judged.verdict not in rejecting(tolerated):
+        return None
+    return f"{judged.verdict}: {judged.evidence[0]}"
+
+
+@lru_cache(maxsize=1)
+def _run(root: Path) -> RunRecord:
+    return read_run(root)

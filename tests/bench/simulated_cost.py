@@ -16,7 +16,7 @@ from harness.run.session import start
 from harness.spec.plan import make_plan
 from harness.spec.platform import load_platform
 from harness.spec.study import load_study
-from harness.store.believe import doubt
+from harness.store.trial import doubt
 from tests.bench.host_cost import Silent
 
 SECONDS, BYTES = 60.0, 2**30

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.data import draws, reduced, rounded, telling
+from harness.data import draws, reduced, telling
 from harness.node.network import (
     LRN,
     BatchNorm,
@@ -48,7 +48,7 @@ def test_wrong_shapes_and_missing_numbers_are_infinitely_off() -> None:
 def test_a_sum_that_is_zero_in_exact_arithmetic_is_held_to_the_sizes_of_its_terms() -> None:
     stream = np.random.default_rng(2)
     spikes = stream.random((3, 2, 1_000)) ** 50
-    zero = rounded.to("fp32", spikes - spikes.mean(axis=(0, 2), keepdims=True))
+    zero = draws.to("fp32", spikes - spikes.mean(axis=(0, 2), keepdims=True))
     assert gate.size_of_sums(zero, "fp32") == pytest.approx(np.abs(zero).sum(axis=(0, 2)).max())
     assert gate.size_of_sums(zero + 1e-5, "fp32") < np.abs(zero).sum(axis=(0, 2)).max() / 10
     noise = stream.standard_normal((3, 2, 1_000))
@@ -57,7 +57,7 @@ def test_a_sum_that_is_zero_in_exact_arithmetic_is_held_to_the_sizes_of_its_term
 
 def test_a_norm_of_values_far_from_zero_may_lose_the_digits_that_their_mean_takes() -> None:
     stream = np.random.default_rng(3)
-    wide = rounded.to("fp32", stream.standard_normal((3, 8, 1, 1)) + 100)
+    wide = draws.to("fp32", stream.standard_normal((3, 8, 1, 1)) + 100)
     gamma, slope = np.ones(8), stream.standard_normal((3, 8, 1, 1))
 
     def normalised(values):
@@ -110,10 +110,10 @@ def test_part_of_a_layer_s_inputs_is_brought_to_where_its_constant_tells(precisi
         (LRN("l", 5, 1e-4, 0.75, 2.0), LRN("l", 5, 1e-4, 0.75, 1.0), 0),
         (LeakyReLU("r", 0.01), LeakyReLU("r", 0.02), 0),
     ):
-        told = rounded.to(precision, telling.told(layer, inputs))
+        told = draws.to(precision, telling.told(layer, inputs))
         plain, brought = telling.parts(layer, inputs.shape)
         assert (plain.axis, brought.axis) == (at, at)
-        assert np.array_equal(plain.of(told), rounded.to(precision, plain.of(inputs)))
+        assert np.array_equal(plain.of(told), draws.to(precision, plain.of(inputs)))
         right, wrong = (brought.of(_computed(one, told)) for one in (layer, other))
         assert gate.error(wrong, right) > 10 * gate.layer_tolerance(precision, 324)
     assert np.array_equal(telling.told(ReLU("r"), inputs), inputs)
@@ -173,13 +173,13 @@ def test_draws_do_not_depend_on_other_layers() -> None:
 def test_every_parameter_and_statistic_is_drawn_in_float32() -> None:
     drawn = dict(draws.initial(WORKLOAD.network))
     assert {"block/bn1/gamma", "block/bn1/variance", "fc/bias"} <= set(drawn)
-    assert all(np.array_equal(rounded.to("fp32", one), one) for one in drawn.values())
+    assert all(np.array_equal(draws.to("fp32", one), one) for one in drawn.values())
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 9), (2, 3, 8, 7), (2, 2, 6, 5, 7)])
 def test_no_window_of_a_pool_holds_equal_values_in_any_precision(shape) -> None:
     kernel = 3
-    values = rounded.to("bf16", draws.distinct("pool", shape, kernel))
+    values = draws.to("bf16", draws.distinct("pool", shape, kernel))
     windows = np.lib.stride_tricks.sliding_window_view(
         values, (kernel,) * (len(shape) - 2), axis=tuple(range(2, len(shape)))
     )
@@ -190,7 +190,7 @@ def test_no_window_of_a_pool_holds_equal_values_in_any_precision(shape) -> None:
 def test_rounding_to_a_precision_goes_to_the_nearest_and_ties_to_even() -> None:
     given = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-7, -1 - 2**-8 - 2**-20])
     expected = np.array([1.0, 1.0, 1 + 2**-6, 1 + 2**-7, -1 - 2**-7])
-    assert np.array_equal(rounded.to("bf16", given), expected)
+    assert np.array_equal(draws.to("bf16", given), expected)
 
 
 def test_large_networks_are_examined_small_and_small_ones_whole() -> None:

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.machine.gpus import graph
 from harness.run.probe import look, profile, summary
 from harness.run.probe_check import compare, facts, is_other_machine
-from harness.run.probe_gpus import graph
 from harness.run.probe_places import read_cloud, read_network, read_tiers
 from harness.run.probe_text import profile_text
 from harness.run.probe_topology import read_topology

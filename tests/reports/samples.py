@@ -8,17 +8,8 @@ import random
 import statistics
 
 from harness.stats.unpaired import Change
-from harness.store.results import (
-    CellResult,
-    Comparison,
-    Estimate,
-    Gate,
-    Hole,
-    Interval,
-    Results,
-    RunInfo,
-    TrialResult,
-)
+from harness.store.records import Gate, Hole, RunInfo
+from harness.store.results import CellResult, Comparison, Estimate, Interval, Results, TrialResult
 from reports.evidence import (
     Ceiling,
     Channel,

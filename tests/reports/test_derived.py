@@ -9,7 +9,8 @@ import pytest
 
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
-from harness.store.results import CellResult, Results, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult, Results
 from reports import cell_table, scaling, tables
 from reports.derived import derived
 from tests.runs import Behaviour, RecordedCell, Recording, write_run

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.store.results import CellResult, Gate, Results
+from harness.store.records import Gate
+from harness.store.results import CellResult, Results
 from reports import layouts, nearest
 from reports.answer import answer
 from reports.exports.junit import as_junit

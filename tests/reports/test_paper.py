@@ -12,7 +12,8 @@ from harness.spec.study import load_study
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
 from harness.store.io_results import InputResult
-from harness.store.results import Gate, Results
+from harness.store.records import Gate
+from harness.store.results import Results
 from reports.paper import findings
 from tests.reports import samples
 from tests.runs import RecordedCell, Recording, write_run

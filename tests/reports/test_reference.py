@@ -14,7 +14,8 @@ from harness.cli.show import command as show
 from harness.errors import FaultyFile
 from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
-from harness.store.results import CellResult, RunInfo
+from harness.store.records import RunInfo
+from harness.store.results import CellResult
 from reports.nearest import nearest
 from reports.reference import Figure, own, parse, published
 from tests.runs import Behaviour, RecordedCell, Recording, write_run

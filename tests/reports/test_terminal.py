@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from harness.store.results import Gate
+from harness.store.records import Gate
 from reports.ranking import rankings
 from reports.terminal import render, text_bar
 from tests.reports import samples

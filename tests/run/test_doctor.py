@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Unavailable
+from harness.machine.gpus import Gpu
 from harness.providers import Entry
 from harness.run import checks, installation
-from harness.run.doctor import Report
-from harness.run.finding import Finding
-from harness.run.gpus import Gpu
+from harness.run.doctor import Finding, Report
 from harness.run.machine import Machine, NumaNode, read_machine
 from tests.tiny_framework import TinyFramework
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from harness.agent.protocol import MemoryEvidence, RankEnd, TrialEnd
-from harness.run.outcome import Said, judge
+from harness.run.outcome import judge
+from harness.run.said import Said
 
 FINISHED = Said(phase="close", finished=True)
 LOG = "/run/rank.{rank}.err"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import probing
+from harness.run import probing, work
 from harness.run.session import resume, start
 from harness.spec.framework import framework_info
 from harness.spec.plan import Plan, make_plan
@@ -91,7 +91,7 @@ def test_a_probe_is_made_once_and_one_that_was_cut_off_again(plan: Plan, tmp_pat
     run(plan, tmp_path / "run")
     paths = RunPaths(tmp_path / "run")
     cell = plan.cells[0]
-    assert not probing.is_due(paths, cell)
+    assert not work.probe_is_due(paths, cell)
     probe = paths.probe(cell.key)
     outcome = json.loads(probe.outcome.read_text())
     probe.outcome.write_text(json.dumps({**outcome, "outcome": "cancelled"}))
@@ -108,4 +108,4 @@ def test_a_cell_whose_cold_trial_failed_is_not_probed(plan: Plan, tmp_path: Path
     cold = paths.cold(cell.key)
     cold.root.mkdir(parents=True)
     cold.outcome.write_text(json.dumps({"version": 1, "outcome": "unsupported"}))
-    assert not probing.is_due(paths, cell)
+    assert not work.probe_is_due(paths, cell)

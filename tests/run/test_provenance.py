@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.run import gpus
+from harness.machine import gpus
 from harness.run.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
 from harness.run.redaction import HIDDEN, NOT_RECORDED, redact, redacted
@@ -327,7 +327,7 @@ class FakeNvml:
 
 def test_a_gpu_is_known_by_its_uuid_and_says_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
-    first, second = gpus.gpus() or ()
+    first, second = gpus.read_gpus() or ()
     assert (first.uuid, first.ecc, second.ecc) == ("GPU-0", True, None)
     assert (first.processes, first.used_bytes, first.power_limit_w) == (1, 3, 700.0)
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness.node.input.audit import digest
 from harness.node.input.cold import CHARGED, label
-from harness.store import epochs, event_lines
+from harness.store import epoch_events, epochs, event_lines
 
 
 def written(path: Path, said: list[dict[str, Any]]) -> Path:
@@ -55,7 +55,7 @@ def passes(samples: list[int], caches: list[str], *, step_s: float = 1.0) -> lis
 
 def judged(*files: Path) -> Any:
     spoken = event_lines.read([file.read_bytes() for file in files])
-    found = [epochs.read(one) for one in spoken]
+    found = [epoch_events.read(one) for one in spoken]
     return epochs.judged([one for one in found if one is not None])
 
 
@@ -168,4 +168,4 @@ def test_processors_are_counted_while_an_epoch_was_read(tmp_path: Path) -> None:
 def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:
     file = written(tmp_path / "0", [{"event": "window", "phase": "measure", "first": 0}])
     (spoken,) = event_lines.read([file.read_bytes()])
-    assert epochs.read(spoken) is None
+    assert epoch_events.read(spoken) is None
