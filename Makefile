@@ -22,7 +22,7 @@ demo: setup
 	@$(BIN)/bakeoff run quickstart --create-environments
 
 test: setup check
-	@$(BIN)/python -m tests.environments
+	@$(BIN)/python -m tests.build_environments
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not long'
 
 test-fast: setup

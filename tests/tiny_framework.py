@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import pytest
 
-from harness.run import shelf, venv
-from harness.run.lock import Reference
-from harness.run.shelf import Environment
+from harness.environments import cache, local
+from harness.environments.cache import Environment
+from harness.environments.lock import Reference
 
 LOCK = """title = "Tiny"
 python = ">=3.7"
@@ -83,13 +83,13 @@ class TinyFramework:
         self.offer("1.0")
         first = TinyFramework._first
         if first is None:
-            made = venv.create(Reference.parse("tiny"), Told())
+            made = local.create(Reference.parse("tiny"), Told())
             first = self.folder / "first" / made.root.name
             TinyFramework._first = shutil.copytree(made.root, first, symlinks=True)
             return made
         root = self.home / "environments" / first.name
         shutil.copytree(first, root, symlinks=True)
-        copied = shelf.read(root)
+        copied = cache.read(root)
         assert copied is not None
         return copied
 

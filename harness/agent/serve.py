@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent import clock, processes
+from harness.agent.heartbeat import Heart, Watch
 from harness.agent.protocol import Lines, TrialCommand, line, read_trial
 from harness.agent.trial import RunningTrial
-from harness.agent.watch import Heart, Watch
 from harness.collect.collector import Collector
 from harness.collect.sampler import Observed
 from harness.store.layout import TrialPaths

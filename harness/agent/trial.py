@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from harness.agent import memory, processes
-from harness.agent.door import Door, Shim
+from harness.agent import memory_limit, processes
 from harness.agent.output import Capture
 from harness.agent.protocol import RankCommand, RankEnd, TrialCommand, TrialEnd
+from harness.agent.shim_socket import Door, Shim
 
 
 @dataclass
@@ -41,7 +41,7 @@ class RunningTrial:
         self._cause = "ended"
         self._waits: tuple[Mapping[str, Any], ...] = ()
         self._stopping = False
-        self._limit = memory.limit(command.memory_bytes, command.token)
+        self._limit = memory_limit.limit(command.memory_bytes, command.token)
         self._started_wall_ns = time.time_ns()
         self.deadline_s: float | None = time.monotonic() + command.timeout_s
         """When something must be done even if nothing happens (monotonic)."""
@@ -233,7 +233,7 @@ class RunningTrial:
         if not self._stopping:
             self._cause = cause
             if cause in ("timeout", "cancel"):
-                from harness.agent.waits import waiting  # hardly a trial is given up
+                from harness.agent.connections import waiting  # hardly a trial is given up
 
                 self._waits = waiting(self.pids)
         self._stopping = True

@@ -22,13 +22,13 @@ def _files() -> list[str]:
 
 
 def _studies() -> list[str]:
-    from harness.spec.study import study_files
+    from harness.study.study import study_files
 
     return [*study_files(), *_files()]
 
 
 def _platforms() -> list[str]:
-    from harness.spec.platform import platform_names
+    from harness.platform.platform import platform_names
 
     return [*platform_names(), *_files()]
 
@@ -38,15 +38,15 @@ def _runs() -> list[str]:
 
 
 def _environments() -> list[str]:
-    from harness.providers import environment_names
+    from harness.plugins import environment_names
 
     return list(environment_names())
 
 
 def _choices() -> list[str]:
-    from harness.providers import workload_names
-    from harness.spec.factors import FACTORS
-    from harness.spec.framework import framework_names
+    from harness.plugins import workload_names
+    from harness.study.factors import FACTORS
+    from harness.study.framework import framework_names
 
     named = [f"workload={name}" for name in workload_names()]
     named += [f"framework={name}" for name in framework_names()]

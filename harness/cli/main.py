@@ -59,7 +59,7 @@ class Verbs(click.Group):
         """Import one verb."""
         if cmd_name not in VERBS:
             return None
-        command = importlib.import_module(f"harness.cli.{cmd_name}").command
+        command = importlib.import_module(f"harness.cli.verbs.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 

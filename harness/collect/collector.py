@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from harness import providers
+from harness import plugins
 from harness.collect.itself import Itself
 from harness.collect.recorder import SHORTEST_S, Counts, Group, Lane, Recording
 from harness.collect.sampler import Observed, Sampler
@@ -42,7 +42,7 @@ class Found:
 def find(rates: Mapping[str, float]) -> Found:
     """Import the sources; ``rates`` (readings per second) go before their own, 0 is off."""
     sources, broken = [], {}
-    for entry, module in providers.loaded("samplers"):
+    for entry, module in plugins.loaded("samplers"):
         if module is None:
             broken[entry.name] = str(entry.problem)
             continue

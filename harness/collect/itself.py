@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from harness.collect.recorder import Counts, Recording
-from harness.store import samples
-from harness.store.samples import Channel
+from harness.store import samples_format
+from harness.store.samples_format import Channel
 
 ANCHOR_NS = 5_000_000_000
 
@@ -31,7 +31,7 @@ class Itself:
         self._counts = counts
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._statm: int | None = None
-        self._peak: int = samples.UNSUPPORTED  # which is less than any reading
+        self._peak: int = samples_format.UNSUPPORTED  # which is less than any reading
         if Path("/proc/self/statm").exists():
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
         self._anchored = time.monotonic_ns()
@@ -42,7 +42,7 @@ class Itself:
         if now - self._anchored >= ANCHOR_NS:
             self._anchored = now
             self._recording.anchor()
-        resident = samples.UNSUPPORTED
+        resident = samples_format.UNSUPPORTED
         if self._statm is not None:
             resident = int(os.pread(self._statm, 128, 0).split()[1]) * self._page
             # Not ru_maxrss: it survives exec, and would show the peak of whoever started this.

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.collect.sampler import Sampler
-from harness.store import samples
-from harness.store.samples import Channel, Declared
+from harness.store import samples_format
+from harness.store.samples_format import Channel, Declared
 
 LATE = 0.1
 """A tick that begins later than this share of its period is counted as late."""
@@ -44,7 +44,7 @@ class Recording:
         self.bytes = 0
         self.stand_ins: list[str] = []
         """Devices that their source found to be pretended."""
-        self.append(samples.header(**facts))
+        self.append(samples_format.header(**facts))
         self.anchor()
 
     def append(self, data: bytes) -> None:
@@ -61,19 +61,21 @@ class Recording:
 
     def anchor(self) -> None:
         """Tie the node's monotonic clock to its wall clock."""
-        self.append(samples.anchor(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()))
+        self.append(samples_format.anchor(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()))
 
     def group(self, source: str, period_ns: int, first_ns: int, channels: Sequence[Channel]) -> int:
         """Declare a group; give its number."""
         with self._lock:
             number = self._groups
             self._groups += 1
-        self.append(samples.declare(Declared(number, source, period_ns, first_ns, tuple(channels))))
+        self.append(
+            samples_format.declare(Declared(number, source, period_ns, first_ns, tuple(channels)))
+        )
         return number
 
     def note(self, what: str, **facts: Any) -> None:
         """Write down something that happened."""
-        self.append(samples.note(what, t=time.monotonic_ns(), **facts))
+        self.append(samples_format.note(what, t=time.monotonic_ns(), **facts))
 
     def close(self) -> None:
         """End the file; what a forgotten thread still reads goes nowhere."""
@@ -218,7 +220,7 @@ class Lane(threading.Thread):
         for group in groups:
             raw = self._reading(group)
             after = time.monotonic_ns()
-            written.append(samples.sample(group.number, group.tick, before, after, raw))
+            written.append(samples_format.sample(group.number, group.tick, before, after, raw))
             group.pass_over(1)
             if group.news is not None:
                 for facts in group.news():
@@ -239,7 +241,7 @@ class Lane(threading.Thread):
         group.failures += 1
         if group.failures == 1:
             self._recording.note("failing", source=group.source, reason=reason)
-        return [samples.NOT_READ] * width
+        return [samples_format.NOT_READ] * width
 
     def stop(self) -> None:
         """Ask the thread to read once more and end."""

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from harness.data.catalogue import CONTENTS, FORMATS, Content
+from harness.data.disk_space import expected_bytes, refuse_to_fill
 from harness.data.lock import claimed
-from harness.data.numbers import sums, write_numbers
-from harness.data.parts import bytes_of, in_parallel, parts, sha256, write_part, writer
+from harness.data.make_files import bytes_of, in_parallel, parts, sha256, write_part, writer
 from harness.data.sets import MADE, Spec, began, is_finished
-from harness.data.space import expected_bytes, refuse_to_fill
+from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.node.durable import settle
 from harness.node.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.data.parts import sha256
+from harness.data.make_files import sha256
 from harness.data.sets import is_finished
 from harness.node.input.dataset import FILES, MANIFEST, Dataset
 

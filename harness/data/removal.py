@@ -17,9 +17,9 @@ from typing import Any
 
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.lock import claimed
-from harness.data.own import CONTENT
-from harness.data.parts import parts
+from harness.data.make_files import parts
 from harness.data.sets import MADE, Spec, began
+from harness.data.user_data import CONTENT
 from harness.errors import BakeoffError
 from harness.node.durable import settle
 from harness.node.input.dataset import (

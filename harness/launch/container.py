@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.launch.launch import Rank
+from harness.launch.contract import Rank
 from harness.node.checkpoints.asked import THROUGH, TO
 from harness.node.job import Job
-from harness.spec.factors import FACTORS
-from harness.spec.platform import Container, Platform
-from harness.spec.resolve import environment
+from harness.plan.resolve import environment
+from harness.platform.platform import Container, Platform
+from harness.study.factors import FACTORS
 
 _OURS = (
     "BAKEOFF_",

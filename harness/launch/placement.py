@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from harness.launch.bind import Binding, bind
+from harness.launch.binding import Binding, bind
+from harness.launch.binding_request import variables as device_variables
+from harness.launch.binding_request import wish
 from harness.launch.container import inside
-from harness.launch.launch import Launch, Node, Rank, Worker
-from harness.launch.meeting import Seat, seats, variables
-from harness.launch.topology import flat
-from harness.launch.wishes import variables as device_variables
-from harness.launch.wishes import wish
+from harness.launch.contract import Launch, Node, Rank, Worker
+from harness.launch.rendezvous import Seat, seats, variables
+from harness.machine.topology import flat
 from harness.node.job import Job
-from harness.spec.platform import Platform
+from harness.platform.platform import Platform
 
 DOOR = "BAKEOFF_DOOR"
 """Variable that leads a shim to the agent of its node: a name in the abstract socket space."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from harness.run.outcome import CANCELLED, NODE_LOST, OK, OUT_OF_MEMORY, UNSUPPORTED
-from harness.spec.plan import Plan
+from harness.plan.plan import Plan
+from harness.ranks.outcome import CANCELLED, NODE_LOST, OK, OUT_OF_MEMORY, UNSUPPORTED
 from harness.stats.repeat import Decision
-from harness.store import run as store
+from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 
 Rejects = Callable[[TrialPaths], str | None]
@@ -205,11 +205,11 @@ def enough(paths: RunPaths, plan: Plan, done: int) -> Decision | None:
         return None
     if not is_look and measure.budget_s is None:
         return None
-    from harness.store import repetition
-    from harness.store.analyse import estimate_cells
+    from harness.analysis import stopping
+    from harness.analysis.analyse import estimate_cells
     from harness.store.dataset import Dataset
 
     dataset = Dataset([paths.root], origins=_ORIGINS)
     (run,) = dataset.runs
     cells = estimate_cells(dataset)[run.info.name]
-    return repetition.judge(run, dataset.trials, cells, done)
+    return stopping.judge(run, dataset.trials, cells, done)

@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.run import observer_study
-from harness.run.machine import Machine, read_machine
+from harness.doctor import observer_cost
+from harness.machine.machine import Machine, read_machine
 from harness.run.redaction import redact, redacted
 
 VERSION = 1  # 1: first
@@ -43,7 +43,7 @@ def provenance(
         "source": git_state(project),
         "machine": asdict(machine or read_machine(environ=environ)),
         "environment": redacted(environ),
-        "observer_study": observer_study.latest(),
+        "observer_study": observer_cost.latest(),
     }
 
 

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness import providers
+from harness import plugins
 from harness.errors import Unavailable, UsageError
-from harness.launch.batch import Batch
-from harness.spec.allocation import Allocation
-from harness.spec.platform import Platform
+from harness.launch.batch_script import Batch
+from harness.plan.allocations import Allocation
+from harness.platform.platform import Platform
 from harness.store.files import read_json, write_json, write_whole
 from harness.store.layout import RunPaths
-from harness.store.run import identity
+from harness.store.run_directory import identity
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
@@ -59,7 +59,7 @@ class State:
 
 def queue_of(platform: Platform) -> Any:
     """Load the launcher whose queue a platform has; refuse one that Bakeoff cannot submit to."""
-    launcher = providers.load("launchers", platform.launcher.name)
+    launcher = plugins.load("launchers", platform.launcher.name)
     if not hasattr(launcher, "submit"):
         raise UsageError(
             f"{platform.name}: Bakeoff submits to no queue of the launcher "

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from harness.store.variables import is_telling
+from harness.store.environment_variables import is_telling
 
 HIDDEN = "(redacted)"
 NOT_RECORDED = "(not recorded)"

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from harness.agent import processes
 from harness.errors import Unavailable
-from harness.run import nodes
+from harness.plan.plan import Plan
+from harness.ranks import nodes
+from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
-from harness.run.preparation import accept, lay_out, prepared, read_plan, survey
 from harness.run.progress import Observer, SessionResult
-from harness.run.proving import Prove, unproved
+from harness.run.setup import accept, lay_out, prepared, read_plan, survey
 from harness.run.trial import Prepared
-from harness.run.work import Work
-from harness.spec.plan import Plan
-from harness.store import run as store
+from harness.run.worklist import Work
+from harness.store import run_directory as store
 from harness.store.layout import RunPaths
-from harness.store.run import identity
+from harness.store.run_directory import identity
 
 
 def start(

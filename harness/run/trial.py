@@ -14,32 +14,32 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
+from harness.environments.worker_python import Interpreter
 from harness.errors import RunError
-from harness.launch.launch import Launch, Node, Worker
+from harness.launch.contract import Launch, Node, Worker
 from harness.launch.placement import DOOR
+from harness.machine.share import cpu_quota
 from harness.node import job as jobs
 from harness.node.job import Job, Span
-from harness.run import stripes
-from harness.run.environment import Interpreter
-from harness.run.interrupts import Interrupts
-from harness.run.nodes import Nodes
-from harness.run.outcome import NODE_LOST, Outcome, judge
-from harness.run.ranks import environment
-from harness.run.said import has_stand_in, said
-from harness.run.tiers import (
+from harness.plan.cell import Cell
+from harness.platform.platform import Platform
+from harness.ranks.interrupts import Interrupts
+from harness.ranks.nodes import Nodes
+from harness.ranks.on_nodes import Ended
+from harness.ranks.outcome import NODE_LOST, Outcome, judge
+from harness.ranks.rank_environment import environment
+from harness.run import lustre
+from harness.run.storage_tiers import (
     checkpoint_folders,
     data_set,
     make_room,
     remove_checkpoints,
     tier_folder,
 )
-from harness.run.together import Ended
-from harness.spec.cell import Cell
-from harness.spec.found import cpu_quota
-from harness.spec.measure import Measure
-from harness.spec.platform import Platform
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.run import complete, make_trial
+from harness.store.rank_tail import has_stand_in, said
+from harness.store.run_directory import complete, make_trial
+from harness.study.measure import Measure
 
 COLD = "cold"
 PROBE = "probe"
@@ -93,7 +93,7 @@ def run_trial(
     trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     launch = bench.nodes.launcher.launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
-    if cell.factors["container"] or stripes.of(cell.factors).suffix:
+    if cell.factors["container"] or lustre.of(cell.factors).suffix:
         make_room(bench.platform, cell, token)
     try:
         ended = bench.nodes.run(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError, UsageError
-from harness.store import sample_tables, tables
+from harness.store import sample_parquet, sql_tables
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
 
 if TYPE_CHECKING:
@@ -74,19 +74,19 @@ class Dataset:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        connection = tables.lay_out(self.runs, self.trials)
-        sample_tables.declare(connection)
+        connection = sql_tables.lay_out(self.runs, self.trials)
+        sample_parquet.declare(connection)
         return connection
 
     def _attach_samples(self) -> None:
         """Bring the samples in for the first query that names them: they are many."""
         if not self._has_samples:
             self._has_samples = True
-            sample_tables.attach(self._connection, self.trials)
+            sample_parquet.attach(self._connection, self.trials)
 
     def _columns_of_tables(self) -> str:
         lines = ["The tables and their columns:"]
-        for name in tables.NAMES:
+        for name in sql_tables.NAMES:
             described = self._connection.execute(f'DESCRIBE "{name}"').fetchall()
             lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
         return "\n".join(lines)

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.store import samples
-from harness.store.samples import Anchor, Channel, Declared, Header, Note, Sample
+from harness.store import samples_format
+from harness.store.samples_format import Anchor, Channel, Declared, Header, Note, Sample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ class Series:
         """Readings in the channel's unit, gaps not a number; counters grow from 0, unwrapped."""
         import numpy as np
 
-        known = self.raw > samples.HIGHEST_GAP
+        known = self.raw > samples_format.HIGHEST_GAP
         told = np.full(len(self.raw), np.nan)
         if self.channel.kind == "counter" and known.any():
             steps = np.diff(self.raw[known], prepend=self.raw[known][:1])
@@ -141,7 +141,7 @@ def read_recording(path: Path) -> Recording | None:
     taken: dict[int, list[Sample]] = {}
     notes, anchors = [], []
     try:
-        for frame, _ in samples.frames(data):
+        for frame, _ in samples_format.frames(data):
             if isinstance(frame, Sample):
                 taken[frame.group].append(frame)
             elif isinstance(frame, Declared):

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
-from harness.store.clocks import Clocks, read_clocks
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
+from harness.store.node_clocks import Clocks, read_clocks
 
 CANCELLED = "cancelled"
 """The outcome of a trial that somebody interrupted; it is made again."""

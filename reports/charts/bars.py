@@ -5,7 +5,7 @@ Horizontal places are per cent of the width, so that bars stretch with the page 
 
 from __future__ import annotations
 
-from harness.store.results import Estimate
+from harness.verdicts.results import Estimate
 from reports.charts.svg import element
 
 _HEIGHT = 22.0

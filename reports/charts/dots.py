@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from html import escape
 from math import log
 
-from harness.store.results import Estimate, TrialResult
-from reports import numbers
+from harness.analysis import numbers
+from harness.verdicts.results import Estimate, TrialResult
 from reports.charts.svg import element
 
 _HEIGHT = 24

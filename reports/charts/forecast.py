@@ -7,10 +7,10 @@ from html import escape
 from math import ceil
 from pathlib import Path
 
+from harness.analysis import numbers
+from harness.sections.scaling.prediction import Forecast
 from harness.stats.growth import Prediction
-from reports import numbers
 from reports.charts.svg import Scale, coordinate, element, text
-from reports.prediction import Forecast
 
 _WIDTH, _PANEL = 960.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 150.0, 64.0, 40.0

@@ -11,11 +11,11 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.analysis.evidence import Mark, Timeline
 from reports.charts.svg import Scale, coordinate, element, picture, text, ticks
-from reports.evidence import Mark, Timeline
 
 if TYPE_CHECKING:
-    from reports.packing import Binned
+    from reports.page.timeline_packing import Binned
 
 _LEFT, _RIGHT = 110.0, 16.0
 _APART = 4.0

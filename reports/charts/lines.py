@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harness.sections.scaling.scaling import ScalingLine
 from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
-from reports.scaling import ScalingLine
 
 _WIDTH, _HEIGHT = 960.0, 380.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 190.0, 16.0, 44.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.store.results import Interval
-from reports import numbers
+from harness.analysis import numbers
+from harness.verdicts.results import Interval
 from reports.charts.svg import Scale, element, log_ticks, picture, text, ticks
 
 _WIDTH, _RIGHT, _ROW, _TOP = 760.0, 140.0, 26.0, 10.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports import numbers
+from harness.analysis import numbers
+from harness.analysis.evidence import Ceiling, RoofPoint
 from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
-from reports.evidence import Ceiling, RoofPoint
 
 _WIDTH, _HEIGHT = 960.0, 420.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 24.0, 20.0, 44.0

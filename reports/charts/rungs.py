@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports import numbers
+from harness.analysis import numbers
+from harness.analysis.evidence import Rung
 from reports.charts.svg import element, picture, text
-from reports.evidence import Rung
 
 _WIDTH, _LEFT, _ROW = 960.0, 230.0, 30.0
 _MOST_LEFT = 400.0

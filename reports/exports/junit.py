@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from harness.store.results import CellResult, Results
-from reports import numbers
-from reports.ranking import Ranking, rankings
+from harness.analysis import numbers
+from harness.analysis.ranking import Ranking, rankings
+from harness.verdicts.results import CellResult, Results
 
 
 def _clean(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.tables import Table, filled, shown_row
+from harness.analysis.tables import Table, filled, shown_row
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from reports.tables import Table, flat
+from harness.analysis.tables import Table, flat
 
 _TYPES = {
     "number": "DOUBLE",

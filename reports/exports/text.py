@@ -6,8 +6,8 @@ import csv
 import io
 import json
 
-from reports.summary import records
-from reports.tables import Table, filled, flat, shown_row
+from harness.analysis.tables import Table, filled, flat, shown_row
+from reports.exports.json import records
 
 
 def as_csv(table: Table) -> str:

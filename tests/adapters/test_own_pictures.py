@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from harness.data.own import Own, adopt
+from harness.data.user_data import Own, adopt
 from harness.node.input.audit import digest
 from harness.node.input.order import epoch_order
 from harness.node.job import Span
 from tests.adapters.interpreter import losses, python, told, work_with
-from tests.data.test_own import quiet, state
+from tests.data.test_user_data import quiet, state
 
 pytestmark = pytest.mark.framework
 CLASSES, EACH, BATCH = ("daisy", "rose", "tulip"), 18, 8

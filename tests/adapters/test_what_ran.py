@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from harness.node import job as jobs
-from harness.run import payload
-from harness.store.claims import contradictions
+from harness.ranks import payload
+from harness.verdicts.asked_vs_ran import contradictions
 from tests import needs
 
 pytestmark = pytest.mark.framework

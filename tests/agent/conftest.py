@@ -8,7 +8,9 @@ import pytest
 from tests.agent.spoken import Agent
 
 WITHOUT_GROUPS = (
-    "from harness.agent import memory, serve\nmemory.own_group = lambda: None\nserve.main(None)\n"
+    "from harness.agent import memory_limit, serve\n"
+    "memory_limit.own_group = lambda: None\n"
+    "serve.main(None)\n"
 )
 
 

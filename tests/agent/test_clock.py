@@ -12,11 +12,11 @@ import pytest
 
 from harness.agent.clock import identity
 from harness.agent.protocol import RankCommand, TrialCommand
-from harness.run.agent import AgentProcess
-from harness.run.clocks import BURST, Comparison
-from harness.run.interrupts import Interrupts
+from harness.ranks.agent_client import AgentProcess
+from harness.ranks.agent_clock import BURST, Comparison
+from harness.ranks.interrupts import Interrupts
 from harness.stats.clock import Exchange
-from harness.store.clocks import read_clocks
+from harness.store.node_clocks import read_clocks
 from tests.needs import missing, program
 
 EXCHANGES = int(os.environ.get("BAKEOFF_CLOCK_EXCHANGES", "10"))

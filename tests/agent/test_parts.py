@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from harness.agent import protocol
+from harness.agent.heartbeat import Watch
 from harness.agent.output import Capture
-from harness.agent.watch import Watch
 
 chunks = some.lists(some.binary(min_size=1, max_size=300), max_size=20)
 

@@ -15,15 +15,28 @@ OURS = ("harness", "workloads", "platforms", "reports", "studies")
 
 # A floor may import the floors before it, and itself only within one part.
 FLOORS = (
-    ("harness.node", "harness.stats", "harness.errors", "harness.units", "harness.parent"),
-    ("workloads", "harness.store", "harness.providers", "harness.data", "harness.exact"),
-    ("harness.spec", "harness.collect", "reports"),
-    ("harness.launch", "harness.agent"),
+    ("harness.node", "harness.stats", "harness.errors", "harness.units", "harness.child_process"),
+    (
+        "workloads",
+        "harness.toml",
+        "harness.machine",
+        "harness.data",
+        "harness.store",
+        "harness.plugins",
+        "harness.exact",
+        "harness.gate.tensors",
+    ),
+    ("harness.study", "harness.platform", "harness.collect", "harness.verdicts"),
+    ("harness.plan", "harness.agent", "harness.analysis"),
+    ("harness.launch", "harness.sections"),
+    ("harness.ranks", "harness.launch.launchers", "reports"),
+    ("harness.environments",),
+    ("harness.gate", "harness.probe", "harness.doctor"),
     ("harness.run",),
     ("harness.cli",),
 )
 FLOOR_OF = {part: number for number, parts in enumerate(FLOORS) for part in parts}
-PASSIVE = ("harness.environments", "platforms", "studies")  # data beside a docstring
+PASSIVE = ("platforms", "studies")  # data beside a docstring
 
 # What costs too much for `--help`, `plan` and `list`.
 HEAVY = ("numpy", "scipy", "duckdb", "rich", "jinja2", "psutil", "pynvml")

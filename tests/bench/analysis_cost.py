@@ -24,7 +24,7 @@ REPEATS = 3
 ANALYSE = """
 import sys
 from pathlib import Path
-from harness.store.analyse import analyse
+from harness.analysis.analyse import analyse
 from harness.store.dataset import Dataset
 told = analyse(Dataset([Path(sys.argv[1])]))
 assert sum(trial.counted for cell in told.cells for trial in cell.trials) == int(sys.argv[2])

@@ -11,11 +11,11 @@ import resource
 import tempfile
 from pathlib import Path
 
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
 from harness.run.progress import Ended, Progress
 from harness.run.session import start
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
+from harness.study.study import load_study
 
 PER_TRIAL_MS = 5.0
 WHILE_RUNNING = 0.01

@@ -28,8 +28,8 @@ MOST_PAINT_MS = 1000.0
 SCRIPT = """
 import json, sys, time
 imports = time.process_time()
-from reports.evidence import Evidence
-from reports.page import render
+from harness.analysis.evidence import Evidence
+from reports.page.page import render
 imports = time.process_time() - imports
 from tests.reports import samples
 render_now = render

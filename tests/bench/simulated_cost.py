@@ -12,11 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
 from harness.run.session import start
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
-from harness.store.trial import doubt
+from harness.study.study import load_study
+from harness.verdicts.trial import doubt
 from tests.bench.host_cost import Silent
 
 SECONDS, BYTES = 60.0, 2**30

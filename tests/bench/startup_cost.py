@@ -16,12 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
 from harness.run.progress import Ended, Progress
 from harness.run.session import start
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
 from harness.store.layout import TrialName
+from harness.study.study import load_study
 from tests.adapters.interpreter import ROOT, python
 from tests.bench.strategies import ranks
 

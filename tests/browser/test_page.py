@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports.evidence import Channel, Evidence, Timeline
-from reports.page import render
+from harness.analysis.evidence import Channel, Evidence, Timeline
+from reports.page.page import render
 from tests import needs
 from tests.browser.pictures import compare
 from tests.reports import samples

@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.compare import METRICS, command
-from harness.cli.show import command as show
-from harness.cli.sql import command as sql
+from harness.analysis import run_comparison
+from harness.cli.verbs.compare import METRICS, command
+from harness.cli.verbs.show import command as show
+from harness.cli.verbs.sql import command as sql
 from harness.errors import BakeoffError, RunError, UsageError
-from reports import versus
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 QUIET = Behaviour(trial_noise=0.004, window_noise=0.004, windows=20)
@@ -127,7 +127,7 @@ def test_other_programs_can_read_the_answer(before: Path, tmp_path: Path) -> Non
 
 
 def test_every_metric_is_offered() -> None:
-    assert tuple(versus.METRICS) == METRICS
+    assert tuple(run_comparison.METRICS) == METRICS
 
 
 def ask(*arguments: object) -> str:

@@ -139,7 +139,7 @@ def test_the_doctor_prints_what_json_holds(bakeoff: Command) -> None:
 def test_the_doctor_ends_with_1_when_something_must_be_repaired(
     bakeoff: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.run import installation
+    from harness.doctor import installation
 
     monkeypatch.setattr(installation.metadata, "version", lambda name: "0.0.1")
     code, out, _ = bakeoff("doctor")

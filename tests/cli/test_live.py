@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.live import Lines
+from harness.cli.session_progress import Lines
 from harness.run.progress import Ended, Progress
 
 TRIAL = Path("/runs/mine/cells/abc/trial-1")

@@ -28,7 +28,7 @@ BURN = """
 import time
 begin = time.monotonic()
 from pathlib import Path
-from harness.store.following import Follower
+from harness.store.follow_samples import Follower
 follower = Follower(Path("s.bin"))
 while ("rank:0", "rank.user") not in follower.look():
     pass
@@ -71,7 +71,7 @@ def test_the_commands_exit_code_becomes_ours(tmp_path: Path, script: str, code: 
 
 ASKED_AT_ONCE = """
 import os, signal, subprocess, sys
-from harness.cli.collect import command
+from harness.cli.verbs.collect import command
 class Asked(subprocess.Popen):
     def __init__(self, *told):
         super().__init__(*told)

@@ -48,7 +48,7 @@ def floor(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(verb: str) -> None:
-    command = importlib.import_module(f"harness.cli.{verb}").command
+    command = importlib.import_module(f"harness.cli.verbs.{verb}").command
     assert isinstance(command, click.Command)
     assert command.help
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.store.following import Follower, Now
+from harness.store.follow_samples import Follower, Now
 from harness.store.recording import Recording, read_recording
 from tests.collect.growth import Growth
 

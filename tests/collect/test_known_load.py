@@ -12,7 +12,7 @@ import pytest
 from harness.collect.collector import Collector
 from harness.collect.sampler import Observed
 from harness.store.recording import read_recording
-from harness.store.usage import NodeUse, Span
+from harness.verdicts.hardware_use import NodeUse, Span
 from tests.collect.observing import wait_for
 
 LOAD = Path(__file__).with_name("load.py")

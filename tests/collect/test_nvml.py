@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from harness.collect.devices import strangers, used_by, visible
-from harness.store import samples
+from harness.store import samples_format
 from harness.store.recording import Recording
-from harness.store.spoilers import hardware
-from harness.store.usage import NodeUse, Span, gpu_share, power_w
+from harness.verdicts.disturbances import hardware
+from harness.verdicts.hardware_use import NodeUse, Span, gpu_share, power_w
 from tests.cli.command import bakeoff
 from tests.collect.observing import observe
 from tests.needs import program
@@ -118,30 +118,30 @@ def test_counters_that_wrap_go_on_counting(watch: Watch) -> None:
 
 def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> None:
     recording, _ = watch(old=1)
-    assert set(raw(recording, 0, "gpu.energy")) == {samples.UNSUPPORTED}
+    assert set(raw(recording, 0, "gpu.energy")) == {samples_format.UNSUPPORTED}
     assert set(raw(recording, 0, "gpu.ecc.uncorrected")) <= {
-        samples.UNSUPPORTED,
-        samples.NOT_READ,
+        samples_format.UNSUPPORTED,
+        samples_format.NOT_READ,
     }
     assert set(raw(recording, 0, "gpu.utilisation")) == {5}
 
 
 def test_a_library_without_newer_functions_still_gives_the_rest(watch: Watch) -> None:
     recording, _ = watch(1.0, "-DWITHOUT_FIELDS", slowed=32)
-    assert set(raw(recording, 1, "gpu.energy")) == {samples.UNSUPPORTED}
+    assert set(raw(recording, 1, "gpu.energy")) == {samples_format.UNSUPPORTED}
     assert set(raw(recording, 0, "gpu.slowed")) == {32}
     # what moves slowly is first read of the first
-    assert {40} <= set(raw(recording, 0, "gpu.temperature")) <= {40, samples.NOT_READ}
-    assert {100_000} <= set(raw(recording, 0, "gpu.power")) <= {100_000, samples.NOT_READ}
+    assert {40} <= set(raw(recording, 0, "gpu.temperature")) <= {40, samples_format.NOT_READ}
+    assert {100_000} <= set(raw(recording, 0, "gpu.power")) <= {100_000, samples_format.NOT_READ}
 
 
 def test_a_gpu_lost_in_mid_run_is_lost_from_then_on_and_alone(watch: Watch) -> None:
     recording, _ = watch(lost="1@2")  # asked once when it is opened
     told = raw(recording, 1, "gpu.utilisation")
-    first = told.index(samples.LOST)
+    first = told.index(samples_format.LOST)
     assert first == 1
     assert set(told[:first]) == {15}
-    assert set(told[first:]) == {samples.LOST}
+    assert set(told[first:]) == {samples_format.LOST}
     assert set(raw(recording, 0, "gpu.utilisation")) == {5}
 
 

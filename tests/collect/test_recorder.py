@@ -15,10 +15,10 @@ from harness.collect import recorder
 from harness.collect.collector import Collector
 from harness.collect.recorder import Counts, Group, Lane, Recording
 from harness.collect.sampler import Observed
-from harness.store import samples
-from harness.store.following import Follower
+from harness.store import samples_format
+from harness.store.follow_samples import Follower
 from harness.store.recording import read_recording
-from harness.store.samples import Channel
+from harness.store.samples_format import Channel
 from tests.collect.observing import observe, wait_for
 
 WAKES_LATE_NS = 3_000_000
@@ -111,9 +111,9 @@ def test_ticks_do_not_drift_whatever_a_reading_takes(
     tmp_path: Path, clock: Clock, recorded: Recorded
 ) -> None:
     recorded(tmp_path / "s.bin", Sleepy(clock, *[0.01] * 50), 0.05)
-    frames = [frame for frame, _ in samples.frames((tmp_path / "s.bin").read_bytes())]
-    (group,) = (one for one in frames if isinstance(one, samples.Declared))
-    taken = [one for one in frames if isinstance(one, samples.Sample)][:-1]
+    frames = [frame for frame, _ in samples_format.frames((tmp_path / "s.bin").read_bytes())]
+    (group,) = (one for one in frames if isinstance(one, samples_format.Declared))
+    taken = [one for one in frames if isinstance(one, samples_format.Sample)][:-1]
     late = [one.t_before - group.first_due_ns - one.tick * group.period_ns for one in taken]
     assert late == [WAKES_LATE_NS] * 21
 
@@ -122,8 +122,8 @@ def test_missed_ticks_are_counted_and_never_caught_up(
     tmp_path: Path, clock: Clock, recorded: Recorded
 ) -> None:
     counts = recorded(tmp_path / "s.bin", Sleepy(clock, 0.55), 0.1)
-    frames = [frame for frame, _ in samples.frames((tmp_path / "s.bin").read_bytes())]
-    ticks = [one.tick for one in frames if isinstance(one, samples.Sample)]
+    frames = [frame for frame, _ in samples_format.frames((tmp_path / "s.bin").read_bytes())]
+    ticks = [one.tick for one in frames if isinstance(one, samples_format.Sample)]
     assert ticks == [0, 5, 6, 7, 8, 9, 10]
     assert (counts.missed, counts.late) == (4, 1)
 
@@ -138,7 +138,7 @@ def test_a_source_that_fails_is_a_gap_and_is_noted_once(
     assert len(list(recording.noted("failing"))) == 1
     series = recording.find("node", "count")
     assert series is not None
-    assert set(series.raw) == {samples.NOT_READ}
+    assert set(series.raw) == {samples_format.NOT_READ}
     assert series.mean(0, 1 << 62) is None
 
 
@@ -211,9 +211,15 @@ def test_a_counter_is_followed_as_the_file_grows(tmp_path: Path) -> None:
     path = tmp_path / "s.bin"
     follower = Follower(path)
     assert follower.look() == {}
-    group = samples.Declared(0, "x", 10**9, 0, (Channel("n", "1", "counter", "node", wraps=100),))
-    data = samples.header() + samples.declare(group) + samples.sample(0, 0, 0, 1, [90])
+    group = samples_format.Declared(
+        0, "x", 10**9, 0, (Channel("n", "1", "counter", "node", wraps=100),)
+    )
+    data = (
+        samples_format.header()
+        + samples_format.declare(group)
+        + samples_format.sample(0, 0, 0, 1, [90])
+    )
     path.write_bytes(data[:-3])
     assert follower.look() == {}
-    path.write_bytes(data + samples.sample(0, 1, 2 * 10**9, 1, [10]))
+    path.write_bytes(data + samples_format.sample(0, 1, 2 * 10**9, 1, [10]))
     assert follower.look()["node", "n"].value == pytest.approx(10.0)

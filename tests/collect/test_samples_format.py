@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from harness.store import sample_tables, samples
+from harness.store import sample_parquet, samples_format
 from harness.store.recording import read_recording
-from harness.store.samples import Anchor, Channel, Declared, Header, Note, Sample
+from harness.store.samples_format import Anchor, Channel, Declared, Header, Note, Sample
 
-NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1) | some.sampled_from(list(samples.GAPS))
+NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1) | some.sampled_from(list(samples_format.GAPS))
 TEXTS = some.text(max_size=20)
 CHANNELS = some.builds(
     Channel,
@@ -50,20 +50,22 @@ FRAMES = some.one_of(
 
 def write(frame: Any) -> bytes:
     if isinstance(frame, Declared):
-        return samples.declare(frame)
+        return samples_format.declare(frame)
     if isinstance(frame, Sample):
-        return samples.sample(frame.group, frame.tick, frame.t_before, frame.t_after, frame.raw)
-    return samples.anchor(frame.before, frame.wall, frame.after)
+        return samples_format.sample(
+            frame.group, frame.tick, frame.t_before, frame.t_after, frame.raw
+        )
+    return samples_format.anchor(frame.before, frame.wall, frame.after)
 
 
 def read(data: bytes) -> list[Any]:
-    return [frame for frame, _ in samples.frames(data)]
+    return [frame for frame, _ in samples_format.frames(data)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(some.lists(FRAMES, max_size=8))
 def test_what_is_written_is_read_back(frames: list[Any]) -> None:
-    data = samples.header(node="here") + b"".join(map(write, frames))
+    data = samples_format.header(node="here") + b"".join(map(write, frames))
     assert read(data) == [Header({"version": 1, "node": "here"}), *frames]
 
 
@@ -72,7 +74,7 @@ def test_what_is_written_is_read_back(frames: list[Any]) -> None:
 def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_frame(
     frames: list[Any], data: Any
 ) -> None:
-    parts = [samples.header(node="here"), *map(write, frames)]
+    parts = [samples_format.header(node="here"), *map(write, frames)]
     whole = b"".join(parts)
     cut = data.draw(some.integers(len(parts[0]), len(whole)))
     ends = [sum(map(len, parts[: count + 1])) for count in range(len(parts))]
@@ -83,7 +85,7 @@ def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_frame(
 @settings(max_examples=60, deadline=None)
 @given(some.lists(FRAMES, min_size=2, max_size=5), some.data())
 def test_a_damaged_frame_ends_what_is_believed(frames: list[Any], data: Any) -> None:
-    parts = [samples.header(node="here"), *map(write, frames)]
+    parts = [samples_format.header(node="here"), *map(write, frames)]
     whole = bytearray(b"".join(parts))
     at = data.draw(some.integers(len(parts[0]), len(whole) - 1))
     whole[at] ^= 1 << data.draw(some.integers(0, 7))
@@ -96,32 +98,34 @@ def test_a_damaged_frame_ends_what_is_believed(frames: list[Any], data: Any) -> 
 @given(some.lists(some.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
 def test_a_table_holds_every_raw_number_and_why_one_is_missing(raw: list[tuple[int, int]]) -> None:
     channels = tuple(Channel(name, "J", "counter", "gpu:x", 1e-3) for name in "ab")
-    data = samples.header() + samples.declare(Declared(0, "s", 1, 0, channels))
-    data += b"".join(samples.sample(0, tick, tick, tick + 2, row) for tick, row in enumerate(raw))
+    data = samples_format.header() + samples_format.declare(Declared(0, "s", 1, 0, channels))
+    data += b"".join(
+        samples_format.sample(0, tick, tick, tick + 2, row) for tick, row in enumerate(raw)
+    )
     with TemporaryDirectory() as folder:
         Path(folder, "s.bin").write_bytes(data)
         recording = read_recording(Path(folder, "s.bin"))
         assert recording is not None
-        sample_tables.write(recording, "here", Path(folder, "s.parquet"))
+        sample_parquet.write(recording, "here", Path(folder, "s.parquet"))
         rows = duckdb.execute(
             f"SELECT channel, t_ns, raw, gap FROM '{folder}/s.parquet'"
         ).fetchall()
     assert sorted(rows) == sorted(
-        (name, tick + 1, row[at], samples.GAPS.get(row[at]))
+        (name, tick + 1, row[at], samples_format.GAPS.get(row[at]))
         for tick, row in enumerate(raw)
         for at, name in enumerate("ab")
     )
 
 
 def test_a_frame_of_an_unknown_kind_is_passed_over() -> None:
-    unknown = samples._frame(ord("Z"), b"what a later version may add")
-    data = samples.header() + unknown + samples.note("after", t=1)
+    unknown = samples_format._frame(ord("Z"), b"what a later version may add")
+    data = samples_format.header() + unknown + samples_format.note("after", t=1)
     assert read(data)[1:] == [Note({"what": "after", "t": 1})]
 
 
 def test_a_number_too_large_becomes_a_gap() -> None:
-    data = samples.header() + samples.sample(0, 0, 1, 2, [7, 1 << 63])
-    assert read(data)[1].raw == (7, samples.OUT_OF_RANGE)
+    data = samples_format.header() + samples_format.sample(0, 0, 1, 2, [7, 1 << 63])
+    assert read(data)[1].raw == (7, samples_format.OUT_OF_RANGE)
 
 
 def test_what_is_no_samples_file_is_refused(tmp_path: Path) -> None:
@@ -130,7 +134,7 @@ def test_what_is_no_samples_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_is_refused() -> None:
-    data = samples.header().replace(b'"version":1', b'"version":2')
-    body = data[len(samples.MAGIC) + 5 : -4]
+    data = samples_format.header().replace(b'"version":1', b'"version":2')
+    body = data[len(samples_format.MAGIC) + 5 : -4]
     with pytest.raises(ValueError, match="Update bakeoff"):
-        read(samples.MAGIC + samples._frame(ord("H"), body))
+        read(samples_format.MAGIC + samples_format._frame(ord("H"), body))

@@ -14,16 +14,16 @@ from typing import Any
 import psutil
 import pytest
 
-from harness import providers
+from harness import plugins
 from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable
-from harness.store import samples
+from harness.store import samples_format
 
 LINUX = Path("/proc/stat").exists()
 
 
 def opened(name: str, observed: Observed | None = None) -> Sampler:
-    sampler: Sampler = providers.load("samplers", name).open(observed or Observed())
+    sampler: Sampler = plugins.load("samplers", name).open(observed or Observed())
     return sampler
 
 
@@ -33,7 +33,7 @@ def reading(sampler: Sampler) -> dict[tuple[str, str], float]:
     return {
         (channel.scope, channel.name): value * channel.scale
         for channel, value in zip(sampler.channels, raw, strict=True)
-        if value > samples.HIGHEST_GAP
+        if value > samples_format.HIGHEST_GAP
     }
 
 
@@ -54,7 +54,7 @@ def tree(tmp_path: Path) -> Any:
 
 
 def test_every_source_opens_or_says_why_not(tmp_path: Path) -> None:
-    for entry, module in providers.loaded("samplers"):
+    for entry, module in plugins.loaded("samplers"):
         assert module is not None, entry.problem
         assert module.HZ > 0
         try:
@@ -322,6 +322,6 @@ def test_whole_disks_are_read_and_one_that_was_taken_out_is_lost(
             raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
 
         monkeypatch.setattr(os, "pread", gone)
-        assert set(disks.read()) == {samples.LOST}
+        assert set(disks.read()) == {samples_format.LOST}
     finally:
         disks.close()

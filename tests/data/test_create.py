@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from harness.data import create as making
-from harness.data import parts, space
+from harness.data import disk_space, make_files
 from harness.data.catalogue import CONTENTS
 from harness.data.contents import sample
 from harness.data.create import create
@@ -50,7 +50,7 @@ def test_an_interrupted_set_goes_on_and_ends_as_if_it_had_never_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(SPEC, tmp_path / "whole", doing=quiet)
-    real, calls = parts.write_part, []
+    real, calls = make_files.write_part, []
 
     def interrupted(*args: Any) -> Any:
         calls.append(args)
@@ -120,7 +120,9 @@ def waits(_: int) -> None:
 
 def test_what_makes_files_ends_when_its_command_is_killed() -> None:
     """Whoever makes some holds standard output open."""
-    words = "from harness.data.parts import in_parallel; from tests.data.test_create import waits"
+    words = (
+        "from harness.data.make_files import in_parallel; from tests.data.test_create import waits"
+    )
     asked = [sys.executable, "-c", f"{words}; list(in_parallel(waits, [0, 1, 2, 3]))"]
     with subprocess.Popen(
         asked, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
@@ -240,7 +242,9 @@ def test_each_file_is_on_its_disk_before_it_is_noted(
 ) -> None:
     done: list[str] = []
     note = making._note
-    monkeypatch.setattr(parts, "settle", lambda path: done.append(f"settled {Path(path).name}"))
+    monkeypatch.setattr(
+        make_files, "settle", lambda path: done.append(f"settled {Path(path).name}")
+    )
     monkeypatch.setattr(
         making,
         "_note",
@@ -275,8 +279,8 @@ def test_what_a_set_takes_of_its_disk_was_foreseen(
     spec = Spec(content, file_format, 300 if content == "tiny-pictures" else 96)
     manifest = create(spec, tmp_path / "set", doing=quiet)
     taken = sum(-(-one["bytes"] // 4096) * 4096 for one in manifest["files"])
-    holds = parts.writer(spec).HOLDS
-    expected = space.expected_bytes(spec, CONTENTS[content], holds)
+    holds = make_files.writer(spec).HOLDS
+    expected = disk_space.expected_bytes(spec, CONTENTS[content], holds)
     assert taken <= expected + 100_000 <= 2 * taken + 200_000
 
 

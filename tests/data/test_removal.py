@@ -14,9 +14,9 @@ from harness.data import removal
 from harness.data.create import create
 from harness.data.inspect import faults
 from harness.data.lock import claimed
-from harness.data.own import adopt
 from harness.data.removal import remove
 from harness.data.sets import MADE, Spec
+from harness.data.user_data import adopt
 from harness.errors import BakeoffError
 from tests.cli.command import bakeoff
 

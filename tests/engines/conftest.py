@@ -20,9 +20,9 @@ RUN = """
 import sys
 from pathlib import Path
 from harness.run import session
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
+from harness.study.study import load_study
 
 class Quiet:
     def progressed(self, progress): pass

@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.run import shelf
+from harness.environments import cache
 
 _FOLDERS = ("proc", "sys", "dev", "tmp", "etc", "run", "mnt", "var", "var/tmp")
 _FILES = ("etc/hosts", "etc/resolv.conf")
@@ -26,8 +26,8 @@ def packed(pythons: Sequence[Path], folder: Path) -> Path:
     """Give the image of these interpreters in which this folder can be mounted; pack it once."""
     environments = sorted({python.parents[1] for python in pythons})
     bases = sorted({python.resolve().parents[1] for python in pythons})
-    content = shelf.digest([*map(str, environments), *map(str, bases), str(folder)])
-    image = shelf.home() / "images" / f"{content}.sqfs"
+    content = cache.digest([*map(str, environments), *map(str, bases), str(folder)])
+    image = cache.home() / "images" / f"{content}.sqfs"
     if image.is_file():
         return image
     image.parent.mkdir(parents=True, exist_ok=True)

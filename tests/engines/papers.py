@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.run.environment import resolve
-from harness.spec.platform import load_platform
+from harness.environments.worker_python import resolve
+from harness.platform.platform import load_platform
 from tests.engines.hosts import Hosts, available
 from tests.engines.image import packed
 from tests.engines.slurm import Slurm

@@ -6,11 +6,11 @@ import json
 import sys
 from pathlib import Path
 
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
 from harness.run.progress import Ended, Progress
 from harness.run.session import resume, start
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
+from harness.study.study import load_study
 
 
 class Teller:

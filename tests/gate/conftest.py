@@ -13,16 +13,19 @@ from types import ModuleType
 
 import pytest
 
-from harness.data import folders, requests
+from harness.gate import layers as layer_checks
+from harness.gate import reference
+from harness.gate import semantics as semantic_checks
+from harness.gate.reference import Reference
+from harness.gate.semantics import Finding
+from harness.gate.tensors import folders, requests
 from harness.node import job as jobs
 from harness.node.job import Job, Span
 from harness.node.shapes import sites
 from harness.node.tensors import Folder
 from harness.node.workload import Training
-from harness.run import findings, layerwise, payload, reference
-from harness.run.findings import Finding
-from harness.run.reference import Reference
-from harness.spec.framework import framework_info
+from harness.ranks import payload
+from harness.study.framework import framework_info
 from tests.gate import network as gated
 from tests.needs import framework
 
@@ -210,7 +213,9 @@ def semantics(references: References, examine: Examine) -> Check:
         if key not in made:
             subject = Subject(name, changes, compiled=compiled)
             made[key] = examine(subject, gated, write).made
-        return findings.semantics(gated.WORKLOAD, right.given, right.made, made[key], declared)
+        return semantic_checks.semantics(
+            gated.WORKLOAD, right.given, right.made, made[key], declared
+        )
 
     return check
 
@@ -220,7 +225,7 @@ def timed(layers: Layers, examine: Examine) -> Check:
     """Examine a framework as it is timed."""
 
     def check(subject: Subject, precision: str = "fp32", network: ModuleType = gated) -> Finding:
-        return layerwise.timed(*_as_timed(layers, examine, subject, precision, network))
+        return layer_checks.timed(*_as_timed(layers, examine, subject, precision, network))
 
     return check
 
@@ -231,7 +236,8 @@ def timed_layers(layers: Layers, examine: Examine) -> Callable[..., dict[str, st
 
     def check(subject: Subject, precision: str, network: ModuleType) -> dict[str, str]:
         asked = _as_timed(layers, examine, subject, precision, network)
-        found = {site.path: layerwise.layer(site, *asked[1:]) for site in sites(asked[0].network)}
+        walked = sites(asked[0].network)
+        found = {site.path: layer_checks.layer(site, *asked[1:]) for site in walked}
         return {path: one.differs for path, one in found.items() if one.differs is not None}
 
     return check

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import gate
-from harness.run.examined import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Part, Result, joined
-from harness.run.findings import Finding
-from harness.spec.cell import Cell
-from harness.spec.plan import Plan, make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
+from harness.gate import gate
+from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Part, Result, joined
+from harness.gate.semantics import Finding
+from harness.plan.cell import Cell
+from harness.plan.plan import Plan, make_plan
+from harness.platform.platform import load_platform
+from harness.study.study import load_study
 from tests.adapters.interpreter import python
 from tests.needs import framework
 

@@ -13,9 +13,9 @@ import pytest
 
 from harness.errors import UsageError
 from harness.launch.container import Room, enter, inside, parse_bind, room_env, with_host_mpi
-from harness.launch.launch import Rank
+from harness.launch.contract import Rank
 from harness.node.job import Job, Span
-from harness.spec.platform import Container, FrameworkThere, Launcher, Platform
+from harness.platform.platform import Container, FrameworkThere, Launcher, Platform
 from tests.cli.command import bakeoff
 from tests.needs import program
 

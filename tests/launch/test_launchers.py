@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from harness import providers
+from harness import plugins
 from harness.errors import UsageError
-from harness.launch.batch import Batch
+from harness.launch.batch_script import Batch
 from harness.launch.container import room_env
-from harness.launch.hostlist import unfolded
-from harness.launch.launch import Node, Worker
-from harness.launch.meeting import Seat, ports_needed, seats, variables
+from harness.launch.contract import Node, Worker
+from harness.launch.host_lists import unfolded
+from harness.launch.rendezvous import Seat, ports_needed, seats, variables
 from harness.node.place import find
-from harness.spec.platform import Launcher, Platform
+from harness.platform.platform import Launcher, Platform
 from tests.launch.test_local import PLATFORM, WORKER, job
 
 Golden = Callable[[str, str], None]
@@ -55,7 +55,7 @@ def on_two(ranks: int) -> tuple[Worker, object]:
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
 def test_an_agent_is_reached_through_its_engine(name: str, golden: Golden):
-    command = providers.load("launchers", name).reach("cn2", HARNESS, SETTINGS[name])
+    command = plugins.load("launchers", name).reach("cn2", HARNESS, SETTINGS[name])
     golden(f"launch/{name}-reach.txt", shlex.join(command) + "\n")
 
 
@@ -71,7 +71,7 @@ def test_an_agent_is_reached_through_its_engine(name: str, golden: Golden):
 )
 def test_an_engine_starts_a_shim_for_each_rank(name: str, settings: dict[str, str], golden: Golden):
     worker, two = on_two(2)
-    made = providers.load("launchers", name).launch("j", two, platform(name, **settings), worker)
+    made = plugins.load("launchers", name).launch("j", two, platform(name, **settings), worker)
     assert made.door is not None
     assert [(rank.rank, rank.node) for rank in made.ranks] == [(0, 0), (1, 0), (2, 1), (3, 1)]
     assert not any(key.startswith("HOROVOD_") for rank in made.ranks for key in rank.env)
@@ -80,13 +80,13 @@ def test_an_engine_starts_a_shim_for_each_rank(name: str, settings: dict[str, st
 
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
 def test_a_batch_script_asks_for_what_the_platform_says(name: str, golden: Golden):
-    text = providers.load("launchers", name).script(BATCH, SETTINGS[name])
+    text = plugins.load("launchers", name).script(BATCH, SETTINGS[name])
     golden(f"launch/{name}-script.txt", text)
 
 
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
 def test_no_value_of_a_batch_script_becomes_a_line_of_shell(name: str):
-    launcher = providers.load("launchers", name)
+    launcher = plugins.load("launchers", name)
     own = next(iter(SETTINGS[name]))
     for settings in ({own: "gpu\nreboot"}, {"options": "-x\nreboot"}, {own: "gpu\rreboot"}):
         with pytest.raises(UsageError, match=r"batch script: .*reboot.* on one line"):
@@ -105,17 +105,17 @@ def test_no_value_of_a_batch_script_becomes_a_line_of_shell(name: str):
 def test_no_word_of_a_command_becomes_a_directive(name: str, prefix: str):
     batch = dataclasses.replace(BATCH, argv=("sh", "-c", f"true\n{prefix} -q other"))
     with pytest.raises(UsageError, match=f"a line of {prefix}"):
-        providers.load("launchers", name).script(batch, {})
+        plugins.load("launchers", name).script(batch, {})
 
 
 def test_what_is_idle_is_asked_of_the_partition_that_jobs_go_to():
-    idle = providers.load("launchers", "slurm").idle
+    idle = plugins.load("launchers", "slurm").idle
     assert shlex.join(idle({})) == "sinfo --noheader --format=%A"
     assert idle({"partition": "gpu"})[-1] == "--partition=gpu"
 
 
 def test_a_job_in_parts_is_an_array_whose_parts_run_one_after_another():
-    launcher = providers.load("launchers", "slurm")
+    launcher = plugins.load("launchers", "slurm")
     script = launcher.script(dataclasses.replace(BATCH, parts=3), {})
     assert "#SBATCH --array=1-3%1\n" in script
     assert launcher.part({"SLURM_ARRAY_TASK_ID": "2"}) == 2
@@ -125,7 +125,7 @@ def test_a_job_in_parts_is_an_array_whose_parts_run_one_after_another():
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
 def test_a_value_with_blanks_and_signs_stays_one_word_of_its_directive(name: str):
     log = "/shared/my runs/a'b#c$(reboot)"
-    text = providers.load("launchers", name).script(dataclasses.replace(BATCH, log=log), {})
+    text = plugins.load("launchers", name).script(dataclasses.replace(BATCH, log=log), {})
     (line,) = (line for line in text.splitlines() if "reboot" in line)
     assert shlex.split(line)[-1].removeprefix("--output=") == log
 
@@ -164,7 +164,7 @@ def test_seats_are_numbered_node_by_node():
 
 def test_nodes_come_from_the_allocation():
     environ = {"SLURM_JOB_NODELIST": "cn[001-002],login1", "LSB_HOSTS": "batch1 a a b b"}
-    load = providers.load
+    load = plugins.load
     assert load("launchers", "slurm").nodes({}, environ) == ("cn001", "cn002", "login1")
     assert load("launchers", "lsf").nodes({}, environ) == ("a", "b")
     assert load("launchers", "pbs").nodes({}, {"BAKEOFF_HOSTS": "a b a"}) == ("a", "b")

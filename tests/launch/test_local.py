@@ -3,11 +3,11 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from harness.launch.launch import Node, Worker
+from harness.launch.contract import Node, Worker
 from harness.launch.launchers.local import launch
-from harness.launch.topology import Core, Device, MemoryNode, Topology
+from harness.machine.topology import Core, Device, MemoryNode, Topology
 from harness.node.job import Job, Span
-from harness.spec.platform import Binding, Observer, Platform
+from harness.platform.platform import Binding, Observer, Platform
 
 
 def job(ranks: int) -> Job:

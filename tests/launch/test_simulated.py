@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import providers
+from harness import plugins
 from harness.errors import UsageError
+from harness.launch.cluster_model import Cluster, NoModel, Step, step
 from harness.launch.launchers import simulated
-from harness.launch.model import Cluster, NoModel, Step, step
 from harness.node import loop
 from harness.node.job import Job, Span
-from harness.spec.cell import Cell
-from harness.spec.plan import make_plan
-from harness.spec.platform import Platform, load_platform
-from harness.spec.study import load_study
+from harness.plan.cell import Cell
+from harness.plan.plan import make_plan
+from harness.platform.platform import Platform, load_platform
+from harness.study.study import load_study
 
 QUIET = {"latency": "5 us", "jitter": "0 %", "spread": "0 %", "efficiency": "50 %"}
 
@@ -36,7 +36,7 @@ def cell(folder: Path, matrix: str) -> Cell:
 
 
 def told(one: Cell, **settings: str) -> Step:
-    return step(Cluster.of(platform(**settings)), one, providers.workload(one.workload))
+    return step(Cluster.of(platform(**settings)), one, plugins.workload(one.workload))
 
 
 def job(warmup: Span, until: Span, **factors: int) -> Job:
@@ -88,7 +88,7 @@ communicate = {}"""
 
 def test_training_computes_at_the_ceiling_and_exchanges_what_does_not_hide(tmp_path):
     alone = told(cell(tmp_path, TRAINING.format("false")))
-    macs = providers.workload("resnet50").macs
+    macs = plugins.workload("resnet50").macs
     assert alone.seconds == pytest.approx(6 * macs * 32 / (15e12 * 0.5))
     bare = told(cell(tmp_path, TRAINING.format("true")), overlap="0 %")
     hidden = told(cell(tmp_path, TRAINING.format("true")), overlap="100 %")

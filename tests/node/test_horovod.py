@@ -8,7 +8,7 @@ import pytest
 from harness.node import horovod
 from harness.node.contracts import Unsupported
 from harness.node.place import Place
-from harness.run.offer import free_ports
+from harness.ranks.node_offer import free_ports
 
 
 class Fake:

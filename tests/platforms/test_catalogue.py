@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness import providers
-from harness.spec.platform import load_platform
-from harness.spec.platform_sources import hardware_leaves
+from harness import plugins
+from harness.platform.platform import load_platform
+from harness.platform.sources import hardware_leaves
 
-SHIPPED = sorted(providers.files("platforms"))
+SHIPPED = sorted(plugins.files("platforms"))
 MACHINES = [name for name in SHIPPED if name not in ("local", "laptop", "simulated-cluster")]
 
 
@@ -34,7 +34,6 @@ def test_each_value_names_its_document(name: str) -> None:
 def test_a_machine_that_nobody_here_has_run_on_says_so(name: str) -> None:
     assert load_platform(name).tried is False
     assert (
-        "Nobody here has run on this machine"
-        in (providers.files("platforms")[name].path.read_text())
-        or "claims nothing about hardware" in providers.files("platforms")[name].path.read_text()
+        "Nobody here has run on this machine" in (plugins.files("platforms")[name].path.read_text())
+        or "claims nothing about hardware" in plugins.files("platforms")[name].path.read_text()
     )

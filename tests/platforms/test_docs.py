@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.spec.platform import Platform, load_platform
+from harness.platform.platform import Platform, load_platform
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "platforms.md"
 

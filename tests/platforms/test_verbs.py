@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.plan import command as plan
-from harness.cli.platforms import command
-from harness.spec.platform import load_platform
+from harness.cli.verbs.plan import command as plan
+from harness.cli.verbs.platforms import command
+from harness.platform.platform import load_platform
 from tests.cli.command import bakeoff
 
 

@@ -7,10 +7,7 @@ import math
 import random
 import statistics
 
-from harness.stats.unpaired import Change
-from harness.store.records import Gate, Hole, RunInfo
-from harness.store.results import CellResult, Comparison, Estimate, Interval, Results, TrialResult
-from reports.evidence import (
+from harness.analysis.evidence import (
     Ceiling,
     Channel,
     Energy,
@@ -23,7 +20,17 @@ from reports.evidence import (
     StepSplit,
     Timeline,
 )
-from reports.versus import Pair, Versus
+from harness.analysis.run_comparison import Pair, Versus
+from harness.stats.unpaired import Change
+from harness.store.records import Gate, Hole, RunInfo
+from harness.verdicts.results import (
+    CellResult,
+    Comparison,
+    Estimate,
+    Interval,
+    Results,
+    TrialResult,
+)
 
 START_NS = 1_763_700_000_000_000_000
 MEANING = "smallest and largest of 6 trials"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from reports.answer import answer, sentence
-from reports.cards import top_two
-from reports.ranking import rankings
+from harness.analysis.ranking import rankings
+from reports.text.answer import answer, sentence
+from reports.text.cards import top_two
 from tests.reports import samples
 
 

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from harness.sections import all_tables
+from harness.sections.context import closest_figure
+from harness.sections.context.roofline import roof
+from harness.sections.files.goodput import without_input
+from harness.sections.scaling.scaling import scaling_lines
 from harness.store.records import Gate
-from harness.store.results import CellResult, Results
-from reports import layouts, nearest
-from reports.answer import answer
+from harness.verdicts.results import CellResult, Results
+from reports.exports.json import records, summary
 from reports.exports.junit import as_junit
-from reports.goodput import without_input
-from reports.roof import roof
-from reports.scaling import scaling_lines
-from reports.summary import records, summary
-from reports.terminal import render as in_words
+from reports.text.answer import answer
+from reports.text.terminal import render as in_words
 from tests.reports import samples
 
 WHY = "fc: output is 3.1e-02 off"
@@ -44,7 +45,7 @@ def test_it_has_no_place_in_the_ranking_and_is_named_with_why(results, wrong) ->
     name = ranking.name(wrong)
     assert name not in [
         row["cell"]
-        for row in records(layouts.ranking(results))
+        for row in records(all_tables.ranking(results))
         if row["workload"] == wrong.workload
     ]
     told = summary(results)
@@ -56,7 +57,7 @@ def test_it_has_no_place_in_the_ranking_and_is_named_with_why(results, wrong) ->
 
 
 def test_exports_of_all_cells_say_so_and_give_it_no_comparison(results, wrong) -> None:
-    rows = [row for row in records(layouts.table(results, "cells")) if row["gate"] == "differs"]
+    rows = [row for row in records(all_tables.table(results, "cells")) if row["gate"] == "differs"]
     assert len(rows) == 1
     assert rows[0]["answer"] is None
     assert rows[0]["published"] is None
@@ -64,7 +65,7 @@ def test_exports_of_all_cells_say_so_and_give_it_no_comparison(results, wrong) -
 
 
 def test_nothing_is_derived_from_it(results, wrong) -> None:
-    assert (wrong.run, wrong.key) not in nearest.normal(results)
+    assert (wrong.run, wrong.key) not in closest_figure.normal(results)
     assert all(wrong is not point.cell for one in scaling_lines(results) for point in one.points)
     assert without_input(replace(wrong, factors=dict(wrong.factors)), results) is not wrong
     assert not roof(replace(results, cells=(wrong,)))[1]

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import duckdb
 import pytest
 
+from harness.analysis import tables
 from harness.errors import UsageError
-from reports import cell_table, layouts, tables
+from harness.sections import all_tables, cells
 from reports.exports.junit import as_junit
 from reports.exports.latex import as_latex
 from reports.exports.parquet import as_parquet
@@ -22,7 +23,7 @@ from tests.reports import samples
 
 
 def test_csv_holds_raw_values_and_both_ends_of_intervals():
-    rows = list(csv.DictReader(io.StringIO(as_csv(layouts.ranking(samples.demo())))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(all_tables.ranking(samples.demo())))))
     first = samples.demo().cells[0].rate
     assert float(rows[0]["rate"]) == first.value
     assert float(rows[0]["rate_interval_low"]) == first.interval.low
@@ -30,7 +31,7 @@ def test_csv_holds_raw_values_and_both_ends_of_intervals():
 
 
 def test_json_gives_null_for_unknown():
-    rows = json.loads(as_json(cell_table.cells(samples.failures())))
+    rows = json.loads(as_json(cells.cells(samples.failures())))
     assert next(r for r in rows if r["trials"] == 0)["rate"] is None
 
 
@@ -39,9 +40,9 @@ def test_markdown_keeps_bars_and_tags_as_text():
     assert as_markdown(table).splitlines()[-1] == "| x\\|y &lt;b> |"
 
 
-@pytest.mark.parametrize("name", list(layouts.TABLES))
+@pytest.mark.parametrize("name", list(all_tables.TABLES))
 def test_every_table_survives_parquet(name, tmp_path):
-    table = layouts.table(samples.demo(), name)
+    table = all_tables.table(samples.demo(), name)
     place = tmp_path / "t.parquet"
     place.write_bytes(as_parquet(table))
     heads, rows = tables.flat(table)
@@ -52,7 +53,7 @@ def test_every_table_survives_parquet(name, tmp_path):
 
 def test_an_empty_table_is_a_parquet_file_too(tmp_path):
     place = tmp_path / "t.parquet"
-    place.write_bytes(as_parquet(layouts.holes(samples.two_runs())))
+    place.write_bytes(as_parquet(all_tables.holes(samples.two_runs())))
     assert duckdb.connect().execute(
         "SELECT count(*) FROM read_parquet(?)", [str(place)]
     ).fetchall() == [(0,)]
@@ -84,7 +85,7 @@ def test_hostile_text_leaves_junit_well_formed():
 @pytest.mark.parametrize("make", [samples.demo, samples.hostile, samples.scaled])
 def test_latex_compiles(make, tmp_path):
     compiler = needs.program("pdflatex", package="texlive-latex-base")
-    body = "\n".join(as_latex(table(make())) for table in layouts.TABLES.values())
+    body = "\n".join(as_latex(table(make())) for table in all_tables.TABLES.values())
     text = f"\\documentclass{{article}}\n\\begin{{document}}\n\\tiny\n{body}\\end{{document}}\n"
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
     done = subprocess.run(
@@ -99,4 +100,4 @@ def test_latex_compiles(make, tmp_path):
 
 def test_an_unknown_table_is_refused_with_the_nearest_name():
     with pytest.raises(UsageError, match="Did you mean 'ranking'"):
-        layouts.table(samples.demo(), "rankin")
+        all_tables.table(samples.demo(), "rankin")

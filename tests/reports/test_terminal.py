@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from harness.analysis.ranking import rankings
 from harness.store.records import Gate
-from reports.ranking import rankings
-from reports.terminal import render, text_bar
+from reports.text.terminal import render, text_bar
 from tests.reports import samples
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.export import command as export
-from harness.cli.report import command as report
-from harness.cli.show import command as show
+from harness.cli.verbs.export import command as export
+from harness.cli.verbs.report import command as report
+from harness.cli.verbs.show import command as show
 from harness.errors import RunError, UsageError
-from reports.layouts import TABLES
+from harness.sections.all_tables import TABLES
 from tests import runs
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.status import _lines
+from harness.cli.verbs.status import _lines
 from harness.errors import Unavailable
+from harness.platform.platform import Launcher, Platform
 from harness.run import queue
 from harness.run.queue import State, Submitted
-from harness.spec.platform import Launcher, Platform
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
 JOBS = [Submitted(n, str(n), 1, 5, ()) for n in (7, 8, 9)]

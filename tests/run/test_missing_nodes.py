@@ -9,14 +9,14 @@ import pytest
 
 from harness.cli.main import _run
 from harness.errors import Unavailable
+from harness.plan.plan import Plan, make_plan
+from harness.platform.platform import load_platform
 from harness.run import queue, session
 from harness.run.progress import SessionResult
 from harness.run.session import resume, start
-from harness.spec.plan import Plan, make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
+from harness.study.study import load_study
 from tests.run.test_session import Listener
 
 STUDY = """title = "Null"

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.machine import gpus
-from harness.run.machine import Machine, read_machine
+from harness.machine import cgroup, gpus
+from harness.machine.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
 from harness.run.redaction import HIDDEN, NOT_RECORDED, redact, redacted
-from harness.spec import cgroup
 
 MEMINFO = "MemTotal: 1000 kB\nMemAvailable: 400 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n"
 CPUINFO = """processor\t: 0

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Unavailable
+from harness.plan.allocations import Allocation
+from harness.platform.platform import Launcher, Platform
 from harness.run import queue
 from harness.run.queue import State, Submitted
-from harness.spec.allocation import Allocation
-from harness.spec.platform import Launcher, Platform
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
 

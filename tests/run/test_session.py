@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.list import command as list_command
+from harness.analysis.analyse import analyse
+from harness.cli.verbs.list import command as list_command
 from harness.errors import RunError
+from harness.plan.plan import Plan, make_plan
+from harness.platform.platform import load_platform
 from harness.run.progress import Ended, Progress
 from harness.run.session import resume, start
-from harness.spec.plan import Plan, make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
-from harness.store.analyse import analyse
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
+from harness.study.study import load_study
 
 STUDY = """title = "Null"
 [matrix]

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.analysis.analyse import estimate_cells
+from harness.analysis.compare_cells import rates_by_block
 from harness.stats.compare import compare, log_ratios
-from harness.store.against_reference import rates_by_block
-from harness.store.analyse import estimate_cells
 from harness.store.dataset import Dataset
 from tests.stats.simulator import Truth
 from tests.stats.truth import tally

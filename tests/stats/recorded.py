@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.analysis.analyse import estimate_cells
+from harness.analysis.compare_cells import rates_by_block
 from harness.stats.steady import begin, describe
-from harness.store.against_reference import rates_by_block
-from harness.store.analyse import estimate_cells
 from harness.store.dataset import Dataset
-from harness.store.results import CellResult
-from harness.store.streams import read_streams
-from harness.store.trial import step_times
+from harness.store.rank_streams import read_streams
+from harness.verdicts.results import CellResult
+from harness.verdicts.trial import step_times
 
 
 def parameters(run: Path) -> dict[str, float]:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.sql import command as sql
+from harness.cli.verbs.sql import command as sql
+from harness.sections.read import read_results
 from harness.stats.verdict import THRESHOLDS
-from reports.page import render
-from reports.source import read_results
+from reports.page.page import render
 from tests.runs import Behaviour, RecordedCell, write_run
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")

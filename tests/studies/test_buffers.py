@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
+from harness.study.study import load_study
 
 
 def test_the_memory_of_buffers_is_said_beforehand() -> None:

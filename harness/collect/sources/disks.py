@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.collect.held import held
 from harness.collect.sampler import Observed
-from harness.store.samples import LOST, Channel
+from harness.store.samples_format import LOST, Channel
 
 HZ = 5.0
 BLOCKS = False

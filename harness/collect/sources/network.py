@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.collect.held import hold
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples import LOST, Channel
+from harness.store.samples_format import LOST, Channel
 
 HZ = 5.0
 BLOCKS = False

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harness.launch import placement
-from harness.launch.hostlist import unfolded
-from harness.launch.launch import Launch, Worker
+from harness.launch.contract import Launch, Worker
+from harness.launch.host_lists import unfolded
 from harness.launch.launchers import slurm, ssh
 from harness.node.job import Job
-from harness.spec.platform import Platform
+from harness.platform.platform import Platform
 
 HERE = ("",)
 SETTINGS = ("mpi", "hosts", "command", "ssh")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import UsageError
-from harness.launch.batch import Batch, text
+from harness.launch.batch_script import Batch, text
 from harness.launch.placement import lay_out as launch
 
 __all__ = ["SETTINGS", "launch", "nodes", "reach", "script", "state"]

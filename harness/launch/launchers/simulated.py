@@ -1,8 +1,9 @@
 """This file plays jobs on a machine that is only a profile: a model instead of hardware.
 
-Settings, all quantities with their units: see ``harness/launch/model.py``. Nothing is started and
-no node is reached. What is played is what ranks would have said, as ``harness/node/events.py``
-states it, with windows cut as the timed loop cuts them, on one clock for all nodes.
+Settings, all quantities with their units: see ``harness/launch/cluster_model.py``. Nothing is
+started and no node is reached. What is played is what ranks would have said, as
+``harness/node/events.py`` states it, with windows cut as the timed loop cuts them, on one clock for
+all nodes.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from math import ceil
 from typing import Any
 
 from harness.errors import UsageError
-from harness.launch import model
-from harness.launch.launch import Launch, Worker
-from harness.launch.model import Cluster, Step
+from harness.launch import cluster_model
+from harness.launch.cluster_model import Cluster, Step
+from harness.launch.contract import Launch, Worker
 from harness.node.job import Job, Span
 from harness.node.loop import WARMUP_STEPS, steps_per_window
-from harness.spec.platform import Platform
+from harness.platform.platform import Platform
 
-SETTINGS = tuple(model.SETTINGS)
+SETTINGS = tuple(cluster_model.SETTINGS)
 _NO = "{}: nothing can be started on a simulated platform; its runs play a model."
 _WINDOW = '{{"event":"window","phase":"{}","first":{},"steps":{},"start":{},"end":{}}}'
 
@@ -89,10 +90,10 @@ def play(
     steps = [count for _, count in counts]
     if told.together:
         groups = {flag: each * sum(slow[n] is flag for n in where) for flag in (False, True)}
-        drawn = [model.windows(told, cluster, chance, groups, steps) * drift]
+        drawn = [cluster_model.windows(told, cluster, chance, groups, steps) * drift]
     else:
         drawn = [
-            model.windows(told, cluster, chance, {slow[node]: 1}, steps) * drift
+            cluster_model.windows(told, cluster, chance, {slow[node]: 1}, steps) * drift
             for node in where
             for _ in range(each)
         ]

@@ -12,11 +12,11 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.launch import placement
-from harness.launch.batch import Batch, text
-from harness.launch.hostlist import unfolded
-from harness.launch.launch import Launch, Worker
+from harness.launch.batch_script import Batch, text
+from harness.launch.contract import Launch, Worker
+from harness.launch.host_lists import unfolded
 from harness.node.job import Job
-from harness.spec.platform import Platform
+from harness.platform.platform import Platform
 
 _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
 SETTINGS = (*_ASKED, "mpi", "options")

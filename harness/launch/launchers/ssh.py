@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import UsageError
-from harness.launch.hostlist import unfolded
+from harness.launch.host_lists import unfolded
 from harness.launch.placement import lay_out as launch
 
 __all__ = ["SETTINGS", "launch", "nodes", "reach"]

@@ -15,11 +15,11 @@ import pytest
 
 from harness.node import job as jobs
 from harness.node.adapters.caffe.program import CaffeFailed, time_net
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
 from harness.run.session import start
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
 from harness.store.dataset import Dataset
+from harness.study.study import load_study
 from workloads.tinycnn import WORKLOAD
 
 HERE = Path(__file__).parent

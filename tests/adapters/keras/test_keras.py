@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.spec.framework import framework_info
+from harness.study.framework import framework_info
 from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from harness.node import job as jobs
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
 from harness.run.session import start
-from harness.spec.plan import make_plan
-from harness.spec.platform import load_platform
-from harness.spec.study import load_study
+from harness.study.study import load_study
 from tests.adapters.interpreter import losses, told, work_with
 from workloads.tinycnn import WORKLOAD
 

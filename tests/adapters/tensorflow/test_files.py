@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.data.create import create
-from harness.data.own import adopt
 from harness.data.sets import Spec
+from harness.data.user_data import adopt
 from harness.node.input import records
 from tests.cli.command import bakeoff
 from tests.needs import framework

@@ -6,9 +6,9 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from harness.launch.launch import Node
-from harness.launch.meeting import Seat, variables
-from harness.run.offer import free_ports
+from harness.launch.contract import Node
+from harness.launch.rendezvous import Seat, variables
+from harness.ranks.node_offer import free_ports
 from tests.adapters.interpreter import ROOT
 
 PATIENCE_S = 600

@@ -20,7 +20,7 @@ from harness.node.input.open import reading
 from harness.node.job import Span
 from harness.node.place import Place
 from harness.node.workload import Reading
-from harness.spec import measure
+from harness.study import measure
 
 WORKLOAD = Reading("read-tiny", "Tiny pictures", "tiny-pictures", 25)
 

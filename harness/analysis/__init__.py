@@ -1,0 +1,1 @@
+"""Many trials compared: estimates, rankings, differences."""

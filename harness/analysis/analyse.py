@@ -1,0 +1,202 @@
+"""This file turns a Dataset into Results: estimates, comparisons, verdicts and plain warnings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from harness.analysis import stopping
+from harness.analysis.compare_cells import compared
+from harness.analysis.warnings import criticise
+from harness.stats import estimate
+from harness.stats.answers import EQUIVALENCE
+from harness.stats.verdict import rejecting
+from harness.store import gate_results
+from harness.store.dataset import Dataset
+from harness.store.layout import PILOT
+from harness.store.rank_streams import read_streams
+from harness.store.records import CANCELLED, CellRecord, Gate, RunRecord
+from harness.verdicts.results import CellResult, Estimate, Interval, Reading, Results, TrialResult
+from harness.verdicts.trial import judge_trial
+from harness.verdicts.what_ran import what_ran
+
+
+def analyse(
+    dataset: Dataset,
+    *,
+    steady_from: int | None = None,
+    equivalence: float = EQUIVALENCE,
+) -> Results:
+    """Compute everything a report may say; nothing is stored.
+
+    ``steady_from`` overrides, for every trial, which measured window is the first steady one.
+    """
+    estimated = estimate_cells(dataset, steady_from=steady_from)
+    cells: list[CellResult] = []
+    for run in dataset.runs:
+        cells += compared(run, estimated[run.info.name], equivalence)
+    cells.sort(key=_rank)
+    first = dataset.runs[0]
+    repeated = {
+        run.info.name: stopping.so_far(run, dataset.trials, estimated[run.info.name])
+        for run in dataset.runs
+    }
+    results = Results(
+        title=first.info.title,
+        question=first.question,
+        runs=tuple(replace(run.info, repetition=repeated[run.info.name]) for run in dataset.runs),
+        cells=tuple(cells),
+        holes=tuple(hole for run in dataset.runs for hole in run.holes),
+        varied=_varied(cells),
+        warnings=(),
+    )
+    return replace(results, warnings=(*dataset.warnings, *criticise(results, dataset)))
+
+
+def estimate_cells(
+    dataset: Dataset, *, steady_from: int | None = None
+) -> dict[str, list[CellResult]]:
+    """Judge every trial and estimate every cell, by run; nothing is compared yet."""
+    units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
+    runs = {run.info.name: run for run in dataset.runs}
+    tolerated = {run.info.name: run.info.measure.get("tolerate") or () for run in dataset.runs}
+    trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
+    # an attempt that somebody cancelled says nothing of the cell, and is made again
+    ended = [record for record in dataset.trials if record.outcome != CANCELLED]
+    ran = gate_results.ran(ended)
+    for record, streams in read_streams(ended):
+        place = (record.run, record.cell_key)
+        if place in units:
+            judged = judge_trial(
+                record,
+                streams,
+                units[place],
+                steady_from=steady_from,
+                tolerated=tolerated[record.run],
+                run=runs[record.run],
+            )
+            trials[place].append(judged)
+    return {
+        run.info.name: [
+            _cell(
+                run,
+                cell,
+                _counted(trials[run.info.name, cell.key], _rejecting(run)),
+                gate_results.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
+            )
+            for cell in run.cells
+        ]
+        for run in dataset.runs
+    }
+
+
+def _rejecting(run: RunRecord) -> frozenset[str]:
+    return rejecting(run.info.measure.get("tolerate") or ())
+
+
+def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[TrialResult, ...]:
+    """Let one attempt per block count: the last that ended well and was not rejected.
+
+    None of the pilot block does: what chooses the reference must not be compared with it.
+    """
+    best: dict[int, int] = {}
+    for index, trial in enumerate(trials):
+        if trial.block == PILOT or trial.verdict in rejected:
+            continue
+        if trial.rate is not None:
+            best[trial.block] = index
+    chosen = _of_one_cache(trials, set(best.values()))
+    return tuple(replace(trial, counted=index in chosen) for index, trial in enumerate(trials))
+
+
+def _of_one_cache(trials: Sequence[TrialResult], chosen: set[int]) -> set[int]:
+    """Keep the trials whose files were cached alike, as most were: cold is no average with warm."""
+    labels = Counter(fed.cache for index in chosen if (fed := trials[index].input) is not None)
+    if len(labels) < 2:
+        return chosen
+    kept = labels.most_common(1)[0][0]
+    return {index for index in chosen if (fed := trials[index].input) and fed.cache == kept}
+
+
+def _cell(
+    run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...], gate: Gate
+) -> CellResult:
+    rates = [trial.rate for trial in trials if trial.counted and trial.rate is not None]
+    level = stopping.level(run)
+    rate = _estimate(rates, f"{cell.unit}/s", level)
+    epoch = None
+    if rate is not None and cell.epoch_samples is not None:
+        epoch = _estimate([cell.epoch_samples / value for value in rates], "s", level)
+    return CellResult(
+        run=run.info.name,
+        key=cell.key,
+        label=cell.label,
+        workload=cell.workload,
+        framework=cell.framework,
+        strategy=cell.strategy,
+        factors=cell.factors,
+        platform=str(run.info.platform.get("name") or ""),
+        unit=cell.unit,
+        rate=rate,
+        comparison=None,
+        trials=trials,
+        epoch_s=epoch,
+        parameters=cell.parameters,
+        macs=cell.macs,
+        gate=gate,
+        ran=what_ran(run.paths, cell.key, cell.factors, trials),
+        utilisation=_medians([trial.utilisation for trial in trials if trial.counted]),
+        versions={
+            name: version
+            for trial in trials
+            for name, version in (trial.facts.get("versions") or {}).items()
+        },
+        readings=_readings([trial.readings for trial in trials if trial.counted]),
+        options=cell.options,
+        content=cell.content,
+        own_files=cell.own_files,
+    )
+
+
+def _medians(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Give the median of each figure over the trials that have it."""
+    names = dict.fromkeys(name for one in told for name in one)
+    return {name: estimate.median([one[name] for one in told if name in one]) for name in names}
+
+
+def _readings(trials: Sequence[Sequence[Reading]]) -> tuple[Reading, ...]:
+    """Give the median of each reading over the trials, and the highest peak."""
+    groups: dict[tuple[str, str, str], list[Reading]] = {}
+    for reading in (reading for trial in trials for reading in trial):
+        groups.setdefault((reading.node, reading.scope, reading.name), []).append(reading)
+    return tuple(
+        replace(
+            some[0],
+            mean=estimate.median([one.mean for one in some]),
+            peak=max((one.peak for one in some if one.peak is not None), default=None),
+        )
+        for some in groups.values()
+    )
+
+
+def _estimate(values: Sequence[float], unit: str, level: float) -> Estimate | None:
+    if not values:
+        return None
+    told = estimate.median_interval(values, level)
+    interval = None
+    if told is not None:
+        interval = Interval(told.low, told.high, told.level, told.meaning)
+    return Estimate(estimate.median(values), unit, len(values), interval)
+
+
+def _rank(cell: CellResult) -> tuple[str, bool, float]:
+    return (cell.task, cell.rate is None, -cell.rate.value if cell.rate else 0.0)
+
+
+def _varied(cells: Sequence[CellResult]) -> tuple[str, ...]:
+    """Name what differs between cells, in the order in which factors are stated."""
+    names = dict.fromkeys(name for cell in cells for name in cell.factors)
+    return tuple(
+        name for name in names if len({repr(cell.factors.get(name)) for cell in cells}) > 1
+    )

@@ -1,0 +1,117 @@
+"""This file gives a cell its shortest name: what sets it apart from the cells beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.analysis import numbers
+from harness.verdicts.results import CellResult
+
+NAMED_APART = frozenset({"workload", "framework", "strategy"})
+_SAYS_ITSELF = frozenset(
+    {"precision", "strategy", "layout", "device", "format", "tier", "allocator"}
+)
+_COUNTED = {
+    "nodes": "node",
+    "threads": "thread",
+    "reader_threads": "reader thread",
+    "buffers": "buffer",
+}
+_PER = {"ranks_per_node": "rank{} per node", "devices_per_rank": "device{} per rank"}
+_ABSENT = {"reader": "no reader", "checkpoint_every": "no checkpoints"}
+_SILENT = frozenset(
+    {"format", "samples", "reader_threads", "prefetch", "buffers", "buffer_samples", "tier"}
+    | {"checkpoint_to", "checkpoint_through", "compute", "compute_ms", "input", "cache", "shuffle"}
+    | {"decode", "precision", "compile", "layout", "deterministic", "compile_cache", "communicate"}
+)
+"""Without a value there is nothing to say of them: nothing is read, saved or computed at all."""
+_PLAIN_WITHOUT = frozenset({"compile", "decode", "container"})
+"""Beside "torch compiled", "torch" says enough."""
+_FEW = 2
+"""So many factors are always said; more only where cells are not told apart without them."""
+
+
+def factor_words(name: str, value: Any) -> str:
+    """Say a factor's value so that it needs no heading: ``batch 16``, ``compiled``, ``2 nodes``."""
+    spoken = name.replace("_", " ")
+    if value is None:
+        return "" if name in _SILENT else _ABSENT.get(name, f"{spoken} default")
+    if value == "none":
+        return f"no {spoken}"
+    if name == "compile":
+        return "compiled" if value else "not compiled"
+    if name == "decode":
+        return "decoded" if value else "not decoded"
+    if name == "communicate":
+        return "" if value else "without exchange"  # ranks exchange, unless somebody forbids it
+    if name == "container":
+        return "container" if value else "bare"
+    if name == "message_bytes":
+        return f"{numbers.size(value)} messages"
+    if isinstance(value, bool):
+        without = "not" if name == "deterministic" else "no"
+        return spoken if value else f"{without} {spoken}"
+    plural = "" if value == 1 else "s"
+    if name in _COUNTED:
+        return f"{value} {_COUNTED[name]}{plural}"
+    if name in _PER:
+        return f"{value} {_PER[name].format(plural)}"
+    if name in ("cache", "reader", "input"):
+        return f"{value} {name}"
+    if name in _SAYS_ITSELF:
+        return str(value)
+    return f"{spoken} {value}"
+
+
+def factor_value(cell: CellResult, name: str) -> Any:
+    """Look a factor up where it lives: three of them are fields of their own."""
+    if name in NAMED_APART:
+        return getattr(cell, name)
+    return cell.factors.get(name)
+
+
+def telling(cells: Sequence[CellResult], varied: Sequence[str]) -> tuple[str, ...]:
+    """Choose the factors that tell cells apart: those with few values go first, if any may go."""
+    values = {name: [repr(factor_value(cell, name)) for cell in cells] for name in varied}
+    frameworks = [cell.framework for cell in cells]
+
+    def apart(names: Sequence[str]) -> int:
+        return len(set(zip(frameworks, *(values[name] for name in names), strict=True)))
+
+    kept = list(varied)
+    later_first = kept[::-1]
+    for name in sorted(later_first, key=lambda name: len(set(values[name]))):
+        rest = [one for one in kept if one != name]
+        if len(kept) > _FEW and name not in NAMED_APART and apart(rest) == apart(varied):
+            kept = rest
+    return tuple(sorted(kept, key=lambda name: name not in _SAYS_ITSELF))
+
+
+def name_of(cell: CellResult, names: Sequence[str]) -> str:
+    """Name a cell by these factors: ``torch bf16``, ``torch · batch 64 · 2 nodes``."""
+    words = [
+        _words(cell, name, names)
+        for name in names
+        if name not in NAMED_APART
+        and not (factor_value(cell, name) is False and name in _PLAIN_WITHOUT)
+    ]
+    if "strategy" in names and cell.strategy != "none":
+        words.insert(0, cell.strategy)
+    words = [word for word in words if word]
+    if cell.framework != "null" or not words:  # it is none at all
+        words.insert(0, cell.framework)
+    long = sum(" " in word for word in words)
+    return (" · " if long > 1 else " ").join(words)
+
+
+def _words(cell: CellResult, name: str, names: Sequence[str]) -> str:
+    """Say a factor's value; how many threads read goes with the reader: ``pread × 8``."""
+    value = factor_value(cell, name)
+    if name == "devices_per_rank" and factor_value(cell, "device") == "cpu" and value != 1:
+        return f"{value} logical CPUs per rank"
+    if name == "reader" and value is not None and "reader_threads" in names:
+        return f"{value} × {factor_value(cell, 'reader_threads')}"
+    if name == "reader_threads" and "reader" in names:
+        return ""
+    return factor_words(name, value)

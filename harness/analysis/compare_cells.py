@@ -1,0 +1,105 @@
+"""This file compares the cells of a run with the reference of their task.
+
+Where no reference was declared, the fastest cell of the pilot block is it; a run without a pilot
+gives up its first block for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from harness.analysis import stopping
+from harness.stats import compare
+from harness.stats.verdict import rejecting
+from harness.store.layout import PILOT
+from harness.store.records import RunRecord
+from harness.verdicts.results import CellResult, Comparison, Interval
+
+
+def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
+    """Compare each task's cells with its reference."""
+    told: list[CellResult] = []
+    declared = set(run.reference.values())
+    for task in dict.fromkeys(cell.task for cell in cells):
+        some = [cell for cell in cells if cell.task == task]
+        reference = next((cell.key for cell in some if cell.key in declared), None)
+        told += _compared_task(run, reference, some, equivalence)
+    return told
+
+
+def _compared_task(
+    run: RunRecord, declared: str | None, cells: Sequence[CellResult], equivalence: float
+) -> list[CellResult]:
+    # what computes something else is neither better nor worse
+    fit = [cell for cell in cells if cell.is_comparable]
+    rates = {cell.key: rates_by_block(cell) for cell in fit}
+    blocks = sorted({block for row in rates.values() for block in row})
+    reference = declared
+    if reference is None:
+        reference = compare.pilot_leader({cell.key: _pilot_rate(run, cell) for cell in fit})
+    if reference is None and blocks:
+        first = blocks.pop(0)
+        reference = compare.pilot_leader({key: row.get(first) for key, row in rates.items()})
+    if reference is None or reference not in rates:
+        return list(cells)
+    size = next(c.factors.get("message_bytes") for c in fit if c.key == reference)
+    alike = {c.key for c in fit if c.factors.get("message_bytes") == size}
+    base = [rates[reference].get(block) for block in blocks]
+    logs = {
+        key: compare.log_ratios([row.get(block) for block in blocks], base)
+        for key, row in rates.items()
+        if key != reference and row and key in alike  # bytes a second of another size differ
+    }
+    looks = stopping.looks(run)
+    alpha = stopping.alpha(run)
+    answers = compare.compare(logs, alpha=alpha, equivalence=equivalence, seed=run.info.seed)
+    chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
+    told = []
+    for cell in cells:
+        if cell.key == reference:
+            ratio = 1.0 if rates[reference] else None
+            itself = Comparison(reference, ratio, None, "reference", len(blocks), None, chosen)
+            told.append(replace(cell, comparison=itself))
+        elif cell.key in answers:
+            comparison = _comparison(reference, answers[cell.key], len(answers), len(looks))
+            told.append(replace(cell, comparison=comparison))
+        else:
+            told.append(cell)
+    return told
+
+
+def _comparison(reference: str, answer: compare.Answer, cells: int, looks: int) -> Comparison:
+    interval = None
+    if answer.low is not None and answer.high is not None:
+        together = f"holds for all {cells} compared cells together" if cells > 1 else "exact"
+        shared = f", the error shared by {looks} looks" if looks > 1 else ""
+        meaning = f"inverted sign flips of {answer.blocks} blocks, {together}{shared}"
+        interval = Interval(answer.low, answer.high, answer.level, meaning)
+    return Comparison(
+        reference,
+        answer.ratio,
+        interval,
+        answer.answer,
+        answer.blocks,
+        answer.more_blocks,
+        answer.why,
+    )
+
+
+def rates_by_block(cell: CellResult) -> Mapping[int, float]:
+    """Give the counted rate of each block."""
+    return {
+        trial.block: trial.rate for trial in cell.trials if trial.counted and trial.rate is not None
+    }
+
+
+def _pilot_rate(run: RunRecord, cell: CellResult) -> float | None:
+    """Give what the cell reached in the pilot block, at the last attempt that can be believed."""
+    rejected = rejecting(run.info.measure.get("tolerate") or ())
+    rates = [
+        trial.rate
+        for trial in cell.trials
+        if trial.block == PILOT and trial.verdict not in rejected and trial.rate is not None
+    ]
+    return rates[-1] if rates else None

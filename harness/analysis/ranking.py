@@ -1,0 +1,159 @@
+"""This file puts cells in the order a reader compares them in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.analysis.cell_names import NAMED_APART, factor_value, factor_words, name_of, telling
+from harness.store.records import RunInfo
+from harness.verdicts.results import CellResult, Results
+
+_CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile", "input")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The cells of one task, fastest first, and what they have in common."""
+
+    workload: str
+    """As its task names it."""
+    context: str
+    unit: str
+    varied: tuple[str, ...]
+    telling: tuple[str, ...]
+    """Those of the varied factors by which cells are named."""
+    shared: frozenset[str]
+    """Names that several cells would have, as only their options differ."""
+    cells: tuple[CellResult, ...]
+    """Those with a number that may be ranked."""
+    set_aside: tuple[CellResult, ...]
+    """Those that compute something else: what the gate found, and runs without exchange."""
+    without: tuple[CellResult, ...]
+    """Those no trial gave a number for."""
+    runs: tuple[RunInfo, ...]
+
+    @property
+    def sizes(self) -> int:
+        """How many sizes of message its cells exchange: which is fastest is then no question."""
+        return len({c.factors.get("message_bytes") for c in self.cells})
+
+    @property
+    def reference(self) -> CellResult | None:
+        """The cell the others are compared with; None with several runs, each having its own."""
+        found = [c for c in self.cells if c.comparison and c.comparison.answer == "reference"]
+        return found[0] if len(found) == 1 else None
+
+    def name(self, cell: CellResult) -> str:
+        """Name a cell by what sets it apart within this ranking."""
+        name = name_of(cell, self.telling)
+        if name not in self.shared:
+            return name
+        return cell.label.removeprefix(f"{cell.workload} · ")  # which has its options, too
+
+    def machine(self, cell: CellResult) -> str:
+        """Name the run a cell comes from by its platform, or by itself where that is not enough."""
+        platforms = [machine_name(run) for run in self.runs]
+        for run, platform in zip(self.runs, platforms, strict=True):
+            if cell.run in (run.name, run.directory):
+                return platform if platforms.count(platform) == 1 else run.name
+        return cell.run
+
+
+def of_run(ranking: Ranking, run: str) -> Ranking:
+    """Keep one run's cells, fastest first."""
+    kept = sorted((c for c in ranking.cells if c.run == run), key=_order)
+    return replace(ranking, cells=tuple(kept))
+
+
+def machine_name(run: RunInfo) -> str:
+    """Call a run's platform what its file calls it."""
+    return str(run.platform.get("title") or run.platform.get("name") or run.name)
+
+
+def _differs(cells: Sequence[CellResult], name: str) -> bool:
+    return len({repr(factor_value(cell, name)) for cell in cells}) > 1
+
+
+def _follows(cells: Sequence[CellResult], name: str) -> bool:
+    """Tell whether a factor only follows the framework, whose name then says enough."""
+    pairs = {(cell.framework, repr(factor_value(cell, name))) for cell in cells}
+    frameworks = {framework for framework, _ in pairs}
+    return name not in NAMED_APART and 1 < len(frameworks) == len(pairs)
+
+
+def _context(cells: Sequence[CellResult]) -> str:
+    first = cells[0]
+    says = []
+    for name in _CONSTANTS:
+        value = factor_value(first, name)
+        plain = value in (None, False, "none") or (name == "nodes" and value == 1)
+        if _differs(cells, name) or plain or (name == "input" and value == "synthetic"):
+            continue
+        says.append(factor_words(name, value))
+    return ", ".join(says)
+
+
+def _order(cell: CellResult) -> float:
+    return -cell.rate.value if cell.rate else 0.0
+
+
+def _side_by_side(cells: list[CellResult], runs: Sequence[RunInfo]) -> list[CellResult]:
+    """Keep the cells of one key together, groups by their best rate, runs in the given order."""
+    places = {name: i for i, run in enumerate(runs) for name in (run.directory, run.name)}
+    groups: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        groups.setdefault(cell.key, []).append(cell)
+    for group in groups.values():
+        group.sort(key=lambda cell: places.get(cell.run, len(places)))
+    return [cell for group in groups.values() for cell in group]
+
+
+def _shared(cells: Sequence[CellResult], told: Sequence[str]) -> frozenset[str]:
+    named = Counter(name for name, _ in {(name_of(cell, told), cell.key) for cell in cells})
+    return frozenset(name for name, count in named.items() if count > 1)
+
+
+def rankings(results: Results) -> tuple[Ranking, ...]:
+    """Rank each task's cells apart: images and volumes per second do not compare."""
+    by_task: dict[str, list[CellResult]] = {}
+    for cell in results.cells:
+        by_task.setdefault(cell.task, []).append(cell)
+    found = []
+    for task, cells in by_task.items():
+        varied = tuple(
+            name
+            for name in results.varied
+            if name != "workload" and _differs(cells, name) and not _follows(cells, name)
+        )
+        told = telling(cells, varied)
+        differing = [c for c in cells if not c.is_comparable]
+        ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
+        if len(results.runs) > 1:
+            ranked = _side_by_side(ranked, results.runs)
+        found.append(
+            Ranking(
+                workload=task,
+                context=_context(cells),
+                unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
+                varied=varied,
+                telling=told,
+                shared=_shared(cells, told),
+                cells=tuple(ranked),
+                set_aside=tuple(differing),
+                without=tuple(c for c in cells if not c.rate and c not in differing),
+                runs=results.runs,
+            )
+        )
+    return tuple(found)
+
+
+def names(results: Results) -> dict[tuple[str, str], str]:
+    """Name every cell, by its run and key, as its ranking does; with its workload if need be."""
+    ranked = rankings(results)
+    return {
+        (cell.run, cell.key): f"{r.workload} · {r.name(cell)}" if len(ranked) > 1 else r.name(cell)
+        for r in ranked
+        for cell in (*r.cells, *r.set_aside, *r.without)
+    }

@@ -1,0 +1,210 @@
+"""This file sets one run against another, cell by cell: what changed, and what else did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from harness.analysis.analyse import estimate_cells
+from harness.analysis.differences import flatten
+from harness.errors import RunError
+from harness.stats.unpaired import Change, changes
+from harness.store.dataset import Dataset
+from harness.store.environment_variables import is_telling
+from harness.store.records import RunInfo
+from harness.verdicts.results import CellResult, TrialResult
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a trial, and which direction is better."""
+
+    title: str
+    more_is_better: bool
+    of: Callable[[TrialResult], float | None]
+
+
+METRICS: Mapping[str, Metric] = {
+    "rate": Metric("work per second", True, lambda trial: trial.rate),
+    "p50": Metric("median step time", False, lambda trial: trial.p50_s),
+    "p95": Metric("95th percentile of step time", False, lambda trial: trial.p95_s),
+    "p99": Metric("99th percentile of step time", False, lambda trial: trial.p99_s),
+    "first-step": Metric("time of the first step", False, lambda trial: trial.first_step_s),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One cell in both runs; a ratio above 1 means that the second run is the better one."""
+
+    key: str
+    label: str
+    workload: str
+    before: CellResult
+    after: CellResult
+    change: Change
+
+
+@dataclass(frozen=True)
+class Versus:
+    """A second run against a first."""
+
+    metric: str
+    before: RunInfo
+    after: RunInfo
+    pairs: tuple[Pair, ...]
+    not_compared: tuple[tuple[str, str], ...]
+    """Label and reason."""
+    differences: tuple[tuple[str, str, str], ...]
+    """What, in the first run, in the second: platform, software, environment, protocol."""
+    warnings: tuple[str, ...]
+
+
+def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int = 0) -> Versus:
+    """Compare all cells that both runs have; refuse runs that have nothing comparable."""
+    first, second = before.runs[0], after.runs[0]
+    if first.info.is_simulated != second.info.is_simulated:
+        raise RunError("What a model said is not compared with what was measured.")
+    if first.paths.root == second.paths.root:
+        raise RunError(f"{first.info.directory}: a run does not differ from itself; name two runs")
+    old = {cell.key: cell for cell in estimate_cells(before)[first.info.name]}
+    new = {cell.key: cell for cell in estimate_cells(after)[second.info.name]}
+    skipped = list(_not_in_both(old, new))
+    shared = []
+    for key in (key for key in old if key in new):
+        why = _incomparable(old[key], new[key], METRICS[metric])
+        if why:
+            skipped.append((old[key].label, why))
+        else:
+            shared.append(key)
+    if not shared:
+        raise RunError(
+            f"nothing to compare: {first.info.name} and {second.info.name} have no comparable "
+            "cell.\n" + "\n".join(f"    {label}: {why}" for label, why in skipped[:10])
+        )
+    told = changes(
+        _rows(old, shared, METRICS[metric]), _rows(new, shared, METRICS[metric]), seed=seed
+    )
+    pairs = [
+        Pair(key, old[key].label, old[key].workload, old[key], new[key], told[key])
+        for key in shared
+    ]
+    return Versus(
+        metric=metric,
+        before=first.info,
+        after=second.info,
+        pairs=tuple(pairs),
+        not_compared=tuple(skipped),
+        differences=tuple(_differences(first.info, second.info, pairs)),
+        warnings=tuple(_warnings(before, after, pairs)),
+    )
+
+
+def _not_in_both(
+    old: Mapping[str, CellResult], new: Mapping[str, CellResult]
+) -> Iterator[tuple[str, str]]:
+    for key, cell in old.items():
+        if key not in new:
+            yield cell.label, "only in the first run"
+    for key, cell in new.items():
+        if key not in old:
+            yield cell.label, "only in the second run"
+
+
+def _incomparable(old: CellResult, new: CellResult, metric: Metric) -> str:
+    """Say why two results of a cell must not be compared, or nothing."""
+    if old.unit != new.unit:
+        return f"counted in {old.unit} and in {new.unit}"
+    for cell, which in ((old, "first"), (new, "second")):
+        if cell.gate.state == "differs":
+            return f"in the {which} run it computes something else: {cell.gate.detail}"
+        if not _logs(cell, metric):
+            reasons = [trial.reason for trial in cell.trials if trial.reason]
+            return f"no figure in the {which} run" + (f": {reasons[0]}" if reasons else "")
+    return ""
+
+
+def _rows(
+    cells: Mapping[str, CellResult], keys: Sequence[str], metric: Metric
+) -> dict[str, list[float | None]]:
+    """Give each cell's logarithms with one column per block of the run, None where missing."""
+    logs = {key: _logs(cells[key], metric) for key in keys}
+    blocks = sorted({block for row in logs.values() for block in row})
+    return {key: [row.get(block) for block in blocks] for key, row in logs.items()}
+
+
+def _logs(cell: CellResult, metric: Metric) -> dict[int, float]:
+    """Give the logarithm of the figure of each block, turned so that more is better."""
+    sign = 1 if metric.more_is_better else -1
+    logs = {}
+    for trial in cell.trials:
+        value = metric.of(trial)
+        if trial.counted and value is not None and value > 0:
+            logs[trial.block] = sign * log(value)
+    return logs
+
+
+# values that differ between any two runs and explain nothing
+_PASSING = re.compile(
+    r"(^|[._])(wall_ns|started\w*|command|pid|since|load|uptime\w*|available\w*|free\w*|used\w*"
+    r"|directory|temperature\w*|mhz|throttled\w*|steal_share|cpu_pressure|processes)($|[._])"
+)
+_ENVIRONMENT = "host.environment."
+_OF_THE_JOB = ("SLURM_", "BAKEOFF_")
+
+
+def _differences(
+    before: RunInfo, after: RunInfo, pairs: Sequence[Pair]
+) -> Iterator[tuple[str, str, str]]:
+    old, new = _described(before), _described(after)
+    for key in dict.fromkeys((*old, *new)):
+        name = key.removeprefix(_ENVIRONMENT)
+        if _PASSING.search(key) or (
+            name != key and (name.startswith(_OF_THE_JOB) or not is_telling(name))
+        ):
+            continue
+        if old.get(key) != new.get(key):
+            yield key, old.get(key, "–"), new.get(key, "–")
+    versions: dict[tuple[str, str, str], None] = {}
+    for pair in pairs:
+        was, now = pair.before.versions, pair.after.versions
+        for name in dict.fromkeys((*was, *now)):
+            if was.get(name) != now.get(name):
+                key = f"{pair.before.framework}: {name}"
+                versions[key, was.get(name, "–"), now.get(name, "–")] = None
+    yield from versions
+
+
+def _described(run: RunInfo) -> dict[str, str]:
+    facts: dict[str, Any] = {
+        "platform": run.platform,
+        "host": run.provenance,
+        "measure": run.measure,
+        "environment": run.environments,
+    }
+    return flatten(facts)
+
+
+def _warnings(before: Dataset, after: Dataset, pairs: Sequence[Pair]) -> Iterator[str]:
+    yield (
+        "The two runs were not measured together, so this is weaker evidence than cells of one "
+        "run: a machine that was slower that day looks the same as a change."
+    )
+    if before.origins != ("measured",):
+        yield f"These trials are {' and '.join(before.origins)}; they measure no machine."
+    if before.runs[0].info.platform.get("name") != after.runs[0].info.platform.get("name"):
+        yield "The runs are from different platforms: this compares machines, not versions."
+    if before.runs[0].info.measure != after.runs[0].info.measure:
+        yield "The runs were measured under different protocols."
+    doubtful = {
+        trial.verdict
+        for pair in pairs
+        for cell in (pair.before, pair.after)
+        for trial in cell.trials
+        if trial.counted and trial.verdict not in (None, "valid")
+    }
+    if doubtful:
+        yield f"Some counted trials are {' or '.join(sorted(str(one) for one in doubtful))}."

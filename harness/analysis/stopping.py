@@ -1,0 +1,83 @@
+"""This file decides from what a run has stored whether its cells were repeated often enough.
+
+The looks were declared in the plan, before the first trial. A session asks between blocks, a
+resumed session asks again for the blocks that are there, and a report words the same decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.stats import compare
+from harness.stats.answers import ALPHA
+from harness.stats.estimate import LEVEL
+from harness.stats.repeat import Decision, decide, declared
+from harness.store.layout import PILOT
+from harness.store.records import CANCELLED, Repetition, RunRecord, TrialRecord
+from harness.verdicts.results import CellResult
+
+
+def looks(run: RunRecord) -> tuple[int, ...]:
+    """Give the declared looks; none where the number of blocks is fixed."""
+    return run.looks if run.info.measure.get("until_interval") is not None else ()
+
+
+def level(run: RunRecord) -> float:
+    """Give the confidence that a run's intervals need: looking repeatedly costs."""
+    return declared(looks(run)).level if looks(run) else LEVEL
+
+
+def alpha(run: RunRecord) -> float:
+    """Give the error that a run's comparisons may make at one look."""
+    return compare.reachable_looks(looks(run))[1] if looks(run) else ALPHA
+
+
+def judge(
+    run: RunRecord, trials: Sequence[TrialRecord], cells: Sequence[CellResult], done: int
+) -> Decision:
+    """Decide after ``done`` blocks, from nothing but these blocks, whether to go on."""
+    measure = run.info.measure
+    rates = {
+        cell.key: [
+            trial.rate
+            for trial in cell.trials
+            if trial.counted and trial.block <= done and trial.rate is not None
+        ]
+        for cell in cells
+    }
+    left = None
+    if measure.get("budget_s") is not None and done >= measure["trials"]:
+        pilot_s, blocks_s = _spent_s(run, trials, done)
+        left = int((measure["budget_s"] - pilot_s - blocks_s) // max(blocks_s / done, 1e-9))
+    return decide(
+        rates,
+        width=measure["until_interval"],
+        plan=declared(looks(run)),
+        done=done,
+        blocks_left=left,
+    )
+
+
+def so_far(
+    run: RunRecord, trials: Sequence[TrialRecord], cells: Sequence[CellResult]
+) -> Repetition | None:
+    """Say how far a run's repetition is; None where the number of blocks is fixed."""
+    own = [one for one in trials if one.run == run.info.name and one.outcome != CANCELLED]
+    done = max((one.name.block for one in own), default=0)
+    if not looks(run):
+        return None
+    if done == 0:
+        return Repetition(looks(run), 0, False, True, "no block is complete")
+    decision = judge(run, own, cells, done)
+    return Repetition(looks(run), done, decision.stop, not decision.wide, decision.why)
+
+
+def _spent_s(run: RunRecord, trials: Sequence[TrialRecord], done: int) -> tuple[float, float]:
+    """Add up the time of the pilot block's trials, and of the others'."""
+    spent = [0.0, 0.0]
+    for one in trials:
+        known = one.started_wall_ns is not None and one.ended_wall_ns is not None
+        if known and one.run == run.info.name and one.name.block <= done:
+            seconds = ((one.ended_wall_ns or 0) - (one.started_wall_ns or 0)) / 1e9
+            spent[one.name.block != PILOT] += seconds
+    return spent[0], spent[1]

@@ -1,0 +1,222 @@
+"""This file criticises results in plain words: what a reader must know before believing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.stats.answers import FEWEST_BLOCKS
+from harness.stats.estimate import LEVEL, coverage, trials_for
+from harness.stats.verdict import REJECTING
+from harness.store.dataset import Dataset
+from harness.units import counted
+from harness.verdicts.results import CellResult, Results, TrialResult
+from harness.verdicts.what_ran import NOT_PROBED, WATCHED
+
+WIDE = 0.10
+"""An interval wider than 10 % of its number is called wide."""
+
+
+def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
+    """List every warning, the gravest first."""
+    trials = [trial for cell in results.cells for trial in cell.trials]
+    return (
+        *_completeness(dataset, results, trials),
+        *_provenance(dataset, results),
+        *_claims(results.cells),
+        *_repetition(results),
+        *_nodes(results),
+        *_precision(results.cells),
+        *_batches(results.cells),
+        *_verdicts(trials),
+        *_comparisons(results.cells),
+        *_marks(dataset),
+    )
+
+
+def _completeness(
+    dataset: Dataset, results: Results, trials: Sequence[TrialResult]
+) -> Iterator[str]:
+    stopped = {
+        run.name: run.repetition.blocks
+        for run in results.runs
+        if run.repetition is not None and run.repetition.stopped
+    }
+    planned = sum(
+        count
+        for run in dataset.runs
+        for block, count in run.planned.items()
+        if block <= stopped.get(run.info.name, block)
+    )
+    started = len({(trial.run, trial.cell_key, trial.block) for trial in trials})
+    if dataset.left_out:
+        yield (
+            f"{counted(dataset.left_out, 'trial')} of another origin than "
+            f"{' or '.join(dataset.origins)} left out."
+        )
+    elif started < planned:
+        planned_trials = counted(planned, "planned trial")
+        yield f"The run is not complete: {started} of {planned_trials} are there."
+    others = [origin for origin in dataset.origins if origin != "measured"]
+    if others:
+        yield f"These results include {' and '.join(others)} trials; they measure no machine."
+    ended = Counter(trial.outcome for trial in trials if trial.outcome != "ok")
+    for outcome, count in ended.most_common():
+        yield f"{counted(count, 'trial')} ended {outcome}; not counted."
+    wordless = sum(trial.outcome == "ok" and trial.rate is None for trial in trials)
+    if wordless:
+        yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
+
+
+def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
+    fingerprints: dict[tuple[str, str], set[str]] = {}
+    for trial in dataset.trials:
+        fingerprints.setdefault((trial.run, trial.cell_key), set()).add(trial.fingerprint)
+    changed = sum(len(seen) > 1 for seen in fingerprints.values())
+    if changed or any(trial.mixed for trial in dataset.trials):
+        yield (
+            f"Code or environment changed within {counted(max(changed, 1), 'cell')}: their trials "
+            "were resumed with --mix and do not measure one thing."
+        )
+    for state in ("differs", "not checked"):
+        cells = [cell for cell in results.cells if cell.gate.state == state and cell.trials]
+        if cells and state == "differs":
+            yield f"{counted(len(cells), 'cell')} failed the equivalence gate and cannot be ranked."
+        elif cells:
+            were = "was" if len(cells) == 1 else "were"
+            yield (
+                f"{counted(len(cells), 'cell')} {were} not checked for computing the same thing "
+                "as the others."
+            )
+    if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):
+        yield "Some cells ran with cold compile caches: their first steps include compiling."
+
+
+def _claims(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Name each cell that asked for something that did not run, with the evidence."""
+    for cell in cells:
+        for one in cell.ran.contradictions:
+            yield f"{cell.label}: {one}."
+    failed = [cell for cell in cells if cell.ran.probe not in (WATCHED, NOT_PROBED)]
+    for cell in failed:
+        yield f"{cell.label}: what really ran is not known; its probe ended {cell.ran.probe}."
+
+
+def _repetition(results: Results) -> Iterator[str]:
+    for run in results.runs:
+        if run.repetition is not None and not (run.repetition.stopped and run.repetition.narrow):
+            yield str(run.repetition)
+
+
+def _nodes(results: Results) -> Iterator[str]:
+    """Say whether intervals speak of some nodes or of the machine that they belong to."""
+    for run in results.runs:
+        there = run.platform.get("nodes")
+        if run.is_simulated or not there or there < 2:
+            continue
+        cells = [cell for cell in results.cells if cell.run == run.name and cell.rate is not None]
+        sets = {cell.key: {trial.nodes for trial in cell.trials if trial.counted} for cell in cells}
+        bound = [seen for seen in sets.values() if len(seen) == 1]
+        if bound:
+            named = ", ".join(sorted({node for seen in bound for nodes in seen for node in nodes}))
+            yield (
+                f"{counted(len(bound), 'cell')} ran all trials on the same nodes ({named}): the "
+                f"intervals speak of these nodes, not of all {there}. Trials of several "
+                "allocations would (`bakeoff run --detach --spread 3`)."
+            )
+        if (torn := _torn_blocks(cells)) > 0:
+            yield (
+                f"In {counted(torn, 'block')} cells of as many nodes ran on different ones: what "
+                "sets these nodes apart is in their comparison."
+            )
+
+
+def _torn_blocks(cells: Sequence[CellResult]) -> int:
+    """Count the blocks in which cells of one size did not share their nodes."""
+    seen: dict[tuple[int, int], set[tuple[str, ...]]] = {}
+    for cell in cells:
+        for trial in cell.trials:
+            if trial.counted:
+                seen.setdefault((trial.block, len(trial.nodes)), set()).add(trial.nodes)
+    return len({block for (block, _), sets in seen.items() if len(sets) > 1})
+
+
+def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
+    known = [cell.rate for cell in cells if cell.rate is not None]
+    enough = trials_for(LEVEL)
+    few = [rate.n for rate in known if rate.n < enough]
+    if few:
+        least = min(few)
+        sure = f"only {coverage(least, 1) * 100:.0f} %" if least > 1 else "nothing"
+        yield (
+            f"{counted(len(few), 'cell')} with fewer than {enough} counted trials: with {least} "
+            f"an interval promises {sure}, not 95 %."
+        )
+    widths = [
+        (rate.interval.high - rate.interval.low) / rate.value
+        for rate in known
+        if rate.interval is not None
+    ]
+    wide = [width for width in widths if width > WIDE]
+    if wide:
+        yield (
+            f"{counted(len(wide), 'cell')} with an interval wider than {WIDE * 100:.0f} % of the "
+            f"number (the widest {max(wide) * 100:.0f} %): more trials or a quieter machine would "
+            "narrow it."
+        )
+
+
+def _batches(cells: Sequence[CellResult]) -> Iterator[str]:
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        stated = {
+            cell.factors.get("global_batch") is None
+            for cell in cells
+            if cell.workload == workload and cell.rate is not None
+        }
+        if len(stated) > 1:
+            yield (
+                f"{workload}: some cells state the batch of one device, others that of all devices "
+                "together; their steps are not the same work."
+            )
+
+
+def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
+    judged = [trial for trial in trials if trial.verdict is not None]
+    for verdict, count in Counter(str(trial.verdict) for trial in judged).most_common():
+        if verdict == "valid":
+            continue
+        example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
+        text = f"{count} of {counted(len(judged), 'trial')} {verdict} (for example: {example})."
+        if verdict in REJECTING and any(
+            trial.verdict == verdict and not trial.counted for trial in judged
+        ):
+            text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'
+        yield text
+
+
+def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
+    compared = [cell.comparison for cell in cells if cell.comparison is not None]
+    others = [answer for answer in compared if answer.answer != "reference"]
+    few = [answer for answer in others if answer.blocks < FEWEST_BLOCKS]
+    if few:
+        least = min(answer.blocks for answer in few)
+        yield (
+            f"{counted(len(few), 'comparison')} on fewer than {FEWEST_BLOCKS} common blocks "
+            f"({least}): they cannot tell, whatever the difference."
+        )
+    pilots = [
+        answer for answer in compared if answer.answer == "reference" and "pilot" in answer.why
+    ]
+    if pilots and others:
+        tasks = len(compared) - len(others)
+        some = "" if len(pilots) == tasks else f" for {len(pilots)} of {tasks} tasks"
+        yield (
+            f"No reference was declared{some}: the fastest cell of a pilot block is it, and that "
+            "block is discarded. `measure.reference` saves it."
+        )
+
+
+def _marks(dataset: Dataset) -> Iterator[str]:
+    marks = Counter(mark for trial in dataset.trials for mark in set(trial.marks))
+    for mark, count in marks.most_common():
+        yield f"{count} of {counted(len(dataset.trials), 'trial')}: {mark}."

@@ -1,0 +1,133 @@
+"""This file hands a run over to a queue for the verbs that can, and says first what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.errors import UsageError
+from harness.units import counted
+
+if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+    from harness.store.layout import RunPaths
+
+
+def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options of a run that a queue carries out."""
+    for option in (
+        click.option(
+            "--max-node-hours",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="HOURS",
+            help="With --detach: submit nothing that could cost more each time its jobs run.",
+        ),
+        click.option(
+            "--max-jobs",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="With --detach: submit at most so many jobs.",
+        ),
+        click.option(
+            "--spread",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="With --detach: deal each job's blocks over N allocations, one after another.",
+        ),
+        click.option(
+            "--detach", is_flag=True, help="Let the platform's queue run it, and come back at once."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def refuse_without_detach(detach: bool, **others: object) -> None:
+    """Refuse options that only a queue would heed."""
+    for name, value in others.items():
+        if value is not None and not detach:
+            raise UsageError(f"--{name.replace('_', '-')} is about jobs of a queue: add --detach.")
+
+
+def hand_over(
+    plan: Plan,
+    waiting: Mapping[str, int],
+    lay_out: Callable[[], Path],
+    *,
+    max_jobs: int | None,
+    max_node_hours: float | None,
+    spread: int | None,
+    as_json: bool,
+) -> None:
+    """Say what it costs, refuse what costs too much, and submit it.
+
+    ``lay_out`` gives the run's directory, and makes it where there is none yet.
+    """
+    from harness.plan.allocations import allocations
+    from harness.plan.duration import estimate
+    from harness.run import queue
+    from harness.store.layout import RunPaths
+
+    queue.queue_of(plan.platform)
+    wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
+    if sum(one.parts for one in wanted) > 1 and plan.measure.until_interval is not None:
+        raise UsageError(
+            "measure.until_interval decides over all cells together, and these would run in "
+            f"{sum(one.parts for one in wanted)} allocations: add --max-jobs 1."
+        )
+    hours = sum(one.node_hours for one in wanted)
+    most = sum(one.most_node_hours for one in wanted)
+    for number, one in enumerate(wanted, 1):
+        times = f"{one.parts} times " if one.parts > 1 else ""
+        click.echo(
+            f"Job {number}: {counted(one.nodes, 'node')}, {counted(len(one.keys), 'cell')}, "
+            f"{counted(one.trials, 'trial')}, {times}at most {one.minutes} min, "
+            f"guessed {one.node_hours:.2f} node-hours",
+            err=True,
+        )
+    click.echo(
+        f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most each time the jobs run.",
+        err=True,
+    )
+    there, largest = queue.free(plan.platform), max(one.nodes for one in wanted)
+    click.echo(
+        f"The queue has {counted(there.usable, 'node')}, {there.idle} of them idle; the largest "
+        f"job asks for {largest}.",
+        err=True,
+    )
+    if largest > there.usable:
+        raise UsageError(
+            f"A job of {counted(largest, 'node')} would wait for ever; nothing was submitted. "
+            "Narrow the study (--only nodes=…), or the platform's partition."
+        )
+    if max_node_hours is not None and not most <= max_node_hours:  # "nan" caps nothing
+        raise UsageError(
+            f"{most:.2f}, each time the jobs run, is more than --max-node-hours "
+            f"{max_node_hours:g}; nothing was submitted. "
+            "Measure less (--size, --only, --set measure.trials=…)."
+        )
+    paths = RunPaths(lay_out())
+    submitted = queue.submit(paths, plan.platform, wanted)
+    click.echo(f"Submitted: {', '.join(one.job for one in submitted)}.", err=True)
+    click.echo(
+        f"Next: bakeoff status {paths.root}, bakeoff cancel {paths.root}, "
+        f"and where trials are left: bakeoff resume {paths.root} --detach",
+        err=True,
+    )
+    if as_json:
+        rows = [{"allocation": one.number, "job": one.job, "nodes": one.nodes} for one in submitted]
+        told = {"run": str(paths.root), "jobs": rows, "next": f"bakeoff status {paths.root} --wait"}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+
+
+def waiting_trials(paths: RunPaths, plan: Plan) -> Counter[str]:
+    """Count the trials that a run still owes, by cell; those of hopeless cells are not owed."""
+    from harness.run.ledger import Ledger
+
+    ledger = Ledger(paths, plan, lambda _: None, lambda _: None)
+    return Counter({k: n for k, n in ledger.left().items() if ledger.given_up(k) is None})

@@ -1,0 +1,94 @@
+"""This file declares how a study is chosen and narrowed, the same for all verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import completion
+
+if TYPE_CHECKING:
+    from harness.data.user_data import Own
+    from harness.plan.plan import Plan
+    from harness.study.study import Study
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was typed."""
+
+    study: str
+    platform: str | None
+    size: str | None
+    only: tuple[str, ...]
+    overrides: tuple[str, ...]
+    data: Path | None = None
+
+    def plan(self) -> tuple[Study, Plan]:
+        """Read the study and the platform and make the plan."""
+        from harness.plan.plan import make_plan
+        from harness.platform.platform import load_platform
+        from harness.ranks.nodes import launcher
+        from harness.study.study import load_study
+
+        study = load_study(self.study, size=self.size, only=self.only, overrides=self.overrides)
+        name = self.platform or study.platform or "local"
+        platform = load_platform(name, beside=study.path.parent)
+        launcher(platform)  # what it could not heed is refused here, as it is when run
+        own = None if self.data is None else adopted(self.data)
+        return study, make_plan(study, platform, own)
+
+
+def adopted(path: Path) -> Own:
+    """Describe a user's own files, in our folder; they stay as they are."""
+    from harness.cli.build_progress import listening
+    from harness.data.user_data import adopt
+    from harness.run.storage_tiers import own_data
+
+    with listening() as listener:
+        return adopt(path, own_data(), doing=listener.doing)
+
+
+def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the study argument and the options that narrow it."""
+    argument = click.argument("study", metavar="STUDY", shell_complete=completion.studies)
+    return argument(narrowing_options(function))
+
+
+def narrowing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options that narrow a study."""
+    for option in (
+        click.option(
+            "--data",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help="Files of your own to read: pictures in folders, TFRecord files or an LMDB.",
+        ),
+        click.option(
+            "--set",
+            "overrides",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Change a key of the study, for example measure.trials=3.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="FACTOR=VALUE",
+            shell_complete=completion.choices,
+            help="Keep only these cells, for example framework=torch.",
+        ),
+        click.option("--size", metavar="NAME", help="One of the study's sizes, for example smoke."),
+        click.option(
+            "--platform",
+            metavar="NAME|FILE",
+            shell_complete=completion.platforms,
+            help="The machine; by default this one, as found.",
+        ),
+    ):
+        function = option(function)
+    return function

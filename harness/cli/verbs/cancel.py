@@ -1,0 +1,29 @@
+"""This file is the verb `cancel`: take a run's jobs back from the queue."""
+
+from __future__ import annotations
+
+import click
+
+from harness.cli import completion
+
+
+@click.command("cancel")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+def command(run: str) -> None:
+    """Take a run's jobs back from the queue.
+
+    What finished is kept; `bakeoff resume RUN --detach` goes on.
+    """
+    from harness.run import queue
+    from harness.run.setup import read_plan
+    from harness.sections.read import run_directory
+    from harness.store.layout import RunPaths
+
+    paths = RunPaths(run_directory(run))
+    platform, submitted = read_plan(paths).platform, queue.jobs(paths)
+    states = queue.states(platform, submitted) if submitted else {}
+    live = [one for one in submitted if one.job in states]
+    if live:
+        queue.cancel(platform, live)
+    names = ", ".join(one.job for one in live)
+    click.echo(f"Cancelled: {names}." if live else "No job of this run is in the queue.", err=True)

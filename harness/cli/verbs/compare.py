@@ -1,0 +1,102 @@
+"""This file is the verb `compare`: one run against another, cell by cell; a gate for CI."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli.light_numpy import import_numpy
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.analysis.run_comparison import Pair, Versus
+
+METRICS = ("rate", "p50", "p95", "p99", "first-step")
+_LIMIT = re.compile(r"^\s*(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%\s*$")
+
+
+@click.command("compare")
+@click.argument("before", metavar="RUN_A")
+@click.argument("after", metavar="RUN_B")
+@click.option("--fail-if", "limit", help='Exit with 1 on such a change, e.g. "slower > 3 %".')
+@click.option("--metric", type=click.Choice(METRICS), default="rate", help="What is compared.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML.")
+@click.option(
+    "--github-summary",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append Markdown, for example to $GITHUB_STEP_SUMMARY.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(
+    before: str,
+    after: str,
+    *,
+    limit: str | None,
+    metric: str,
+    junit: Path | None,
+    github_summary: Path | None,
+    as_json: bool,
+) -> int:
+    """Say in which cells RUN_B is faster or slower than RUN_A, and what else differs between them.
+
+    Cells are joined by what they are, so runs of different machines and days may be compared. A
+    cell fails --fail-if only if its interval excludes "no change" and its ratio exceeds the limit.
+    """
+    way, share = _parse(limit)
+    import_numpy()
+    from harness.analysis.run_comparison import versus
+    from harness.sections.read import run_directories
+    from harness.store.dataset import Dataset
+    from harness.store.files import explained, write_whole
+    from reports.text import run_comparison
+
+    first, second = (_one(name, run_directories([name])) for name in (before, after))
+    told = versus(Dataset([first]), Dataset([second]), metric)
+    failed = _failed(told, way, share)
+    if junit is not None:
+        write_whole(junit, run_comparison.as_junit(told, failed))
+    if github_summary is not None:
+        with explained(github_summary), github_summary.open("a", encoding="utf-8") as file:
+            file.write(run_comparison.as_github(told, failed))
+    if as_json:
+        text = json.dumps(run_comparison.as_json(told, failed), indent=2, ensure_ascii=False)
+        click.echo(text)
+    else:
+        click.echo(run_comparison.as_text(told, failed), nl=False)
+    return 1 if failed else 0
+
+
+def _parse(limit: str | None) -> tuple[str | None, float]:
+    if limit is None:
+        return None, 0.0
+    match = _LIMIT.match(limit)
+    if match is None:
+        raise UsageError(
+            f'--fail-if: \'{limit}\' is not understood. Known: "slower > 3 %", "faster > 3 %".'
+        )
+    return match[1], float(match[2]) / 100
+
+
+def _failed(told: Versus, way: str | None, share: float) -> list[Pair]:
+    """Find the cells that changed for sure, and by more than the limit."""
+    found = []
+    for pair in told.pairs:
+        ratio, low, high = pair.change.ratio, pair.change.low, pair.change.high
+        if ratio is None or low is None or high is None:
+            continue
+        slower = way == "slower" and high < 1 and ratio < 1 - share
+        faster = way == "faster" and low > 1 and ratio > 1 + share
+        if slower or faster:
+            found.append(pair)
+    return found
+
+
+def _one(name: str, found: list[Path]) -> Path:
+    if len(found) != 1:
+        listed = ", ".join(str(path) for path in found)
+        raise UsageError(f"{name} holds {len(found)} runs ({listed}); compare takes one on a side.")
+    return found[0]

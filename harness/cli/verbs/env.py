@@ -1,0 +1,202 @@
+"""This file is ``bakeoff env``: build, list, check and remove the environments of frameworks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import completion
+from harness.errors import BakeoffError, UsageError
+
+if TYPE_CHECKING:
+    from harness.environments.inventory import Entry
+
+DASH = "\N{EN DASH}"
+_STATES = {"ready": "✓", "not built": DASH, "unfinished": "…", "broken": "✗", "old": "○"}
+
+
+@click.group("env")
+def command() -> None:
+    """Build, list, check and remove framework environments.
+
+    Each framework lives in a virtual environment of its own, so that no framework's pins break
+    another's. They lie in BAKEOFF_HOME, or bakeoff/ in your cache folder, and may be deleted and
+    built again at any time.
+    """
+
+
+@command.command()
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME…", shell_complete=completion.environments
+)
+@click.option(
+    "--python",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The interpreter to build with; by default a fitting one is looked for.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "gpu"]),
+    help="Which build; by default what this machine has.",
+)
+@click.option("--through", help="Build on nodes: a launcher, or a platform with its settings.")
+@click.option("--nodes", help="Which of them builds, for example cn07; default: the first at hand.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")
+def create(
+    names: tuple[str, ...],
+    python: Path | None,
+    device: str | None,
+    through: str | None,
+    nodes: str | None,
+    as_json: bool,
+) -> None:
+    """Build environments: torch, tensorflow@1.15, torch[hdf5] …
+
+    What is built already is reused; what was interrupted goes on where it stopped. With --through,
+    the environment is for the nodes' own Python and architecture: wheels are fetched here, and
+    installed there without a network.
+    """
+    from harness.cli.build_progress import listening
+    from harness.environments import local, on_nodes
+    from harness.environments.lock import Reference, load_lock
+    from harness.ranks.remote_node import through as reached
+
+    references = [Reference.parse(name) for name in names]
+    for reference in references:
+        load_lock(reference.lock)
+    if nodes is not None and through is None:
+        raise UsageError("--nodes needs --through: by which launcher are they reached?")
+    node = None if through is None else reached(through, nodes)[0]
+    built = []
+    with listening() as listener:
+        for reference in references:
+            try:
+                if node is None:
+                    built.append(local.create(reference, listener, python=python, device=device))
+                else:
+                    built.append(
+                        on_nodes.create(reference, listener, node, python=python, device=device)
+                    )
+            except (KeyboardInterrupt, SystemExit):
+                listener.say(f"To go on: bakeoff env create {shlex.join(names)}")
+                raise
+    if as_json:
+        click.echo(json.dumps([_plain(asdict(one)) for one in built], indent=1))
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_environments(as_json: bool) -> None:
+    """List all environments: state, version, size, place."""
+    from harness.environments.download_size import size
+    from harness.environments.inventory import inventory
+
+    entries = inventory()
+    if as_json:
+        click.echo(json.dumps([_plain(asdict(entry)) for entry in entries], indent=1))
+        return
+    rows = [
+        (
+            _STATES.get(entry.state, "✗"),
+            entry.name,
+            entry.state,
+            " ".join(filter(None, (entry.version, _build(entry.device)))) or DASH,
+            entry.python_version or DASH,
+            DASH if entry.size_bytes is None else size(entry.size_bytes),
+            _where(entry),
+        )
+        for entry in entries
+    ]
+    head = ("", "name", "state", "version", "python", "size", "where, or how to get it")
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    for row in (head, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=completion.environments)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def check(names: tuple[str, ...], as_json: bool) -> int:
+    """Compare environments with their locks, look for damage and import each framework.
+
+    Without names: every environment that is built.
+    """
+    from harness.environments import cache, inventory
+    from harness.environments.lock import Reference
+
+    wanted = [str(Reference.parse(name)) for name in names]
+    entries = [one for one in inventory.inventory() if not wanted or one.name in wanted]
+    found: dict[str, list[str]] = {
+        name: [f"not built: bakeoff env create {shlex.quote(name)}"]
+        for name in wanted
+        if all(entry.name != name for entry in entries)
+    }
+    for entry in entries:
+        environment = cache.read(entry.path) if entry.path else None
+        if environment is not None and entry.state not in ("old", "unfinished"):
+            faults = inventory.check(Reference.parse(entry.name), environment)
+        elif wanted and entry.state != "ready":
+            faults = [f"{entry.state}: {entry.detail}"]
+        else:
+            continue
+        found[entry.name] = faults
+        if not as_json:
+            click.echo(f"{entry.name}: {'; '.join(faults) if faults else 'as the lock says'}")
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+    if not found:
+        raise BakeoffError("No environment is built. To build one: bakeoff env create torch")
+    return 1 if any(found.values()) else 0
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=completion.environments)
+@click.option("--old", is_flag=True, help="Everything unfinished, broken or without a lock.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")
+def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:
+    """Delete environments and give their space back."""
+    from harness.environments import inventory, local, verify
+    from harness.environments.download_size import size
+    from harness.environments.lock import Reference
+
+    folders = [folder for name in names for folder in _owned(inventory, Reference.parse(name))]
+    if old:
+        gone = ("unfinished", "broken", "old")
+        folders += [
+            entry.path for entry in inventory.inventory() if entry.path and entry.state in gone
+        ]
+    if not names and not old:
+        raise UsageError("Name the environments to remove, or give --old.")
+    removed = []
+    for folder in dict.fromkeys(folders):
+        freed = verify.disk_bytes(folder)
+        local.remove(folder)
+        removed.append({"path": str(folder), "size_bytes": freed})
+        click.echo(f"Removed {folder} ({size(freed)}).", err=True)
+    if as_json:
+        click.echo(json.dumps(removed, indent=1))
+
+
+def _owned(inventory: Any, reference: Any) -> list[Path]:
+    folders: list[Path] = inventory.owned(reference)
+    if not folders:
+        raise BakeoffError(f"{reference} has no environment here; there is nothing to remove.")
+    return folders
+
+
+def _where(entry: Entry) -> str:
+    return "  ".join(map(str, filter(None, (entry.path or entry.python, entry.detail))))
+
+
+def _build(device: str | None) -> str | None:
+    return f"({device})" if device in ("cpu", "gpu") else None
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    return {key: str(one) if isinstance(one, Path) else one for key, one in facts.items()}

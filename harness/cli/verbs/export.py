@@ -1,0 +1,76 @@
+"""This file is the verb `export`: a run's tables in the formats that other programs read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import completion
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.verdicts.results import Results
+
+_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "junit")
+
+
+def _written(results: Results, form: str, name: str | None) -> str | bytes:
+    if form == "junit":
+        from reports.exports.junit import as_junit
+
+        if name is not None:
+            raise UsageError("junit has one shape: leave --table out")
+        return as_junit(results)
+    from harness.analysis.tables import with_column
+    from harness.sections.all_tables import table
+
+    chosen = table(results, name or "ranking")
+    if results.is_simulated:
+        chosen = with_column(chosen, "origin", "simulated")
+    if form == "parquet":
+        from reports.exports.parquet import as_parquet
+
+        return as_parquet(chosen)
+    if form == "latex":
+        from reports.exports.latex import as_latex
+
+        return as_latex(chosen)
+    from reports.exports import text
+
+    if form == "csv":
+        return text.as_csv(chosen)
+    return text.as_json(chosen) if form == "json" else text.as_markdown(chosen)
+
+
+@click.command("export")
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
+@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="The format.")
+@click.option(
+    "--table",
+    "name",
+    help="ranking (default), cells, trials, scaling, expected, collectives, communication, "
+    "starting, gate, what-ran, holes or runs.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write (standard output otherwise).",
+)
+def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path | None) -> None:
+    """Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit."""
+    from harness.sections.read import read_results, run_directories
+
+    if form == "parquet" and output is None and sys.stdout.isatty():
+        raise UsageError("parquet is not text: name a file with --output, or redirect")
+    written = _written(read_results(run_directories(runs)), form, name)
+    data = written if isinstance(written, bytes) else written.encode()
+    if output is None:
+        sys.stdout.buffer.write(data)
+        return
+    from harness.store.files import write_whole
+
+    write_whole(output, data)
+    click.echo(str(output))

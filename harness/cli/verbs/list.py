@@ -1,0 +1,206 @@
+"""This file is the verb `list`: workloads, frameworks, platforms, studies and runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from harness.store.layout import RunPaths
+
+Row = dict[str, Any]
+UNKNOWN = "–"
+
+
+def _workloads() -> list[Row]:
+    from harness import plugins
+    from harness.node.shapes import count
+
+    rows: list[Row] = []
+    for entry, module in plugins.loaded("workloads"):
+        if module is None or not hasattr(module, "WORKLOAD"):
+            rows.append({"name": entry.name, "problem": entry.problem or "no WORKLOAD in it"})
+            continue
+        workload = module.WORKLOAD
+        row: Row = {"name": workload.name, "kind": workload.kind, "title": workload.title}
+        if hasattr(workload, "network"):
+            counts = count(workload.network)
+            row |= {
+                "parameters": counts.parameters,
+                "macs": counts.macs,
+                "input": list(workload.network.input),
+                "shapes": {path: list(shape) for path, shape in counts.shapes},
+            }
+        rows.append(row)
+    return sorted(rows, key=lambda row: str(row["name"]))
+
+
+def _frameworks() -> list[Row]:
+    from harness.errors import BakeoffError
+    from harness.study.framework import framework_info, framework_names
+
+    rows: list[Row] = []
+    for name in framework_names():
+        try:
+            info = framework_info(name)
+        except BakeoffError as error:
+            rows.append({"name": name, "problem": str(error)})
+            continue
+        rows.append(
+            {
+                "name": name,
+                "title": info.title,
+                "kinds": list(info.kinds),
+                "devices": list(info.devices),
+                "strategies": list(info.strategies),
+                "factors": {key: list(value or ["any"]) for key, value in info.factors.items()},
+                "options": {key: option.meaning for key, option in info.options.items()},
+            }
+        )
+    return rows
+
+
+def _platforms() -> list[Row]:
+    from harness.errors import BakeoffError
+    from harness.platform.platform import load_platform, platform_names
+
+    rows: list[Row] = []
+    for name in platform_names():
+        try:
+            platform = load_platform(name)
+        except BakeoffError as error:
+            rows.append({"name": name, "problem": str(error)})
+            continue
+        rows.append(
+            {
+                "name": name,
+                "title": platform.title,
+                "launcher": platform.launcher.name,
+                "tried": platform.tried,
+                "nodes": platform.nodes,
+            }
+        )
+    return rows
+
+
+def _studies() -> list[Row]:
+    from harness.errors import BakeoffError
+    from harness.study.study import load_study, study_files
+
+    rows: list[Row] = []
+    for name, path in sorted(study_files().items()):
+        try:
+            study = load_study(path)
+        except BakeoffError as error:
+            rows.append({"name": name, "problem": str(error)})
+            continue
+        rows.append({"name": name, "title": study.title, "sizes": list(study.sizes)})
+    return rows
+
+
+def _runs() -> list[Row]:
+    from harness.errors import BakeoffError
+    from harness.run.ledger import next_attempt
+    from harness.store.layout import RunPaths
+    from harness.store.run_directory import outcomes
+
+    rows: list[Row] = []
+    for folder in sorted(Path("runs").glob("*")):
+        paths = RunPaths(folder)
+        if not paths.run.is_file():
+            continue
+        if not paths.plan.is_file():
+            rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
+            continue
+        try:
+            run = json.loads(paths.run.read_text(encoding="utf-8"))
+            plan = json.loads(paths.plan.read_text(encoding="utf-8"))
+            ended = outcomes(paths)
+        except (OSError, ValueError, BakeoffError) as error:
+            rows.append({"name": folder.name, "problem": str(error)})
+            continue
+        started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
+        last = _last_block(paths)
+        order = [(key, block) for key, block in plan["order"] if last is None or block <= last]
+        done = sum(next_attempt(block, ended.get(key, {})) is None for key, block in order)
+        rows.append(
+            {
+                "name": folder.name,
+                "title": run["title"],
+                "started": started.strftime("%Y-%m-%d %H:%M UTC"),
+                "done": done,
+                "planned": len(order),
+            }
+        )
+    return rows
+
+
+def _last_block(paths: RunPaths) -> int | None:
+    """Say after which block a study's own rule found its cells repeated often enough, if it did."""
+    if not paths.log.is_file():
+        return None
+    lines = paths.log.read_text(encoding="utf-8").splitlines()
+    ends = (json.loads(line)["block"] for line in lines if '"what": "enough"' in line)
+    return max(ends, default=None)
+
+
+KINDS: dict[str, Callable[[], list[Row]]] = {
+    "workloads": _workloads,
+    "frameworks": _frameworks,
+    "platforms": _platforms,
+    "studies": _studies,
+    "runs": _runs,
+}
+_TOO_WIDE = ("shapes", "factors", "options")  # these are for --json
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(list(KINDS)))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON, with everything known.")
+def command(what: str, *, as_json: bool) -> None:
+    """List workloads, frameworks, platforms, studies or runs."""
+    rows = KINDS[what]()
+    if as_json:
+        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    if not rows:
+        click.echo(f"There are no {what} here.", err=True)
+        return
+    click.echo("\n".join(_table(rows)))
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    columns = list(
+        dict.fromkeys(key for row in rows for key in row if key not in (*_TOO_WIDE, "problem"))
+    )
+    texts = [[_cell(row.get(column)) for column in columns] for row in rows]
+    is_number = [any(isinstance(row.get(column), int) for row in rows) for column in columns]
+    widths = [max(len(text) for text in column) for column in zip(columns, *texts, strict=True)]
+    lines = []
+    for row, cells in [(None, columns), *zip(rows, texts, strict=True)]:
+        if row is not None and "problem" in row:
+            lines.append(f"{row['name']:<{widths[0]}}  cannot be used: {row['problem']}")
+            continue
+        padded = (
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(cells, widths, is_number, strict=True)
+        )
+        lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return UNKNOWN
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list):
+        separator = " × " if all(isinstance(one, int) for one in value) else ", "
+        return separator.join(map(str, value)) or UNKNOWN
+    return str(value)

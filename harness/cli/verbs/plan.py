@@ -1,0 +1,155 @@
+"""This file is the verb `plan`: what a study would run, what not and why, and how long it takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.study_options import Selection, study_options
+from harness.units import duration
+
+if TYPE_CHECKING:
+    from harness.plan.duration import Estimate
+    from harness.plan.plan import Plan
+
+_SHOWN_CELLS = 40
+_SHOWN_LABELS = 5
+
+
+@click.command("plan")
+@study_options
+@click.option("--json", "as_json", is_flag=True, help="Print the whole plan as JSON.")
+def command(*, as_json: bool, **typed: Any) -> None:
+    """Print what a study would run, and touch nothing.
+
+    STUDY is a .toml file, or the name of one under studies/.
+    """
+    from harness.plan.duration import doubts, estimate
+    from harness.plan.holes import NothingLeft
+    from harness.plan.plan import to_json
+
+    try:
+        _, plan = Selection(**typed).plan()
+    except NothingLeft as refusal:
+        if as_json:
+            fallen = [asdict(hole) for hole in refusal.holes]
+            click.echo(json.dumps({"cells": [], "holes": fallen}, indent=1))
+        raise
+    guess = estimate(plan)
+    if as_json:
+        timing = {
+            "total_s": guess.total_s,
+            "node_hours": guess.node_hours,
+            "notes": list(doubts(plan, guess)),
+        }
+        click.echo(json.dumps({**to_json(plan), "estimate": timing}, indent=1))
+    else:
+        click.echo("\n".join([*_lines(plan, guess), *notes(plan, guess)]))
+
+
+def headline(plan: Plan, guess: Estimate) -> str:
+    """Say in one sentence what will run."""
+    cells, trials = len(plan.cells), len(plan.order)
+    fewest, most = plan.measure.trials, plan.measure.looks[-1]
+    each = _many(most, "trial") if fewest == most else f"{fewest} to {most} trials"
+    limit = "" if fewest == most else "at most "
+    return (
+        f"Study {plan.study.name} on {plan.platform.name}: {_many(cells, 'cell')}, "
+        f"{each} each, {limit}{trials} in all, about {duration(guess.total_s)}."
+    )
+
+
+def _lines(plan: Plan, guess: Estimate) -> list[str]:
+    measure = plan.measure
+    lines = [
+        plan.study.title,
+        headline(plan, guess),
+        (
+            f"Each trial: warm-up {_span(measure.warmup)}, measured {_span(measure.until)}, "
+            f"ended after {duration(measure.timeout_s)}. "
+            f"Blocks are shuffled with seed {measure.seed}."
+        ),
+        *_schedule(plan),
+        f"Cost: {guess.node_hours:.2f} node-hours.",
+        _observer(plan),
+        "",
+    ]
+    references = set(plan.reference.values())
+    shown = plan.cells[:_SHOWN_CELLS]
+    width = max(len(cell.label) for cell in shown)
+    for cell in shown:
+        mark = "  reference" if cell.key in references else ""
+        took = duration(guess.trial_s[cell.key])
+        lines.append(f"  {cell.key}  {cell.label:<{width}}  {took:>8} a trial{mark}".rstrip())
+    if len(plan.cells) > len(shown):
+        lines.append(f"  … and {len(plan.cells) - len(shown)} more (--json lists all)")
+    lines += _left_out(plan)
+    return lines
+
+
+def notes(plan: Plan, guess: Estimate) -> list[str]:
+    """Say what a person should know before running a plan."""
+    from harness.plan.duration import doubts
+
+    return [f"Note: {note}" for note in (*plan.notes, *doubts(plan, guess))]
+
+
+def _observer(plan: Plan) -> str:
+    """Say which cores are kept for the observer, and when they cannot be."""
+    kept = plan.platform.observer.cores
+    if kept == 0:
+        return "Observer: no core is kept for it; it shares those of the ranks."
+    return (
+        f"Observer: {_many(kept, 'core')} of each node, where at least two cores and one a rank "
+        "are left; where not, it shares the ranks' and their trials are marked."
+    )
+
+
+def _schedule(plan: Plan) -> list[str]:
+    """Say when it is decided to go on, and what the pilot block is for."""
+    measure, lines = plan.measure, []
+    if measure.until_interval is not None:
+        *before, most = measure.looks
+        after = f"after {', '.join(map(str, before))} and at most {most}" if before else f"{most}"
+        budget = ""
+        if measure.budget_s is not None:
+            budget = (
+                f" No block beyond the first {measure.trials} is started that would end after "
+                f"{duration(measure.budget_s)} of measuring."
+            )
+        lines.append(
+            "Blocks are repeated until every interval is within "
+            f"{measure.until_interval * 100:.3g} %: looked at {after} blocks, "
+            f"the error shared by {_many(len(measure.looks), 'look')}.{budget}"
+        )
+    piloted = sum(block == 0 for _, block in plan.order)
+    if piloted:
+        lines.append(
+            f"Where no reference is declared, one pilot block of {_many(piloted, 'trial')} chooses "
+            "the fastest cell, and is then discarded."
+        )
+    return lines
+
+
+def _left_out(plan: Plan) -> list[str]:
+    if not plan.holes:
+        return []
+    from harness.plan.holes import grouped
+
+    lines = ["", f"Left out: {_many(len(plan.holes), 'cell')}"]
+    for why, labels in grouped(plan.holes).items():
+        names = "; ".join(labels[:_SHOWN_LABELS])
+        more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
+        lines.append(f"  {why}: {names}{more}")
+    return lines
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _span(span: Any) -> str:
+    return duration(span.seconds) if span.seconds is not None else _many(span.steps, "step")

@@ -1,0 +1,110 @@
+"""This file is `bakeoff platforms calibrate`: measure a machine's ceilings into its profile."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+
+@click.command("calibrate")
+@click.argument("name", default="local")
+@click.option("--framework", default="torch", show_default=True, help="What computes.")
+@click.option("--device", type=click.Choice(["cpu", "gpu"]), help="By default what there is.")
+@click.option("--trials", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--until", default="3 s", show_default=True, help="How long each trial measures.")
+@click.option("--only", multiple=True, help="Sessions to run: kernels, memory-DDR, storage …")
+@click.option("--json", "as_json", is_flag=True, help="Print the ceilings as JSON.")
+def calibrate(
+    name: str,
+    framework: str,
+    device: str | None,
+    trials: int,
+    until: str,
+    only: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Measure what this machine can do at most, and write it into a profile.
+
+    Products and convolutions by precision, the memory of each tier, copies to the device, storage:
+    ordinary trials of the framework itself. Reports then show results as a share of it.
+    """
+    from harness.cli.session_progress import watching
+    from harness.doctor.ceilings import Measured, measured, peaks, sessions, with_ceilings
+    from harness.errors import RunError, UsageError
+    from harness.plan.plan import make_plan
+    from harness.platform.platform import load_platform
+    from harness.run import session
+    from harness.sections.read import read_results
+    from harness.study.study import load_study
+
+    platform = load_platform(name)
+    device = device or ("gpu" if platform.accelerators else "cpu")
+    planned = list(
+        sessions(platform, framework=framework, device=device, trials=trials, until=until)
+    )
+    names = [one.name for one in planned]
+    unknown = sorted(set(only) - set(names))
+    if unknown:
+        raise UsageError(f"there is no session {unknown[0]}. Known: {', '.join(names)}.")
+    started = datetime.now(UTC)
+    root = Path("runs") / f"calibrate-{platform.name}-{started:%Y-%m-%d-%H%M%S}"
+    found: list[Measured] = []
+    for one in planned:
+        if only and one.name not in only:
+            continue
+        root.mkdir(parents=True, exist_ok=True)
+        study = root / f"{one.name}.toml"
+        study.write_text(one.study, encoding="utf-8")
+        plan = make_plan(load_study(study), one.platform)
+        for hole in plan.holes:
+            click.echo(f"Left out: {hole.label}: {hole.why}", err=True)
+        if not plan.cells:
+            continue
+        with watching() as observer:
+            result = session.start(
+                plan, root=root / one.name, study_text=one.study, observer=observer
+            )
+        if result.interrupted:
+            return result.interrupted
+        if result.ok:
+            found += measured(read_results([result.run]), one)
+    if not found:
+        raise RunError(f"No ceiling was measured; {root} says why.")
+    where = f"bakeoff platforms calibrate, {framework}, {started:%Y-%m-%d}, run {root.name}"
+    tables = {one.name: dict(one.table(where)) for one in (*peaks(found), *found)}
+    path = _own_file(platform.name)
+    path.write_text(with_ceilings(_text(path, platform.name), tables), encoding="utf-8")
+    load_platform(str(path))
+    if as_json:
+        click.echo(json.dumps(tables, indent=1))
+    else:
+        for label, table in tables.items():
+            value = table.get("compute") or table["bandwidth"]
+            note = "  (at least: trials were disturbed)" if "at least" in table["source"] else ""
+            click.echo(f"{label:<24} {value}{note}")
+    click.echo(f"Wrote {len(tables)} ceilings into {path}", err=True)
+    return 0
+
+
+def _own_file(name: str) -> Path:
+    """Name the profile to write into: a user's own, or a new one that refines a shipped one."""
+    from harness.plugins import files, platform_files
+
+    path = platform_files()[name]
+    shipped = files("platforms").get(name)
+    is_shipped = shipped is not None and shipped.path.resolve() == path.resolve()
+    return Path("platforms") / f"{name}.toml" if is_shipped else path
+
+
+def _text(path: Path, name: str) -> str:
+    from harness.platform.platform import load_platform
+    from harness.probe.write import profile_text
+
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    title = load_platform(name).title
+    return profile_text({"title": title, "extends": name}, ["Measured here, over the shipped one."])

@@ -1,0 +1,65 @@
+"""This file is the verb `predict`: what more nodes than were measured would reach."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.cli import completion
+from harness.errors import RunError
+
+
+@click.command("predict")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    multiple=True,
+    required=True,
+    help="How many nodes; repeat it for several counts.",
+)
+@click.option(
+    "--draw",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw it too, as SVG.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: bool) -> None:
+    """Predict what more nodes than were measured would reach.
+
+    RUN needs cells that differ in the number of devices only: three to predict, four to check.
+    An all-reduce sweep in the same run says what the network does.
+    """
+    from harness.sections.read import read_results, run_directories
+    from harness.sections.scaling.prediction import forecasts, render, table
+    from reports.exports.json import records
+
+    found = forecasts(read_results(run_directories([run])), nodes)
+    if not found:
+        raise RunError(
+            f"{run}: no two cells differ in the number of devices only, so nothing can be "
+            "predicted. A study with nodes = [1, 2, 4, 8] has such cells."
+        )
+    if draw is not None:
+        from harness.store.files import write_whole
+        from reports.charts.forecast import drawing
+
+        write_whole(draw, drawing(found))
+        click.echo(f"Drawn: {draw}", err=True)
+    if not as_json:
+        click.echo(render(found), nl=False)
+        return
+    said = {
+        "version": 1,
+        "origin": "predicted",
+        "fitted_to": sorted({one.origin for one in found}),
+        "rows": records(table(found)),
+        "warnings": [
+            {"workload": one.line.workload, "cell": one.line.name, "warnings": list(one.warnings)}
+            for one in found
+        ],
+    }
+    click.echo(json.dumps(said, indent=2, ensure_ascii=False))

@@ -1,0 +1,63 @@
+"""This file is the verb `report`: the HTML page of one or more runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.cli import completion
+from harness.cli.light_numpy import import_numpy
+
+
+@click.command("report")
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the page (one run: report.html in it; several: report.html here).",
+)
+@click.option(
+    "--compare",
+    "compare_them",
+    is_flag=True,
+    help="Of exactly two runs: how the second differs from the first, cell by cell.",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the page in a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print where the page is, as JSON.")
+def command(
+    runs: tuple[str, ...], *, output: Path | None, compare_them: bool, open_it: bool, as_json: bool
+) -> None:
+    """Write the HTML page of one or more runs.
+
+    RUN is a run directory, a name under runs/, or a folder of runs; several machines are put side
+    by side. The page is one file: it opens from disk, prints, and can be mailed.
+    """
+    import_numpy()
+    from harness.errors import UsageError
+    from harness.sections.read import read_comparison, read_page, run_directories
+    from harness.store.files import write_whole
+    from harness.store.layout import RunPaths
+    from reports.page.page import render
+    from reports.page.raw_readings import write_readings
+
+    directories = run_directories(runs)
+    if compare_them and len(directories) != 2:
+        raise UsageError(f"--compare takes exactly two runs; {len(directories)} are named")
+    place = output or (
+        RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
+    )
+    against = read_comparison(*directories) if compare_them else None
+    results, evidence = read_page(directories)
+    readings = write_readings(evidence, place)
+    page = render(results, evidence, against=against, place=place, readings=readings)
+    write_whole(place, page)
+    if as_json:
+        click.echo(json.dumps({"report": str(place.resolve()), "bytes": len(page.encode())}))
+    else:
+        click.echo(str(place))
+    if open_it:
+        import webbrowser
+
+        webbrowser.open(place.resolve().as_uri())

@@ -1,0 +1,102 @@
+"""This file is the verb `resume`: go on with a run that was interrupted."""
+
+from __future__ import annotations
+
+import click
+
+from harness.cli import completion
+from harness.cli.queue_options import (
+    hand_over,
+    queue_options,
+    refuse_without_detach,
+    waiting_trials,
+)
+
+
+@click.command("resume")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+@click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
+@click.option("--allocation", type=int, hidden=True)
+@queue_options
+def command(
+    run: str,
+    *,
+    mix: bool,
+    as_json: bool,
+    allocation: int | None,
+    detach: bool,
+    max_jobs: int | None,
+    max_node_hours: float | None,
+    spread: int | None,
+) -> int:
+    """Go on with a run that was interrupted.
+
+    RUN is a run directory, or a name under runs/. Nothing that finished is repeated.
+    """
+    from harness.cli.session_progress import watching
+    from harness.cli.verbs.run import conclude
+    from harness.errors import UsageError
+    from harness.gate.gate import ensure
+    from harness.plan.allocations import blocks_of
+    from harness.ranks.nodes import TooFewNodes
+    from harness.run import queue, session
+    from harness.run.setup import read_plan
+    from harness.sections.read import run_directory
+    from harness.store.layout import RunPaths
+    from harness.verdicts.trial import doubt
+
+    paths = RunPaths(run_directory(run).resolve())
+    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
+    if detach:
+        plan, submitted = read_plan(paths), queue.jobs(paths)
+        live = queue.states(plan.platform, submitted)
+        if live:
+            raise UsageError(
+                f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "
+                "takes it back."
+            )
+        waiting = waiting_trials(paths, plan)
+        if not waiting:
+            raise UsageError(f"{run}: nothing is left to run.")
+        hand_over(
+            plan,
+            waiting,
+            lambda: paths.root,
+            max_jobs=max_jobs,
+            max_node_hours=max_node_hours,
+            spread=spread,
+            as_json=as_json,
+        )
+        return 0
+    only, blocks = None, None
+    if allocation is not None:
+        job, plan = queue.job(paths, allocation), read_plan(paths)
+        only, part = job.keys, queue.part(plan.platform, job)
+        blocks = None if part is None else blocks_of(plan.order, part, job.parts)
+    try:
+        with watching() as observer:
+            result = session.resume(
+                paths.root,
+                mix=mix,
+                only=only,
+                blocks=blocks,
+                observer=observer,
+                rejects=doubt,
+                ensure=ensure,
+            )
+    except TooFewNodes as problem:  # nothing could be run at all
+        reason = str(problem)
+        if allocation is not None and queue.requeue(plan.platform, lambda: _again(reason)):
+            return 1
+        raise
+    code = conclude(result, as_json=as_json)
+    if allocation is not None and result.waiting and not result.interrupted:
+        queue.requeue(plan.platform, _again)
+    return code
+
+
+def _again(why: str = "") -> None:
+    """Say that a job is to run once more, and why where nothing has said so yet."""
+    said = "The queue is asked to run this job again, on nodes that work."
+    click.echo(f"{why}\n{said}" if why else said, err=True)

@@ -1,0 +1,175 @@
+"""This file is the verb `run`: carry a study out and end with its answer and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.queue_options import hand_over, queue_options, refuse_without_detach
+from harness.cli.study_options import Selection, study_options
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+    from harness.run.progress import SessionResult
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@click.command("run")
+@study_options
+@click.option("--name", help="What to call the run; by default the study and the date.")
+@click.option(
+    "--create-environments",
+    is_flag=True,
+    help="Build the framework environments that the study needs first.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
+@queue_options
+def command(
+    *,
+    name: str | None,
+    create_environments: bool,
+    as_json: bool,
+    detach: bool,
+    max_jobs: int | None,
+    max_node_hours: float | None,
+    spread: int | None,
+    **typed: Any,
+) -> int:
+    """Run a study and write its report.
+
+    STUDY is a .toml file, or the name of one under studies/. Results go to runs/. Ctrl-C is safe:
+    what finished is kept, and `bakeoff resume` goes on.
+    """
+    from harness.cli.session_progress import watching
+    from harness.cli.verbs.plan import headline, notes
+    from harness.gate.gate import ensure
+    from harness.plan.duration import estimate
+    from harness.run import session
+    from harness.verdicts.trial import doubt
+
+    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
+    study, plan = Selection(**typed).plan()
+    if create_environments:
+        create_missing(plan)
+    guess = estimate(plan)
+    click.echo("\n".join([headline(plan, guess), *notes(plan, guess)]), err=True)
+    root = _place(name, plan)
+    if detach:
+        hand_over(
+            plan,
+            Counter(key for key, _ in plan.order),
+            lambda: session.lay_out_only(plan, root=root, study_text=study.text),
+            max_jobs=max_jobs,
+            max_node_hours=max_node_hours,
+            spread=spread,
+            as_json=as_json,
+        )
+        return 0
+    with watching() as observer:
+        result = session.start(
+            plan,
+            root=root,
+            study_text=study.text,
+            observer=observer,
+            rejects=doubt,
+            ensure=ensure,
+        )
+    return conclude(result, as_json=as_json)
+
+
+def create_missing(plan: Plan) -> None:
+    """Build the managed environments that a plan's cells start in."""
+    from harness.cli.build_progress import listening
+    from harness.environments import local, worker_python
+    from harness.environments.lock import Reference
+    from harness.errors import Unavailable
+
+    with listening() as listener:
+        for name in sorted({cell.environment for cell in plan.cells}):
+            try:
+                worker_python.resolve(name, plan.platform)
+            except Unavailable:
+                local.create(Reference.parse(name), listener)
+
+
+def conclude(result: SessionResult, *, as_json: bool) -> int:
+    """Say what a session achieved, write the page, and give the exit code.
+
+    A run none of whose trials counts is no success, however well they all ended.
+    """
+    from harness.sections.read import read_page
+    from harness.store.files import write_whole
+    from harness.store.layout import RunPaths
+    from harness.store.records import read_run
+    from harness.store.sample_parquet import keep_all
+    from reports.exports.json import summary
+    from reports.page.page import render
+    from reports.page.raw_readings import write_readings
+    from reports.text.terminal import render as in_words
+
+    click.echo(_how_it_went(result), err=True)
+    if result.interrupted:
+        return result.interrupted
+    counts = False
+    if result.ok:
+        results, evidence = read_page([result.run])
+        counts = any(trial.counted for cell in results.cells for trial in cell.trials)
+        page = RunPaths(result.run).report
+        readings = write_readings(evidence, page)
+        write_whole(page, render(results, evidence, place=page, readings=readings))
+        keep_all(read_run(result.run))
+        if as_json:
+            told = {"run": str(result.run), "report": str(page), **summary(results)}
+            click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        else:
+            click.echo("\n" + in_words(results), nl=False)
+            click.echo(
+                f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
+            )
+    return 0 if result.ok == result.total and counts else 1
+
+
+def _how_it_went(result: SessionResult) -> str:
+    words = [f"{result.done} of {result.total} trials, {result.ok} ok"]
+    if result.failed:
+        words.append(f"{result.failed} failed")
+    if result.skipped:
+        words.append(f"{result.skipped} skipped, because their cell cannot succeed")
+    if result.interrupted:
+        return f"Stopped: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+    if result.waiting:
+        words.append(f"{result.waiting} left, because too few nodes answer")
+        return f"Incomplete: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+    return f"Done: {', '.join(words)}."
+
+
+def _near(path: Path) -> Path:
+    """Name a path as somebody standing here would."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _place(name: str | None, plan: Plan) -> Path:
+    """Choose the run's folder; without a name, the second run of a day gets a number."""
+    if name is not None:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"A run cannot be called {name!r}: use letters, digits, '.', '-' and '_', "
+                "and begin with a letter or a digit."
+            )
+        return Path("runs") / name
+    made = f"{plan.study.name}-{date.today().isoformat()}"
+    place = Path("runs") / made
+    number = 2
+    while place.exists():
+        place = place.with_name(f"{made}-{number}")
+        number += 1
+    return place

@@ -1,0 +1,126 @@
+"""This file is the verb `status`: how far a run is, and what its queue says of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli import completion
+from harness.cli.queue_options import waiting_trials
+from harness.units import counted
+
+_FIRST_S, _LONGEST_S, _GROWTH = 5.0, 60.0, 1.5
+
+
+@click.command("status")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+@click.option("--wait", is_flag=True, help="Come back when no job of it is left in the queue.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(run: str, *, wait: bool, as_json: bool) -> int:
+    """Say how far a run is, and what its queue says of it.
+
+    0: nothing is left to run; 1: something is.
+    """
+    from harness.errors import Unavailable
+    from harness.sections.read import run_directory
+
+    root = run_directory(run)
+    told, pause_s = look(root), _FIRST_S
+    while wait and told["queued"]:
+        time.sleep(pause_s)  # a queue that many ask at once answers nobody
+        pause_s = min(pause_s * _GROWTH, _LONGEST_S)
+        try:
+            told = look(root)
+        except Unavailable as problem:
+            click.echo(f"{problem}\nStill waiting: it is asked again.", err=True)
+    told = _accounted(root, told)
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(_lines(told)))
+    return 0 if told["left"] == 0 else 1
+
+
+def look(root: Path) -> dict[str, Any]:
+    """Ask files and queue once."""
+    from harness.run import queue
+    from harness.run.setup import read_plan
+    from harness.store.layout import RunPaths
+
+    paths = RunPaths(root)
+    plan, submitted = read_plan(paths), queue.jobs(paths)
+    left = waiting_trials(paths, plan)
+    states = queue.states(plan.platform, submitted) if submitted else {}
+    rows = []
+    for one in submitted:
+        state = states.get(one.job)
+        rows.append(
+            {
+                "allocation": one.number,
+                "job": one.job,
+                "nodes": one.nodes,
+                "state": state.word if state else "gone",
+                "ended": False if state else None,
+                "elapsed": state.elapsed if state else None,
+                "why": state.why if state else None,
+                "left": sum(left[key] for key in one.keys),
+            }
+        )
+    return {
+        "version": 1,
+        "run": str(root),
+        "total": len(plan.order),
+        "left": left.total(),
+        "queued": len(states),
+        "accounts": None,
+        "jobs": rows,
+    }
+
+
+def _accounted(root: Path, told: dict[str, Any]) -> dict[str, Any]:
+    """Ask the queue's accounts, once, how the jobs ended that it no longer knows."""
+    from harness.errors import Unavailable
+    from harness.run import queue
+    from harness.run.setup import read_plan
+    from harness.store.layout import RunPaths
+
+    paths = RunPaths(root)
+    gone = {row["job"] for row in told["jobs"] if row["job"] and row["state"] == "gone"}
+    some = [one for one in queue.jobs(paths) if one.job in gone]
+    if not some:
+        return told
+    try:
+        ended = queue.ends(read_plan(paths).platform, some)
+    except Unavailable as problem:
+        return {**told, "accounts": str(problem)}
+    rows = []
+    for row in told["jobs"]:
+        end = ended.get(row["job"]) if row["job"] in gone else None
+        if end is not None:
+            known = {"state": end.word, "elapsed": end.elapsed, "why": end.why or None}
+            row = {**row, **known, "ended": True}
+        rows.append(row)
+    return {**told, "jobs": rows}
+
+
+def _lines(told: dict[str, Any]) -> list[str]:
+    lines = [f"{told['run']}: {told['left']} of {told['total']} trials are left."]
+    for one in told["jobs"]:
+        said = one["state"].lower()
+        if one["elapsed"]:
+            said += f" {'after' if one['ended'] else 'for'} {one['elapsed']}"
+            said += f", {one['why']}" if one["why"] else ""
+        nodes, left = counted(one["nodes"], "node"), counted(one["left"], "trial")
+        lines.append(f"  job {one['job'] or '?'}, {nodes}: {said}; {left} left")
+    if told["left"] and told["accounts"]:
+        lines.append(f"How jobs ended is not known: {told['accounts']}")
+    if told["left"] and not told["queued"]:
+        more = " --detach" if told["jobs"] else ""
+        lines.append(
+            f"Nobody is at it, unless a terminal is. To go on: bakeoff resume {told['run']}{more}"
+        )
+    return lines

@@ -1,0 +1,62 @@
+"""This file is the verb `verify`: prove that the cells of a study compute the same thing.
+
+Without a study, it is every network in every framework that is ready here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import completion
+from harness.cli.study_options import Selection, narrowing_options
+
+if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+
+
+@click.command("verify")
+@click.argument("study", metavar="[STUDY]", required=False, shell_complete=completion.studies)
+@narrowing_options
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def command(*, as_json: bool, **typed: Any) -> int:
+    """Prove that the cells of a study compute the same thing.
+
+    Without STUDY: every network in every framework that is ready here, at its defaults, which takes
+    an hour or more the first time; narrow it with --only workload=resnet50 or --only framework=jax.
+
+    Every network is compared in float64 with a reference, and layer by layer as it is timed. What
+    was found is kept: a second time costs nothing. Ends with 1 if a cell differs.
+    """
+    from harness.cli.build_progress import listening
+    from harness.gate.gate import ensure
+    from harness.gate.result import DIFFERS
+    from harness.run.gate_first import lines
+
+    plan = _plan(typed)
+    with listening() as listener:
+        found = ensure(plan, watch=listener.doing)
+    if as_json:
+        cells = {cell.key: {"label": cell.label, **asdict(found[cell.key])} for cell in plan.cells}
+        click.echo(json.dumps({"cells": cells}, indent=1, ensure_ascii=False))
+    else:
+        click.echo("\n".join(lines(plan, found, found)))
+    return 1 if any(one.state == DIFFERS for one in found.values()) else 0
+
+
+def _plan(typed: dict[str, Any]) -> Plan:
+    """Make the plan of the study that was named, or of all that is ready here."""
+    from harness.gate.everything_study import study_of_all
+    from harness.platform.platform import load_platform
+
+    if typed["study"] is not None:
+        return Selection(**typed).plan()[1]
+    with TemporaryDirectory() as folder:
+        study = Path(folder) / "everything.toml"
+        study.write_text(study_of_all(load_platform(typed["platform"] or "local")), "utf-8")
+        return Selection(**{**typed, "study": str(study)}).plan()[1]

@@ -1,0 +1,111 @@
+"""This file makes the files of a data set one by one, in as many processes as there are CPUs.
+
+A file is written beside, settled and renamed, so that what has its name is whole whatever crashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.child_process import end_with_parent
+from harness.data.catalogue import CONTENTS, Content
+from harness.data.contents import sample
+from harness.data.sets import Spec
+from harness.node.durable import settle
+from harness.node.input.imprints import imprint
+
+_WAITING = 64
+"""Files handed to the processes ahead of time."""
+_FEW = 4
+"""So many files are not worth starting processes."""
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a set."""
+
+    name: str
+    first: int
+    count: int
+
+
+def writer(spec: Spec) -> Any:
+    """Import the module that writes a set's format."""
+    return import_module(f"harness.data.formats.{spec.format}")
+
+
+def parts(spec: Spec, content: Content) -> Iterator[Part]:
+    """Divide a set into files."""
+    module = writer(spec)
+    each = {"one": 1, "together": content.together, "shard": content.shard, "all": spec.samples}
+    size = each[module.HOLDS]
+    for number, first in enumerate(range(0, spec.samples, size)):
+        name = f"{number:06d}{module.suffix(content)}"
+        yield Part(name, first, min(size, spec.samples - first))
+
+
+def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
+    """Do something for each part, in their order, a few ahead."""
+    if len(missing) < _FEW:
+        yield from map(do, missing)
+        return
+    workers = min(len(missing), len(os.sched_getaffinity(0)))
+    waiting = iter(missing)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=end_with_parent) as pool:
+        try:
+            running = deque(pool.submit(do, part) for part in islice(waiting, _WAITING))
+            while running:
+                yield running.popleft().result()
+                running.extend(pool.submit(do, part) for part in islice(waiting, 1))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
+    """Make one file; give what is noted of it."""
+    content = CONTENTS[spec.content]
+    made = [sample(content, spec.seed, part.first + number) for number in range(part.count)]
+    path, beside = files / part.name, files / f".{part.name}.new"
+    try:
+        places = writer(spec).write(beside, made, part.first, content)
+        settle(beside)
+        digest = sha256(beside)
+        beside.rename(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return {
+        "name": part.name,
+        "bytes": path.stat().st_size,
+        "samples": part.count,
+        "sha256": digest,
+        "places": places,
+        "sizes": [len(one.data) for one in made],
+        "targets": [one.target for one in made],
+        "imprints": [imprint(memoryview(one.data)) for one in made],
+    }
+
+
+def sha256(path: Path) -> str:
+    """Digest a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def bytes_of(records: Iterable[dict[str, Any]]) -> int:
+    """Add up what files take."""
+    return sum(record["bytes"] for record in records)

@@ -1,0 +1,175 @@
+"""This file looks whether Bakeoff is whole: its packages, libraries, plug-ins and programs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import harness
+from harness import plugins
+from harness.doctor.finding import Finding
+from harness.environments import cache, pythons
+from harness.environments.download_size import size
+from harness.environments.inventory import inventory
+from harness.errors import Unavailable
+
+PACKAGES = ("harness", "workloads", "platforms", "reports")
+GROUPS = ("workloads", "adapters", "launchers", "samplers", "platforms", "reports")
+
+_MUST_HAVE_MEMBERS = ("workloads", "adapters", "launchers", "platforms")
+_PROGRAMS = (
+    ("mpirun", "", "ranks across nodes without a scheduler", "install Open MPI or MPICH"),
+    ("sbatch", "", "studies on a Slurm cluster", "run on a login node of the cluster"),
+    ("caffe", "CAFFE_BIN", "Caffe cells", "set CAFFE_BIN to the caffe program"),
+    ("chromium", "", "pictures of pages, in tests only", "install Debian's package chromium"),
+)
+_ROOM_BYTES = 5 * 10**9
+
+
+def look() -> list[Finding]:
+    """Look at everything; nothing is imported that a plan would not import."""
+    return [
+        _python(),
+        *_origins(),
+        _libraries(),
+        *_plug_ins(),
+        *_environments(),
+        _old_python(),
+        _room(),
+        *_programs(),
+    ]
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", "fine", f"{version}, {sys.executable}")
+
+
+def _origins() -> list[Finding]:
+    """Our import names are plain words; somebody else's package of that name may come first."""
+    home = Path(harness.__path__[0]).parent
+    findings = []
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        places = list(spec.submodule_search_locations or ()) if spec is not None else []
+        if not places:
+            remedy = f"Install it again: {sys.executable} -m pip install -e . in the project."
+            findings.append(Finding(f"package {name}", "fault", "not found", remedy))
+        elif Path(places[0]).parent != home:
+            remedy = f"Another distribution shadows ours in {home}: remove it, or use a venv."
+            findings.append(Finding(f"package {name}", "fault", places[0], remedy))
+    return findings or [Finding("packages", "fine", f"{', '.join(PACKAGES)} in {home}")]
+
+
+def _libraries() -> Finding:
+    try:
+        required = metadata.distribution("bakeoff").requires or []
+    except metadata.PackageNotFoundError:
+        remedy = f"Run `make setup`, or: {sys.executable} -m pip install -e . in the project."
+        return Finding("libraries", "fault", "bakeoff is not installed in this Python", remedy)
+    wrong, count = [], 0
+    for text in required:
+        match = re.match(r"([\w.-]+)\s*>=\s*([\d.]+)", text)
+        if match is None or "extra ==" in text:
+            continue
+        count += 1
+        try:
+            found = metadata.version(match[1])
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{match[1]} is missing")
+            continue
+        if _numbers(found) < _numbers(match[2]):
+            wrong.append(f"{match[1]} is {found}, {match[2]} is needed")
+    if wrong:
+        remedy = f"Run `make setup`, or: {sys.executable} -m pip install -U bakeoff."
+        return Finding("libraries", "fault", "; ".join(wrong), remedy)
+    return Finding("libraries", "fine", f"{count} of {count} as required")
+
+
+def _plug_ins() -> list[Finding]:
+    findings = []
+    counts = []
+    for group in GROUPS:
+        try:
+            entries = [*plugins.modules(group).values(), *plugins.files(group).values()]
+        except Unavailable as error:
+            first, _, remedy = str(error).partition("\n")
+            return [Finding("plug-ins", "fault", first, remedy.strip())]
+        for entry in entries:
+            if entry.problem is not None:
+                remedy = f"Repair or uninstall {entry.origin}; the rest works without it."
+                seen = f"{entry.name} of {entry.origin}: {entry.problem}"
+                findings.append(Finding(f"plug-ins {group}", "warning", seen, remedy))
+        names = {entry.name for entry in entries if entry.problem is None}
+        if not names and group in _MUST_HAVE_MEMBERS:
+            remedy = "The installation is not whole; install Bakeoff again."
+            findings.append(Finding(f"plug-ins {group}", "fault", "none found", remedy))
+        if names:
+            counts.append(f"{group}: {len(names)}")
+    return [Finding("plug-ins", "fine", ", ".join(counts)), *findings]
+
+
+def _environments() -> list[Finding]:
+    findings = []
+    entries = inventory()
+    ready = [f"{one.name} {one.version}" for one in entries if one.version and one.state == "ready"]
+    if ready:
+        findings.append(Finding("environments", "fine", ", ".join(ready)))
+    else:
+        findings.append(
+            Finding("environments", "warning", "none is built", "bakeoff env create torch")
+        )
+    for entry in entries:
+        if entry.state == "broken":
+            remedy = f"bakeoff env create {shlex.quote(entry.name)}"
+            findings.append(Finding(f"environment {entry.name}", "fault", entry.detail, remedy))
+    spoilt = [one for one in entries if one.state in ("old", "unfinished")]
+    if spoilt:
+        total = size(sum(one.size_bytes or 0 for one in spoilt))
+        seen = f"{len(spoilt)} old or unfinished, {total}"
+        findings.append(
+            Finding("environments left over", "warning", seen, "bakeoff env remove --old")
+        )
+    return findings
+
+
+def _old_python() -> Finding:
+    try:
+        python = pythons.find(">=3.7,<3.8", purpose="tensorflow@1.15")
+    except Unavailable as error:
+        _, _, remedy = str(error).partition("\n")
+        return Finding("python 3.7", "unknown", "none; tensorflow@1.15 needs one", remedy.strip())
+    return Finding("python 3.7", "fine", str(python))
+
+
+def _room() -> Finding:
+    folder = cache.home()
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    free = shutil.disk_usage(there).free
+    seen = f"{size(free)} free for environments in {folder}"
+    if free >= _ROOM_BYTES:
+        return Finding("disk", "fine", seen)
+    return Finding("disk", "warning", seen, "Make room, or set BAKEOFF_HOME to a larger disk.")
+
+
+def _programs() -> list[Finding]:
+    findings = []
+    for name, variable, purpose, cure in _PROGRAMS:
+        wanted = (variable and os.environ.get(variable)) or name
+        path = shutil.which(wanted)
+        if path is not None:
+            findings.append(Finding(name, "fine", path))
+        else:
+            seen = f"not found; only for {purpose}"
+            findings.append(Finding(name, "unknown", seen, f"{cure[:1].upper()}{cure[1:]}."))
+    return findings
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])

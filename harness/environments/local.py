@@ -1,0 +1,110 @@
+"""This file builds a framework's virtual environment here, goes on with one, removes one.
+
+Console scripts carry their absolute path, so an environment is built where it stays; only the
+marker, written last, makes it count.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+
+from harness.environments import pythons, source_build, verify
+from harness.environments.build import Listener, Order, build, lock_to_build
+from harness.environments.cache import Environment
+from harness.environments.download_size import amount
+from harness.environments.lock import Lock, Reference, normal
+from harness.environments.pip import Item, installer
+from harness.environments.pythons import Python
+from harness.environments.source_recipe import read_source
+from harness.errors import BakeoffError, Unavailable
+from harness.machine import gpus
+
+
+def create(
+    reference: Reference,
+    listener: Listener,
+    *,
+    python: Path | None = None,
+    device: str | None = None,
+) -> Environment:
+    """Build an environment, go on with an unfinished one, or hand back the one that is there."""
+    lock = lock_to_build(reference)
+    order = Order(lock, reference, device or ("gpu" if gpus.has_gpu() else "cpu"), listener)
+    order.doing(f"looking for Python {lock.python}")
+    base = pythons.find(lock.python, explicit=python, purpose=str(reference))
+    return build(
+        order, base.tag, runs=lambda there: there.is_whole, fill=partial(_fill, order, base)
+    )
+
+
+def remove(root: Path) -> None:
+    """Delete an environment; its marker first, so that a half-deleted one never counts."""
+    with Path(f"{root}.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BakeoffError(f"{root.name} is being built by another bakeoff.") from error
+        (root / "environment.json").unlink(missing_ok=True)
+        shutil.rmtree(root)
+
+
+def _fill(order: Order, base: Python, root: Path) -> list[str]:
+    """Make the environment; tell what is wrong with it."""
+    _prepare(base, root, order.listener)
+    pip = installer(base, root / "bin" / "python")
+    items = order.choose(
+        pip.plan,
+        "offers what the lock pins",
+        "Is an index reachable? `pip config list` shows which ones pip asks.",
+    )
+    fetched = any(not item.url.startswith("file:") for item in items)
+    what = amount(items, pip.cache() if fetched else None)
+    order.say(f"{_heading(items, order.lock, order.device)}, {what}")
+    seen: list[str] = []
+
+    def said(line: str) -> None:
+        verb, _, rest = line.partition(" ")
+        if verb in ("Collecting", "Processing"):
+            seen.append(rest)
+            order.doing(f"fetching {len(seen)}/{len(items)} {rest.split()[0]}")
+        elif verb == "Installing":
+            order.doing(f"installing {len(items)} packages")
+
+    pip.install(items, root / "create.log", said)
+    for name in order.lock.sources:
+        framework = order.reference.framework
+        order.say(
+            source_build.add(read_source(name), framework, (root, base.tag), pip, order.doing)
+        )
+    order.doing(f"importing {', '.join(order.lock.imports)}")
+    complaint = verify.import_complaint(root / "bin" / "python", order.lock.imports)
+    return [] if complaint is None else [f"it does not import: {complaint}"]
+
+
+def _prepare(base: Python, root: Path, listener: Listener) -> None:
+    damaged = (root / "environment.json").exists()
+    if not damaged and os.access(root / "bin" / "python", os.X_OK):
+        listener.say(f"{root.name}: going on where an earlier attempt stopped")
+        return
+    shutil.rmtree(root, ignore_errors=True)
+    answer = subprocess.run(
+        [str(base.path), "-I", "-m", "venv", "--without-pip", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise Unavailable(
+            f"{base} cannot make a virtual environment:\n    {answer.stderr.strip()}\n"
+            "    On Debian and Ubuntu: apt-get install python3-venv."
+        )
+
+
+def _heading(items: list[Item], lock: Lock, device: str) -> str:
+    build = f" ({device} build)" if lock.choices else ""
+    return f"{lock.title} {lock.version({normal(one.name): one.version for one in items})}{build}"

@@ -1,0 +1,173 @@
+"""This file asks the package index on behalf of another machine's Python.
+
+A compute node may be offline and of another architecture: its wheels are chosen and fetched here,
+by its tags (PEP 425, PEP 600) and by its markers (PEP 508), and installed there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.environments import pythons
+from harness.environments.pip import NOT_OFFERED, Item, NotOffered, installer, started
+from harness.environments.pythons import Python
+from harness.errors import Unavailable
+from harness.ranks.remote_node import NodeThere
+
+# Runs in any Python since 2.7; what pip's markers ask, and the C library that wheels are built for.
+ASK = """
+import json, os, platform, sys
+base = getattr(sys, "_base_executable", None) or sys.executable
+if getattr(sys, "base_prefix", sys.prefix) != sys.prefix and base == sys.executable:
+    base = os.path.join(sys.base_prefix, "bin", "python%d.%d" % sys.version_info[:2])
+version = platform.python_version()
+print(json.dumps({
+    "path": base,
+    "version": list(sys.version_info[:3]),
+    "libc": platform.libc_ver(),
+    "markers": {
+        "os_name": os.name,
+        "sys_platform": sys.platform,
+        "platform_machine": platform.machine(),
+        "platform_system": platform.system(),
+        "platform_release": platform.release(),
+        "platform_version": platform.version(),
+        "platform_python_implementation": platform.python_implementation(),
+        "implementation_name": getattr(sys, "implementation", platform).__dict__.get("name", ""),
+        "implementation_version": version,
+        "python_full_version": version,
+        "python_version": ".".join(version.split(".")[:2]),
+    },
+}))
+"""
+# pip chooses wheels by the tags it is given, and evaluates markers for the Python it runs in.
+_AS_THERE = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+there = json.loads(sys.argv[2])
+from pip._vendor.packaging import markers
+here = markers.default_environment
+markers.default_environment = lambda: {**here(), **there}
+sys.argv = ["pip", *sys.argv[3:]]
+from pip._internal.cli.main import main
+sys.exit(main())
+"""
+# The oldest glibc that any wheel of an architecture was built for (PEP 600).
+_OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
+_YOUNGER = 17
+
+
+@dataclass(frozen=True)
+class Target:
+    """One Python of a node that a launcher reaches."""
+
+    python: Python
+    libc: tuple[str, str]
+    markers: Mapping[str, str]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Name the platforms whose wheels it can use, best first."""
+        machine = self.python.machine
+        kind, version = self.libc
+        minor = int([*version.split("."), "0"][1])
+        if kind == "glibc":
+            oldest = _OLDEST_GLIBC.get(machine, _YOUNGER)
+            numbered = [f"manylinux_2_{one}_{machine}" for one in range(minor, oldest - 1, -1)]
+            older = [f"manylinux2014_{machine}"] if minor >= _YOUNGER else []
+            return (*numbered, *older, f"linux_{machine}")
+        return (*(f"musllinux_1_{one}_{machine}" for one in range(5, -1, -1)), f"linux_{machine}")
+
+    def plan(self, requirements: Iterable[str], pins: Mapping[str, str]) -> list[Item]:
+        """Choose what it would install; raise NotOffered where the index lacks something."""
+        with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
+            report, constraints = Path(scratch) / "report.json", Path(scratch) / "pins.txt"
+            constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
+            self._pip(
+                *("install", "--dry-run", "--ignore-installed", "--quiet", *self._flags),
+                # before pip 23.1, tags could be given only with a folder; nothing is put there
+                *(
+                    "--target",
+                    scratch,
+                    "--report",
+                    str(report),
+                    "--constraint",
+                    str(constraints),
+                    *requirements,
+                ),
+            )
+            chosen = json.loads(report.read_text("utf-8"))["install"]
+        return [
+            Item(one["metadata"]["name"], one["metadata"]["version"], one["download_info"]["url"])
+            for one in chosen
+        ]
+
+    def fetch(
+        self,
+        requirements: Sequence[str],
+        folder: Path,
+        said: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Fetch wheels, without what they require in their turn."""
+        words = ("download", "--no-deps", *self._flags, "--dest", str(folder))
+        self._pip(*words, *requirements, said=said)
+
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        number = ".".join(map(str, self.python.version[:2]))
+        platforms = (word for tag in self.tags for word in ("--platform", tag))
+        return (
+            *("--only-binary=:all:", "--no-input", "--disable-pip-version-check"),
+            *("--python-version", number, "--implementation", "cp", *platforms),
+        )
+
+    def _pip(self, *arguments: str, said: Callable[[str], None] = lambda _: None) -> None:
+        own = pythons.inspect(sys.executable)
+        assert own is not None, "the interpreter that runs this runs"
+        program = installer(own, Path(sys.executable)).program
+        # __pip-runner__.py lies within the package; a wheel's entry is the package itself
+        home = program.parents[1] if program.suffix == ".py" else program.parent
+        argv = [sys.executable, "-I", "-c", _AS_THERE, str(home), json.dumps(self.markers)]
+        lines = []
+        with started([*argv, *arguments], os.environ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.append(line.strip())
+                said(line.strip())
+        if process.returncode != 0:
+            told = [line for line in lines if line.startswith("ERROR")] or lines[-3:]
+            text = "\n    ".join(told)
+            if NOT_OFFERED.search(text):
+                raise NotOffered(text)
+            raise Unavailable(f"pip could not do it (exit code {process.returncode}):\n    {text}")
+
+
+def find(node: NodeThere, specifier: str, *, explicit: Path | None, purpose: str) -> Target:
+    """Find a node's Python for an environment: the given one, this one, or another on its PATH."""
+    named = [f"python3.{minor}" for minor in pythons.minors(specifier)]
+    candidates = [str(explicit)] if explicit is not None else [sys.executable, *named, "python3"]
+    loop = 'ask=$1; shift; for one; do "$one" -I -S -c "$ask" 2>/dev/null; done; true'
+    for line in node.run("sh", "-c", loop, "sh", ASK, *candidates).splitlines():
+        if not line.startswith("{"):
+            continue  # what a login script says
+        told = json.loads(line)
+        markers = told["markers"]
+        python = Python(
+            path=Path(told["path"]),
+            version=tuple(told["version"]),
+            implementation=markers["platform_python_implementation"].lower(),
+            machine=markers["platform_machine"],
+            system=markers["platform_system"].lower(),
+        )
+        if pythons.satisfies(python.version, specifier):
+            return Target(python, tuple(told["libc"]), markers)
+    raise Unavailable(
+        f"{purpose} needs Python {specifier}, and {node} has none of {', '.join(candidates)}.\n"
+        "    Name one that is there: --python /path/to/python."
+    )

@@ -1,0 +1,259 @@
+"""This file decides which interpreter a framework's workers run in on a platform, and proves it.
+
+A platform may name an interpreter or a module set for a framework; otherwise the environment that
+``bakeoff env create`` built is used. Either way nothing of the harness's own packages, nor of the
+user's site folder, reaches a worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.environments import cache, module_sets, outside_programs, pythons
+from harness.environments.cache import Environment
+from harness.environments.lock import Lock, Reference, load_lock, lock_files, missing_program
+from harness.errors import Unavailable
+from harness.machine import gpus
+from harness.platform.platform import FrameworkThere, Platform
+
+# Reads names only: importing a package to learn its version would take seconds.
+_CONTENT = """
+import json, os, sys
+names = set()
+for folder in sys.path[1:]:  # the first is the current folder
+    if os.path.isdir(folder):
+        names.update(n for n in os.listdir(folder) if n.endswith((".dist-info", ".egg-info")))
+print(json.dumps([sys.version, sorted(names)]))
+"""
+_OURS = ("VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYENV_VERSION", "__PYVENV_LAUNCHER__")
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """How a framework's workers start."""
+
+    argv: tuple[str, ...]
+    """The interpreter; ``-m harness.node`` and a job follow."""
+    env: Mapping[str, str]
+    """The whole environment that a rank begins with; the launcher adds its own to it."""
+    fingerprint: str
+    """What decides whether a trial may be reused: packages and Python, not where they lie."""
+    description: str
+    """For people."""
+    packages: Mapping[str, str]
+    """Versions by distribution, where they are known without starting anything."""
+
+    def record(self) -> dict[str, Any]:
+        """Give what the run's ``environments/NAME.json`` keeps."""
+        return {
+            "version": 1,  # 1: first
+            "argv": list(self.argv),
+            "fingerprint": self.fingerprint,
+            "description": self.description,
+            "packages": dict(self.packages),
+        }
+
+
+SIMULATED = Interpreter((), {}, "simulated", "none: a model says what ranks would have said", {})
+
+
+def resolve(framework_ref: str, platform: Platform) -> Interpreter:
+    """Find a framework's interpreter on a platform, or say with which command to get one."""
+    if platform.is_simulated:
+        return SIMULATED
+    reference = Reference.parse(framework_ref)
+    found = _resolve(reference, platform)
+    lock = load_lock(reference.lock) if reference.lock in lock_files() else None
+    outside = outside_programs.identities(lock, found.env) if lock is not None else {}
+    if not outside:
+        return found
+    return replace(found, fingerprint=cache.digest([found.fingerprint, outside]))
+
+
+def _resolve(reference: Reference, platform: Platform) -> Interpreter:
+    there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
+    there = there or FrameworkThere()
+    env = {**isolated(os.environ), **there.environment}
+    module_names = (*platform.modules, *there.modules)
+    loaded = module_sets.load(module_names, env) if module_names else None
+    if loaded is not None:
+        env = {**isolated(loaded.env), **there.environment}
+    lock = load_lock(reference.lock) if reference.lock in lock_files() else None
+    if lock is not None:
+        env = {**env, **lock.environment}
+        _require_programs(lock, env)
+    if there.interpreter is not None:
+        return _foreign(reference, there.interpreter, env, loaded, f"named by {platform.name}")
+    if there.modules:
+        return _foreign(reference, "python3", env, loaded, f"modules {' '.join(module_names)}")
+    if lock is None:
+        load_lock(reference.lock)
+        raise AssertionError("load_lock refuses an unknown name")
+    if lock.variable is not None:
+        named = env.get(lock.variable)
+        if not named:
+            raise Unavailable(
+                f"{reference} needs an interpreter of its own; {lock.variable} does not name it.\n"
+                f"    export {lock.variable}=/path/to/python, or name one in the platform:\n"
+                f'    [frameworks.{reference.framework}]  interpreter = "/path/to/python"'
+            )
+        return _foreign(reference, named, env, loaded, f"named by {lock.variable}")
+    if not lock.is_built_for(reference):
+        return _bare(lock, reference, env)
+    return _managed(lock, reference, platform, env, loaded)
+
+
+def contained(framework_ref: str, platform: Platform) -> Interpreter:
+    """Give what starts a framework that a platform has in a container, and nowhere else."""
+    if platform.is_simulated:
+        return SIMULATED
+    reference = Reference.parse(framework_ref)
+    there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
+    if there is None or there.container is None:
+        raise Unavailable(f"{reference}: {platform.name} names no container for it.")
+    container = there.container
+    program = {"charliecloud": "ch-run", "pyxis": "srun"}.get(container.engine, container.engine)
+    if shutil.which(program) is None:
+        raise Unavailable(f"{reference}: {program} is no program on this machine.")
+    return Interpreter(
+        argv=(container.interpreter,),
+        env={**isolated(os.environ), **there.environment},
+        fingerprint=cache.digest([container.engine, container.image, container.interpreter]),
+        description=f"{container.image} in {container.engine}",
+        packages={},
+    )
+
+
+def isolated(environ: Mapping[str, str]) -> dict[str, str]:
+    """Take out what would lead a worker to the harness's or the user's own packages."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("PYTHON") and name not in _OURS
+    }
+    own = str(Path(sys.prefix) / "bin")
+    if sys.prefix != sys.base_prefix and "PATH" in kept:
+        folders = kept["PATH"].split(os.pathsep)
+        kept["PATH"] = os.pathsep.join(folder for folder in folders if folder.rstrip("/") != own)
+    return {**kept, "PYTHONNOUSERSITE": "1"}
+
+
+def _managed(
+    lock: Lock,
+    reference: Reference,
+    platform: Platform,
+    env: dict[str, str],
+    loaded: module_sets.ModuleSet | None,
+) -> Interpreter:
+    wanted = "gpu" if platform.accelerators else "cpu"
+    other = "cpu" if wanted == "gpu" else "gpu"
+    elsewhere = platform.launcher.name != "local"
+    architecture = platform.node.architecture if elsewhere else None
+    built = cache.find(lock, reference, wanted, architecture) or cache.find(
+        lock, reference, other, architecture
+    )
+    if built is None:
+        raise Unavailable(_cure(lock, reference, wanted))
+    path = f"{built.root / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}"
+    changes = loaded.changes if loaded is not None else {}
+    fingerprint = cache.digest([built.fingerprint, dict(changes)]) if changes else built.fingerprint
+    return Interpreter(
+        argv=(str(built.executable),),
+        env={**env, "PATH": path},
+        fingerprint=fingerprint,
+        description=_title(lock, built),
+        packages=built.packages,
+    )
+
+
+def _cure(lock: Lock, reference: Reference, device: str) -> str:
+    flag = f" --device {device}" if (device == "gpu") != gpus.has_gpu() else ""
+    command = (
+        f"bakeoff env create '{reference}'{flag}"
+        if reference.groups
+        else (f"bakeoff env create {reference}{flag}")
+    )
+    stem = cache.place(lock, reference, "", "").name.rpartition("-")[0]
+    old = [one for one in cache.folders() if one.name.rpartition("-")[0] == stem]
+    if not old:
+        return f"{reference} has no environment here yet.\n    Build it: {command}"
+    if any(cache.read(one) is None for one in old):
+        return f"{reference}'s environment is not finished.\n    Go on with it: {command}"
+    if not all(one.is_whole for one in map(cache.read, old) if one is not None):
+        return f"{reference}'s environment lost its Python.\n    Build it again: {command}"
+    return (
+        f"{reference}'s environment was built from another lock or for another device or machine.\n"
+        f"    Build this one: {command}"
+    )
+
+
+def _title(lock: Lock, built: Environment) -> str:
+    python = built.python.split("-")[1]
+    build = f", {built.device} build" if built.device != "any" else ""
+    return f"{lock.title} {lock.version(built.packages)} (Python {python}{build})"
+
+
+def _bare(lock: Lock, reference: Reference, env: dict[str, str]) -> Interpreter:
+    python = pythons.find(lock.python, purpose=str(reference))
+    return Interpreter(
+        # Without site there is no site-packages at all: the standard library and the payload.
+        argv=(str(python.path), "-s", "-S"),
+        env=env,
+        fingerprint=cache.digest(python.tag),
+        description=f"{python}, standard library only",
+        packages={},
+    )
+
+
+def _foreign(
+    reference: Reference,
+    program: str,
+    env: dict[str, str],
+    loaded: module_sets.ModuleSet | None,
+    origin: str,
+) -> Interpreter:
+    path = shutil.which(program, path=env.get("PATH"))
+    if path is None:
+        raise Unavailable(f"{reference}: {program} ({origin}) is no program on this machine.")
+    answer = subprocess.run(
+        [path, "-c", _CONTENT],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if answer.returncode != 0:
+        last = answer.stderr.strip().splitlines()[-1:] or [f"exit code {answer.returncode}"]
+        raise Unavailable(f"{reference}: {path} ({origin}) does not run: {last[0]}")
+    content = json.loads(answer.stdout)
+    changes = dict(loaded.changes) if loaded is not None else {}
+    return Interpreter(
+        argv=(path,),
+        env=env,
+        fingerprint=cache.digest([content, changes]),
+        description=f"{path} (Python {content[0].split()[0]}, {origin})",
+        packages=dict(sorted(map(_named, content[1]))),
+    )
+
+
+def _named(folder: str) -> tuple[str, str]:
+    name, _, version = folder.rpartition(".")[0].partition("-")
+    return name.lower().replace("_", "-"), version.partition("-")[0]
+
+
+def _require_programs(lock: Lock, env: Mapping[str, str]) -> None:
+    program = missing_program(lock, env)
+    if program is not None:
+        named = env.get(program.variable, "") if program.variable else ""
+        missing = f"{program.variable}={named}" if named else program.name
+        cure = program.cure[:1].upper() + program.cure[1:]
+        raise Unavailable(f"{lock.name} needs the program {missing}: {program.why}.\n    {cure}.")

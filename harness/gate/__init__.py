@@ -1,0 +1,1 @@
+"""Do all frameworks compute the same network?"""

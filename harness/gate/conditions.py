@@ -1,0 +1,71 @@
+"""This file names what else decides a result of the gate: the processor, and what steers libraries.
+
+A shared home is seen by machines of several kinds, whose kernels differ. ``python -m
+harness.gate.conditions`` says what this machine computes on: a launcher runs it on the node where
+cells are examined.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.environments.lock import Reference, load_lock, lock_files
+from harness.environments.worker_python import Interpreter
+from harness.machine.machine import read_machine
+from harness.platform.platform import FrameworkThere, Platform
+from harness.ranks.nodes import HERE, launcher, run_on
+from harness.store.environment_variables import is_telling
+
+_OF_ONE_JOB = ("BAKEOFF_", "SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+"""They name a job or its devices, which are another's the next time; models of devices count."""
+
+
+@dataclass
+class Circumstances:
+    """What a platform's cells are examined on; the machine is looked at once."""
+
+    platform: Platform
+    _machine: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, environment: str, interpreter: Interpreter) -> dict[str, Any]:
+        """Give what decides an examination beside its code and its packages."""
+        if not self._machine:
+            self._machine = _machine(self.platform)
+        reference, there = Reference.parse(environment), self.platform.frameworks
+        own = there.get(reference.lock) or there.get(reference.framework) or FrameworkThere()
+        lock = load_lock(reference.lock) if reference.lock in lock_files() else None
+        stated = {*self.platform.environment, *own.environment, *(lock.environment if lock else ())}
+        set_there = {**interpreter.env, **self.platform.environment}
+        told = {
+            name: value
+            for name, value in set_there.items()
+            if name in stated or (is_telling(name) and not name.startswith(_OF_ONE_JOB))
+        }
+        return {"machine": dict(self._machine), "variables": told}
+
+
+def processors() -> dict[str, Any]:
+    """Say what this machine computes on: what decides which kernels a framework picks."""
+    machine = read_machine()
+    return {
+        "cpu": [machine.architecture, machine.cpu_model, *machine.capabilities],
+        "gpus": sorted({f"{gpu.name}, driver {gpu.driver}" for gpu in machine.gpus or ()}),
+    }
+
+
+def _machine(platform: Platform) -> dict[str, Any]:
+    nodes = launcher(platform).nodes(platform.launcher.settings, os.environ)
+    if not nodes or nodes[0] == HERE:
+        return processors()
+    argv = (sys.executable, "-P", "-m", "harness.gate.conditions")
+    told: dict[str, Any] = json.loads(run_on(platform, nodes[0], argv))
+    return told
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(processors()) + "\n")

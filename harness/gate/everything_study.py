@@ -1,0 +1,50 @@
+"""This file words the study of every network in every framework that is ready here, at defaults."""
+
+from __future__ import annotations
+
+import json
+
+from harness import plugins
+from harness.environments import worker_python
+from harness.environments.lock import lock_files
+from harness.errors import Unavailable
+from harness.node.workload import Training
+from harness.platform.platform import Platform
+from harness.study.framework import framework_info, framework_names
+
+_IDLE = "null"
+"""Computes nothing."""
+
+
+def study_of_all(platform: Platform) -> str:
+    """Give the text of the study; refuse where no framework is ready."""
+    frameworks = [name for name in _training() if _is_ready(name, platform)]
+    if not frameworks:
+        raise Unavailable(
+            "No framework is ready here, so there is nothing to verify.\n"
+            "    Build one: bakeoff env create torch"
+        )
+    names = plugins.workload_names()
+    networks = [name for name in names if isinstance(plugins.workload(name), Training)]
+    matrix = f"workload = {json.dumps(networks)}\nframework = {json.dumps(frameworks)}\n"
+    return f'title = "Every network in every framework that is ready here"\n[matrix]\n{matrix}'
+
+
+def _training() -> list[str]:
+    """Name the frameworks that train, each version of its own with them; strategies add none."""
+    found = []
+    for name in framework_names():
+        info = framework_info(name)
+        if "train" not in info.kinds or name == _IDLE:
+            continue
+        others = [one for one in sorted(lock_files()) if one.startswith(f"{name}@")]
+        found += [name, *(one for one in others if one.partition("@")[2] not in info.strategies)]
+    return found
+
+
+def _is_ready(name: str, platform: Platform) -> bool:
+    try:
+        worker_python.resolve(name, platform)
+    except Unavailable:
+        return False
+    return True

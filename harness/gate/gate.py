@@ -1,0 +1,255 @@
+"""This file is the equivalence gate: does every cell compute what its workload says?
+
+(a) Semantics, in float64: the adapter's own lowering, on the host's weights and batch, against
+    the reference (``reference.py``): layers, loss, gradients, running statistics, five updates.
+(b) The timed lowering, in the cell's own precision and layout and compiled as it is: each layer on
+    inputs that the precision holds exactly, then output and loss of the whole network.
+
+What was found is kept by a hash of everything that could change it: a second run costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import plugins
+from harness.environments import cache, worker_python
+from harness.environments.worker_python import Interpreter
+from harness.errors import Unavailable
+from harness.gate import layers, ranks, semantics, separate_process
+from harness.gate import tolerances as arithmetic
+from harness.gate.conditions import Circumstances
+from harness.gate.jobs import Examiner, door
+from harness.gate.reference import References, code_digest
+from harness.gate.reference import key as reference_key
+from harness.gate.result import EQUIVALENT, NOT_CHECKED, Part, Result, joined, read, record
+from harness.gate.tensors import folders, requests
+from harness.node.workload import Collective, Training
+from harness.plan.cell import Cell
+from harness.plan.plan import Plan
+from harness.platform.platform import Platform
+from harness.ranks import payload as payloads
+from harness.ranks.outcome import OK, TIMED_OUT, UNSUPPORTED
+from harness.ranks.payload import Closures, Payload
+from harness.store.bounded_cache import Cache
+from harness.store.files import explained, read_json, write_json
+from harness.study.framework import framework_info
+
+Watcher = Callable[[str], None]
+
+_TIMEOUT_S = 900.0
+
+_MOST_BYTES = 4 << 30
+"""How much of references is kept: they are cheap to make again, and one is up to 2.5 GB."""
+
+# What decides how a layer is lowered; threads, batches and the like do not.
+_LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
+_TIMED = (*_LOWERING, "precision")
+
+
+def ensure(
+    plan: Plan,
+    *,
+    keep: Callable[[str, Result], None] = lambda _key, _result: None,
+    watch: Watcher = lambda _: None,
+    payload: Payload | None = None,
+    kept: Path | None = None,
+) -> dict[str, Result]:
+    """Examine every cell of a plan that was not examined before; give the results by cell key.
+
+    ``keep`` is told each cell's as soon as it is known. ``payload`` is what the cells run
+    (by default what is installed here), ``kept`` where results are kept.
+    """
+    nothing = Result(NOT_CHECKED, "on a simulated platform nothing is computed")
+    kept = kept or cache.home() / "gate"
+    with explained(kept):
+        kept.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Result] = {}
+    with ExitStack() as stack:
+        gate = _Gate(plan.platform, payload or payloads.gather(), kept, watch, stack)
+        for number, cell in enumerate(plan.cells, start=1):
+            title = f"[{number}/{len(plan.cells)}] {cell.label}"
+            found[cell.key] = nothing if plan.platform.is_simulated else gate.check(cell, title)
+            keep(cell.key, found[cell.key])
+    return found
+
+
+class _Gate:
+    """Examinations of one payload; processes start only where nothing is known yet."""
+
+    def __init__(
+        self, platform: Platform, payload: Payload, kept: Path, watch: Watcher, stack: ExitStack
+    ) -> None:
+        self._platform = platform
+        self._payload = payload
+        self._kept = kept
+        self._watch = watch
+        self._stack = stack
+        self._closures = Closures(payload)
+        self._circumstances = Circumstances(platform)
+        self._place: _Workplace | None = None
+        self._large = Cache(kept / "references", _MOST_BYTES)
+        stack.callback(self._large.let_go)
+        self._references = References(self._large, self._compute)
+        self._title = ""
+
+    def check(self, cell: Cell, title: str) -> Result:
+        """Do what is still to be done for a cell and say what came of it."""
+        self._title = title
+        workload = plugins.workload(cell.workload)
+        if isinstance(workload, Collective):
+            return Result(EQUIVALENT, "each trial proves its message before it is timed")
+        if not isinstance(workload, Training):
+            return Result(NOT_CHECKED, "it trains no network")
+        small = requests.examined(workload)
+        try:
+            exact = self._part(cell, small, None)
+            timed = self._part(cell, small, str(cell.factors["precision"]))
+        except Unavailable as problem:
+            return Result(NOT_CHECKED, " ".join(str(problem).split()))
+        except separate_process.Failed as problem:
+            return Result(NOT_CHECKED, f"the reference could not be computed: {problem}")
+        at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
+        result = joined(exact, timed, cell, at)
+        if result.state == NOT_CHECKED or not ranks.is_due(cell):
+            return result
+        try:
+            part = self._ranks(cell, small)
+        except Unavailable as problem:
+            return Result(NOT_CHECKED, " ".join(str(problem).split()))
+        return ranks.joined(result, part, at, ranks.words(cell))
+
+    def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
+        """Give one half from what is kept, or examine; without a precision, the semantics."""
+        interpreter = worker_python.resolve(cell.environment, self._platform)
+        factors = _factors(cell, precision)
+        key = cache.digest(
+            [
+                reference_key(small),
+                self._circumstances.of(cell.environment, interpreter),
+                self._closures.digest(cell.workload_module, cell.adapter_module),
+                interpreter.fingerprint,
+                _code_digest(),
+                precision,
+                factors,
+                dict(cell.options),
+                [asdict(one) for one in framework_info(cell.adapter).differs],
+            ]
+        )
+        file = self._kept / "results" / f"{key}.json"
+        if file.is_file():
+            return read(read_json(file))
+        part = self._examine(cell, small, precision, interpreter, factors)
+        if part.finding is not None or part.is_unsupported:
+            with explained(file):
+                file.parent.mkdir(exist_ok=True)
+            write_json(file, record(part))
+        return part
+
+    def _ranks(self, cell: Cell, small: Training) -> Part:
+        """Hold the cell's ranks together against one rank; from what is kept, if it is."""
+        interpreter = worker_python.resolve(cell.environment, self._platform)
+        chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **_factors(cell, None)}
+        chosen["compile"] = framework_info(cell.adapter).default("compile")
+        code = self._closures.digest(cell.workload_module, cell.adapter_module)
+        where = self._circumstances.of(cell.environment, interpreter)
+        facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen, where]
+        file = self._kept / "results" / f"{cache.digest([*facts, dict(cell.options)])}.json"
+        if file.is_file():
+            return read(read_json(file))
+        place = self._workplace()
+        self._watch(f"{self._title}: {ranks.words(cell)}: {cell.framework}")
+        with tempfile.TemporaryDirectory(dir=place.scratch) as name:
+            part = ranks.examine(
+                cell,
+                small,
+                chosen,
+                Path(name),
+                lambda job: place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S),
+            )
+        if part.finding is not None or part.is_unsupported:
+            with explained(file):
+                file.parent.mkdir(exist_ok=True)
+            write_json(file, record(part))
+        return part
+
+    def _examine(
+        self,
+        cell: Cell,
+        small: Training,
+        precision: str | None,
+        interpreter: Interpreter,
+        factors: Mapping[str, Any],
+    ) -> Part:
+        what = "float64" if precision is None else f"{precision} as timed"
+        place = self._workplace()
+        self._watch(f"{self._title}: {what}: reference")
+        if precision is None:
+            reference = self._references.semantics(small)
+        else:
+            reference = self._references.layers(small, precision)
+        self._watch(f"{self._title}: {what}: {cell.framework}")
+        with tempfile.TemporaryDirectory(dir=place.scratch) as name:
+            asked, made = Path(name) / "given", Path(name) / "made"
+            if precision is None:
+                requests.write_semantics(small, reference.given, reference.made, asked)
+            else:
+                requests.write_timed(reference.given, asked)
+            job = door(cell, "examine", factors, {"given": asked, "made": made})
+            outcome = place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S)
+            if outcome.outcome == TIMED_OUT:
+                return Part(None, f"its examination had not ended after {_TIMEOUT_S:.0f} s")
+            if outcome.outcome != OK:
+                return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
+            answer = folders.open_folder(made)
+            given, expected = reference.given, reference.made
+            declared = [one.tensors for one in framework_info(cell.adapter).differs]
+            if precision is None:
+                finding = semantics.semantics(small, given, expected, answer, declared)
+            else:
+                finding = layers.timed(small, precision, given, expected, answer, declared)
+            return Part(finding, facts=answer.about["facts"])
+
+    def _compute(self, function: Callable[..., object], *given: Any) -> None:
+        self._workplace().examiner.compute(function, *given)
+
+    def _workplace(self) -> _Workplace:
+        """Start an agent and make a scratch folder, once and only if needed."""
+        if self._place is None:
+            scratch = self._stack.enter_context(self._large.scratch("gate"))
+            self._payload.copy(scratch / "payload")
+            examiner = self._stack.enter_context(Examiner(self._platform, scratch))
+            self._place = _Workplace(scratch, scratch / "payload", examiner)
+        return self._place
+
+
+@dataclass(frozen=True)
+class _Workplace:
+    """Where examinations run."""
+
+    scratch: Path
+    payload: Path
+    examiner: Examiner
+
+
+def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
+    """Choose the factors that matter; in float64 no precision does."""
+    chosen = {name: cell.factors.get(name) for name in (*_LOWERING, *_TIMED)}
+    if precision is None:
+        info = framework_info(cell.adapter)
+        chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
+    return chosen | {"threads": None, "interop_threads": None, "allocator": None, "batch": 1}
+
+
+def _code_digest() -> str:
+    """Digest the host's part in what is found."""
+    whole = hashlib.sha256(code_digest().encode())
+    for module in (arithmetic, semantics, layers, ranks):
+        whole.update(Path(module.__file__ or "").read_bytes())
+    return whole.hexdigest()

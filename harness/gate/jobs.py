@@ -1,0 +1,147 @@
+"""This file starts workers at their untimed doors, one at a time, through the agent as trials are.
+
+So an examination that hangs is ended, one that forks leaves nothing behind, and its interpreter,
+environment and payload are exactly those of the cell's trials.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness.agent.protocol import RankCommand, TrialCommand
+from harness.environments.worker_python import Interpreter
+from harness.gate import separate_process
+from harness.launch.contract import Worker
+from harness.launch.placement import lay_out
+from harness.node import job as jobs
+from harness.node.job import Job, Span
+from harness.plan.cell import Cell
+from harness.platform.platform import Observer, Platform
+from harness.ranks.interrupts import Interrupts
+from harness.ranks.nodes import Nodes
+from harness.ranks.outcome import NODE_LOST, Outcome, judge
+from harness.ranks.rank_environment import environment
+from harness.store.layout import TrialPaths
+from harness.store.rank_tail import said
+
+_GRACE_S = 5.0
+_OUTPUT_BYTES = 1 << 20
+_ALONE: Mapping[str, Any] = {
+    "strategy": "none",
+    "nodes": 1,
+    "ranks_per_node": 1,
+    "devices_per_rank": 1,
+    "global_batch": None,
+    "input": "synthetic",
+}
+"""One rank stands for all: a strategy changes who adds gradients, not what a layer computes.
+
+What a strategy does change is examined apart (``equal_ranks.py``)."""
+
+
+class Examiner:
+    """One agent for all examinations; a context, because the agent has to be ended."""
+
+    def __init__(self, platform: Platform, scratch: Path) -> None:
+        # Nothing is timed here: no core is kept for the observer, and ranks may share theirs.
+        binding = platform.binding.model_copy(update={"oversubscribe": True})
+        self._platform = platform.model_copy(
+            update={"observer": Observer(cores=0), "binding": binding}
+        )
+        self._scratch = scratch
+        self._interrupts = Interrupts()
+        self._installed = self._interrupts.installed()
+        self._nodes = Nodes(self._platform, scratch / "agent.err")
+        self._count = 0
+
+    def __enter__(self) -> Examiner:
+        self._installed.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._nodes.close()
+        self._installed.__exit__(kind, fault, trace)
+        if fault is None and self._interrupts.count:  # after the last job, while it was judged
+            raise SystemExit(self._interrupts.exit_code)
+
+    def compute(self, function: Callable[..., object], *given: Any) -> None:
+        """Call a function in a process of its own; Ctrl-C or a kill ends it, and us."""
+        separate_process.call(self._interrupts, function, *given)
+
+    def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Outcome:
+        """Run one job to its end; Ctrl-C or a kill ends it, and us."""
+        self._count += 1
+        trial = TrialPaths(self._scratch / f"job-{self._count}")
+        trial.root.mkdir()
+        job = replace(job, directory=str(trial.root))
+        trial.job.write_text(jobs.text(job), encoding="utf-8")
+        token = f"door-{secrets.token_hex(8)}"
+        worker = Worker(
+            argv=interpreter.argv,
+            env=environment(interpreter.env, self._scratch / "caches", allocator=None),
+            payload=str(payload),
+            token=token,
+            nodes=self._nodes.gather(1, int(job.factors["ranks_per_node"])),
+        )
+        launch = lay_out(str(trial.job), job, self._platform, worker)
+        command = TrialCommand(
+            token=token,
+            ranks=tuple(
+                RankCommand(
+                    rank=rank.rank,
+                    argv=rank.argv,
+                    env=rank.env,
+                    cwd=rank.cwd,
+                    cpus=rank.cpus,
+                    stdout=str(trial.stdout(rank.rank)),
+                    stderr=str(trial.stderr(rank.rank)),
+                )
+                for rank in launch.ranks
+            ),
+            timeout_s=timeout_s,
+            grace_s=_GRACE_S,
+            memory_bytes=None,
+            output_bytes=_OUTPUT_BYTES,
+        )
+        (node,) = worker.nodes
+        ended = self._nodes.run(
+            [(node, None, command)], interrupts=self._interrupts, on_tick=lambda: None
+        )
+        if self._interrupts.count:
+            raise SystemExit(self._interrupts.exit_code)
+        if ended.end is None:
+            return Outcome(NODE_LOST, "the agent that watched it was lost")
+        words = {rank.rank: said(trial, rank.rank) for rank in launch.ranks}
+        errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
+        return judge(ended.end, words, timeout_s, errors)
+
+
+def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:
+    """Write the job for one of a cell's untimed doors: one rank alone."""
+    return Job(
+        purpose=purpose,
+        cell_key=cell.key,
+        trial=purpose,
+        workload=cell.workload,
+        workload_module=cell.workload_module,
+        framework=cell.framework,
+        adapter_module=cell.adapter_module,
+        strategy="none",
+        factors={**cell.factors, **_ALONE, **factors},
+        options=dict(cell.options),
+        warmup=Span(steps=1),
+        until=Span(steps=1),
+        seed=0,
+        directory="",
+        paths={name: str(path) for name, path in paths.items()},
+    )

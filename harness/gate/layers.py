@@ -1,0 +1,200 @@
+"""This file compares each layer as it is timed with float64, and names the first that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+
+from harness.gate import tolerances as arithmetic
+from harness.gate.semantics import Finding, off_by
+from harness.gate.tensors import folders, requests, sensitive_inputs
+from harness.gate.tensors.sensitive_inputs import Part
+from harness.node.network import (
+    LRN,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    GlobalAverage,
+    MaxPool,
+    Residual,
+    Tanh,
+)
+from harness.node.shapes import Site, parameter_shapes, product, sites
+from harness.node.tensors import Folder
+from harness.node.workload import Training
+
+
+def timed(
+    workload: Training,
+    precision: str,
+    given: Folder,
+    reference: Folder,
+    made: Folder,
+    declared: Sequence[str] = (),
+) -> Finding:
+    """Compare each layer as it is timed, then the whole network's output and loss."""
+    worst, named = 0.0, False
+    walked = [site for site in sites(workload.network) if not isinstance(site.layer, Residual)]
+    samples = given.tensors["input"].shape[0]
+    for site in walked:
+        finding = layer(site, precision, given, reference, made, declared)
+        worst, named = max(worst, finding.error or 0.0), named or finding.named
+        if finding.differs is not None:
+            return Finding(worst, finding.differs)
+    depth = sum(isinstance(site.layer, (Conv, Dense, BatchNorm)) for site in walked)
+    terms = max(summed(site, samples) for site in walked)
+    allowed = arithmetic.network_tolerance(precision, depth, terms)
+    output = folders.array(reference.tensors["output"])
+    sent_back = arithmetic.loss_slope_tolerance(allowed, output)
+    bounds = {"output": allowed, "loss": allowed}
+    bounds |= {f"gradient/{name}": sent_back for name in requests.last_learned(workload)}
+    for name, most in bounds.items():
+        whole = f"the whole network: {name.replace('gradient/', 'gradient of ')}"
+        if name not in made.tensors:
+            return Finding(worst, f"{whole}: nothing was given")
+        found = folders.array(made.tensors[name])
+        expected = folders.array(reference.tensors[name])
+        off = arithmetic.error(found, expected)
+        if off > most:
+            return Finding(worst, off_by(whole, found, expected, off, most))
+    return Finding(worst, named=named)
+
+
+def layer(
+    site: Site,
+    precision: str,
+    given: Folder,
+    reference: Folder,
+    made: Folder,
+    declared: Sequence[str] = (),
+) -> Finding:
+    """Compare what one layer alone gives, forward and backward, and what a norm keeps of it."""
+    allowed = arithmetic.layer_tolerance(precision, summed(site, given.tensors["input"].shape[0]))
+    if isinstance(site.layer, Dropout):
+        fault = _dropout(site, given, made, allowed)
+        return Finding(0.0, None if fault is None else f"{site.path}: {fault}")
+    passed = _passed(site, precision, allowed, given, reference, made)
+    if passed.differs is not None or not isinstance(site.layer, BatchNorm):
+        return passed
+    moved = _moved(site, given, made, declared)
+    return replace(moved, error=max(passed.error or 0.0, moved.error or 0.0))
+
+
+def _passed(
+    site: Site, precision: str, allowed: float, given: Folder, reference: Folder, made: Folder
+) -> Finding:
+    """Compare what passes through a layer, forward and backward, part by part of its channels."""
+    worst, prefix = 0.0, f"layer/{site.path}/"
+    kinds = ["output", "input-gradient"]
+    kinds += [f"gradient/{name.rpartition('/')[2]}" for name, _ in parameter_shapes(site)]
+    parts = sensitive_inputs.parts(site.layer, given.tensors[prefix + "input"].shape)
+    sizes = [_sizes(site, given, precision, part) for part in parts]
+    for kind in kinds:
+        where = f"{site.path}: {_part(kind)}"
+        if prefix + kind not in made.tensors:
+            return Finding(worst, f"{where}: nothing was given")
+        found = folders.array(made.tensors[prefix + kind])
+        expected = folders.array(reference.tensors[prefix + kind])
+        if found.shape != expected.shape:
+            return Finding(worst, off_by(where, found, expected, math.inf, allowed))
+        for part, size in zip(parts, sizes, strict=True):
+            take = part.of_parameter if kind.startswith("gradient/") else part.of
+            off = arithmetic.error(take(found), take(expected), scale=size.get(kind, 0.0))
+            if off > allowed:
+                which = f"{where}, {part.words}," if part.words else where
+                return Finding(worst, off_by(which, found, expected, off, allowed))
+            worst = max(worst, off)
+    return Finding(worst)
+
+
+def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> Finding:
+    """Compare the running statistics that a batch norm leaves: in fp32, whatever it computes in."""
+    assert isinstance(site.layer, BatchNorm)
+    worst, named = 0.0, False
+    inputs = folders.array(given.tensors[f"layer/{site.path}/input"])
+    count = inputs.size // inputs.shape[1]
+    allowed = arithmetic.layer_tolerance("fp32", count)
+    for kind, (batch, size) in arithmetic.moments(inputs).items():
+        name, where = f"{site.path}/{kind}", f"{site.path}: running {kind}"
+        key = f"layer/{site.path}/statistic/{kind}"
+        is_declared = any(fnmatch(name, one) for one in declared)
+        if key not in made.tensors:
+            if is_declared:
+                continue
+            return Finding(worst, f"{where}: nothing was given")
+        before = folders.array(given.tensors[f"initial/{name}"])
+        found = folders.array(made.tensors[key])
+        off = arithmetic.moved_error(found, before, batch, site.layer.momentum, size)
+        if off > allowed and is_declared and kind == "variance":
+            biased = batch * ((count - 1) / count)
+            adjusted = arithmetic.moved_error(found, before, biased, site.layer.momentum, size)
+            if adjusted <= allowed:
+                off, named = adjusted, True
+        if off > allowed:
+            return Finding(worst, off_by(where, found, before, off, allowed))
+        worst = max(worst, off)
+    return Finding(worst, named=named)
+
+
+def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str | None:
+    """Hold a dropout to its rate and scale, forward and backward, and to one mask for both."""
+    assert isinstance(site.layer, Dropout)
+    prefix = f"layer/{site.path}/"
+    passes = []
+    for start, end in (("input", "output"), ("gradient", "input-gradient")):
+        entering = folders.array(given.tensors[prefix + start])
+        leaving = folders.array(made.tensors[prefix + end])
+        fault = arithmetic.dropout_fault(entering, leaving, site.layer.rate, tolerance)
+        if fault is not None:
+            return f"{_part(end)}: {fault}"
+        passes.append((entering, leaving))
+    forward, backward = passes
+    return arithmetic.mask_fault(forward, backward, site.layer.rate)
+
+
+def _sizes(site: Site, given: Folder, precision: str, part: Part) -> dict[str, float]:
+    """Give the size of the terms that a layer's results add up, where they may cancel."""
+    if not parameter_shapes(site):
+        return {}
+    prefix = f"layer/{site.path}/"
+    gradient = part.of(folders.array(given.tensors[prefix + "gradient"]))
+    sums = arithmetic.size_of_sums(gradient, precision)
+    found = {"gradient/bias": sums, "gradient/beta": sums}
+    if isinstance(site.layer, BatchNorm):
+        inputs = part.of(folders.array(given.tensors[prefix + "input"]))
+        gamma = part.of_parameter(folders.array(given.tensors[f"initial/{site.path}/gamma"]))
+        found |= arithmetic.sizes_of_norm(inputs, gradient, gamma, site.layer.epsilon)
+    return found
+
+
+def summed(site: Site, samples: int) -> int:
+    """Count the products that a layer's largest sum adds up, forward or backward; 0: no sum."""
+    layer = site.layer
+    positions = samples * product(site.output[1:])
+    if isinstance(layer, (Conv, Dense)):
+        _, weight = parameter_shapes(site)[0]
+        taps = product(weight[2:])
+        return max(weight[0] * taps, weight[1] * taps, positions)
+    if isinstance(layer, BatchNorm):
+        return positions
+    if isinstance(layer, LRN):
+        return layer.size
+    if isinstance(layer, GlobalAverage):
+        return product(site.input[1:])
+    if isinstance(layer, AveragePool):
+        return int(layer.kernel ** (len(site.input) - 1))
+    if isinstance(layer, MaxPool):
+        # A value may be the largest of several windows, whose gradients add up.
+        return int((-(-layer.kernel // layer.stride)) ** (len(site.input) - 1))
+    # A slope is 1 - tanh², which loses what a few roundings of tanh are.
+    return 1 if isinstance(layer, Tanh) else 0
+
+
+def _part(part: str) -> str:
+    return part.replace("input-gradient", "gradient of its input").replace(
+        "gradient/", "gradient of "
+    )

@@ -1,0 +1,158 @@
+"""This file proves that ranks which train together equal one rank with the batch of all.
+
+Two ranks with the cell's own strategy, or one rank with two devices, and one rank without take two
+updates in float64, from the same weights, each on its share of one batch; what the updates changed
+is compared, and the ranks with each other (``harness/node/together.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.gate import tolerances as arithmetic
+from harness.gate.jobs import door
+from harness.gate.result import DIFFERS, NOT_CHECKED, Part, Result, record
+from harness.gate.semantics import Finding
+from harness.gate.tensors import draws, folders, requests
+from harness.node.examine import stride
+from harness.node.job import Job
+from harness.node.network import BatchNorm
+from harness.node.shapes import sites
+from harness.node.tensors import Folder
+from harness.node.together import path_of
+from harness.node.workload import Training
+from harness.plan.cell import Cell
+from harness.ranks.outcome import OK, UNSUPPORTED, Outcome
+
+RANKS = 2
+UPDATES = 2
+SAMPLES = 4
+TOLERANCE = 1e-7
+"""Of what the updates changed, which has lost some digits of the weights'."""
+
+Go = Callable[[Job], Outcome]
+
+
+def is_due(cell: Cell) -> bool:
+    """Tell whether a cell's ranks have anything to agree on."""
+    together = cell.strategy != "none" and (cell.ranks > 1 or _several_devices(cell))
+    return together and cell.factors.get("communicate") is not False
+
+
+def _several_devices(cell: Cell) -> bool:
+    """Tell whether it is one rank's devices that train together."""
+    return cell.ranks == 1 and int(cell.factors.get("devices_per_rank") or 1) > 1
+
+
+def words(cell: Cell) -> str:
+    """Say what is held to one rank."""
+    return f"{RANKS} {'devices' if _several_devices(cell) else 'ranks'}"
+
+
+def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path, go: Go) -> Part:
+    """Examine a cell's strategy on this machine, in an empty folder."""
+    asked, apart, alone = place / "together", place / "many", place / "one"
+    _write(small, asked, norms=None)
+    outcome = go(_job(cell, factors, asked, apart, RANKS))
+    if outcome.outcome != OK:
+        return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
+    many = [folders.open_folder(Path(path_of(str(apart), rank))) for rank in range(RANKS)]
+    norms = bool(many[0].about["norms"])
+    given = place / "alone"
+    _write(small, given, norms=norms)
+    outcome = go(_job(cell, factors, given, alone, 1))
+    if outcome.outcome != OK:
+        return Part(None, f"one rank alone: {outcome.reason}", outcome.outcome == UNSUPPORTED)
+    finding = compared(folders.open_folder(given), folders.open_folder(alone), many)
+    has_norms = any(isinstance(site.layer, BatchNorm) for site in sites(small.network))
+    return Part(finding, facts={"norms": norms if has_norms else None})
+
+
+def joined(result: Result, part: Part, at: str, held: str = f"{RANKS} ranks") -> Result:
+    """Add to what is known of one rank what was found of several, or of its devices."""
+    whole = replace(result, ranks=record(part))
+    if part.finding is None:
+        return replace(whole, state=NOT_CHECKED, detail=f"{held}: {part.why}")
+    if result.state == DIFFERS:
+        return whole
+    if part.finding.differs is not None:
+        return replace(whole, state=DIFFERS, detail=f"{part.finding.differs}; in float64{at}")
+    return replace(whole, detail=f"{result.detail}; {held} equal one, {_words(part)}")
+
+
+def _words(part: Part) -> str:
+    assert part.finding is not None
+    norms = (part.facts or {}).get("norms")
+    how = {None: "", True: ", sync-BN on", False: ", batch norms left out (sync-BN off)"}
+    return f"{part.finding.error or 0:.0e}{how[norms]}"
+
+
+def compared(given: Folder, one: Folder, many: Sequence[Folder]) -> Finding:
+    """Hold what several ranks changed against what one changed, and against each other."""
+    before = {name: folders.array(tensor) for name, tensor in given.under("initial/").items()}
+    changes = {
+        name: folders.array(tensor) - _thinned(before[_parameter(name)], tensor.shape, given)
+        for name, tensor in one.tensors.items()
+    }
+    largest = max(float(np.max(np.abs(change))) for change in changes.values())
+    worst = 0.0
+    for name, change in changes.items():
+        start = folders.array(one.tensors[name]) - change
+        for rank, made in enumerate(many):
+            if name not in made.tensors:
+                return Finding(worst, f"{_where(name)}: rank {rank} gave nothing")
+            found = folders.array(made.tensors[name]) - start
+            floor = arithmetic.FLOOR * largest
+            off = arithmetic.error(found, change, floor=floor, scale=floor)
+            if off > TOLERANCE:
+                return Finding(
+                    worst,
+                    f"{_where(name)}: what rank {rank} of {len(many)} changed is {off:.1e} off "
+                    f"what one rank with the whole batch changed (allowed: {TOLERANCE:.0e})",
+                )
+            worst = max(worst, off)
+    return Finding(worst)
+
+
+def _write(small: Training, folder: Path, *, norms: bool | None) -> None:
+    inputs, target = draws.batch(small, SAMPLES)
+    tensors = {"input": inputs, "target": target}
+    tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(small.network)}
+    about = {
+        "precision": "float64",
+        "input": list(small.network.input),
+        "updates": UPDATES,
+        "thin": requests.THIN,
+        "norms": norms,
+    }
+    folders.write(folder, tensors, about)
+
+
+def _job(cell: Cell, factors: Mapping[str, Any], given: Path, made: Path, ranks: int) -> Job:
+    job = door(cell, "examine", factors, {"given": given, "made": made})
+    if ranks == 1:
+        return job
+    each = "devices_per_rank" if _several_devices(cell) else "ranks_per_node"
+    counted = {**job.factors, "strategy": cell.strategy, each: ranks}
+    return replace(job, strategy=cell.strategy, factors=counted)
+
+
+def _thinned(before: Any, shape: Sequence[int], given: Folder) -> Any:
+    if tuple(before.shape) == tuple(shape):
+        return before
+    flat = before.reshape(-1)
+    return flat[:: stride(flat.size, given.about["thin"])]
+
+
+def _parameter(name: str) -> str:
+    return name.split("/", 2)[2]
+
+
+def _where(name: str) -> str:
+    _, update, parameter = name.split("/", 2)
+    return f"{parameter} after update {update}"

@@ -1,0 +1,229 @@
+"""This file compares what a framework made with the reference and names the first that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from itertools import zip_longest
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.gate import tolerances as arithmetic
+from harness.gate.tensors import folders
+from harness.node.examine import stride
+from harness.node.network import BatchNorm, Layer, Residual
+from harness.node.shapes import Site, parameter_shapes, product, sites
+from harness.node.tensors import Folder
+from harness.node.workload import Adam, Training
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one comparison of many tensors ended."""
+
+    error: float | None
+    """The largest error, of those within tolerance where something differs."""
+    differs: str | None = None
+    """The first layer that differs and by how much."""
+    named: bool = False
+    """Whether it agrees only once the declared difference is accounted for."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One tensor to compare."""
+
+    made: str
+    reference: str
+    where: str
+    """The layer, and what of it."""
+    adjust: Callable[[Array], Array] | None = None
+    """Accounts for a declared difference."""
+    floor: float = 0.0
+    slack: float = 0.0
+    """An absolute difference that means nothing."""
+    allowed: float = arithmetic.TOLERANCE
+
+
+def semantics(
+    workload: Training, given: Folder, reference: Folder, made: Folder, declared: Sequence[str]
+) -> Finding:
+    """Compare everything in float64; ``declared`` are patterns of tensors that may differ."""
+    known = _Known(workload, given, reference, declared)
+    worst, named = 0.0, False
+    for question in known.questions(made):
+        expected = folders.array(reference.tensors[question.reference])
+        if question.made not in made.tensors:
+            return Finding(worst, f"{question.where}: nothing was given")
+        found = folders.array(made.tensors[question.made])
+        if found.shape != expected.shape and question.made.startswith(("free/", "restarted/")):
+            flat = expected.reshape(-1)
+            expected = flat[:: stride(flat.size, made.about["request"]["thin"])]
+        off = _error(found, expected, question)
+        if off > question.allowed and question.adjust is not None:
+            adjusted = question.adjust(expected)
+            if _error(found, adjusted, question) <= question.allowed:
+                named = True
+                off = _error(found, adjusted, question)
+        if off > question.allowed:
+            words = off_by(question.where, found, expected, off, question.allowed)
+            return Finding(worst, words)
+        if question.allowed == arithmetic.TOLERANCE:
+            worst = max(worst, off)
+    return Finding(worst, named=named)
+
+
+def held(site: Site) -> list[str]:
+    """Name what a layer holds: its parameters, and a batch norm's running statistics."""
+    names = [name for name, _ in parameter_shapes(site)]
+    if isinstance(site.layer, BatchNorm):
+        names += [f"{site.path}/mean", f"{site.path}/variance"]
+    return names
+
+
+class _Known:
+    """What the reference says, and where it says nothing but rounding."""
+
+    def __init__(
+        self, workload: Training, given: Folder, reference: Folder, declared: Sequence[str]
+    ) -> None:
+        self._workload = workload
+        self._given = given
+        self._reference = reference
+        self._declared = tuple(declared)
+        self._sites = sites(workload.network)
+        self._samples = given.tensors["input"].shape[0]
+        self._updates = given.about["updates"]
+        gradients = {
+            name: folders.array(tensor) for name, tensor in reference.under("gradient/").items()
+        }
+        self._floor = arithmetic.floor(gradients.values())
+        self._zero = {name for name, one in gradients.items() if np.max(np.abs(one)) <= self._floor}
+        self._following = {
+            f"{norm}/mean"
+            for path, norm in _normed(workload.network.layers)
+            if f"{path}/bias" in self._zero
+        }
+
+    def questions(self, made: Folder) -> Iterator[Question]:
+        """Go through the network as it computes, back as gradients flow, then update by update."""
+        for site in self._sites:
+            name = f"activation/{site.path}"
+            if name in self._reference.tensors:
+                yield Question(name, name, f"{site.path}: output")
+        yield Question("output", "output", "the network's output")
+        yield Question("loss", "loss", "the loss")
+        for site in reversed(self._sites):
+            for name, _ in parameter_shapes(site):
+                key = f"gradient/{name}"
+                where = f"{site.path}: gradient of {_kind(name)}"
+                yield Question(key, key, where, floor=self._floor)
+        for site in self._norms():
+            for kind in ("mean", "variance"):
+                key = f"statistic/{site.path}/{kind}"
+                adjust = self._biased(site, kind, None, 1)
+                yield Question(key, key, f"{site.path}: running {kind}", adjust)
+        for update in range(1, self._updates + 1):
+            # Left to itself, a network amplifies rounding; a restarted one cannot.
+            allowed = arithmetic.TOLERANCE * arithmetic.GROWTH ** (update - 1)
+            words = f"after update {update}"
+            for question in self._states(f"free/{update}", update, words, update):
+                yield replace(question, allowed=allowed)
+        for update in range(2, self._updates + 1):
+            words = f"after update {update} from the reference's state"
+            yield from self._states(f"restarted/{update}", update, words, 1)
+
+    def _states(self, made: str, update: int, words: str, updates: int) -> Iterator[Question]:
+        """Compare a state; ``updates`` lie between it and the state it started from."""
+        before = None if updates == update else f"free/{update - 1}"
+        for site in self._sites:
+            for name in held(site):
+                kind = _kind(name)
+                yield Question(
+                    f"{made}/{name}",
+                    f"free/{update}/{name}",
+                    f"{site.path}: {_state_kind(kind)} {words}",
+                    self._biased(site, kind, before, updates),
+                    slack=self._slack(name, updates),
+                )
+
+    def _slack(self, name: str, updates: int) -> float:
+        """Say how far rounding alone may have moved a state in so many updates.
+
+        Adam divides a gradient by its own size, so where a gradient is zero in exact arithmetic
+        (a bias before a batch norm) rounding may become whole steps, here and there in opposite
+        directions. The mean of the batch norm behind such a bias follows it, an update later.
+        """
+        optimiser = self._workload.optimiser
+        if not isinstance(optimiser, Adam):
+            return 0.0
+        if name in self._zero:
+            return 2 * optimiser.rate * updates
+        return 2 * optimiser.rate * (updates - 1) if name in self._following else 0.0
+
+    def _norms(self) -> Iterator[Site]:
+        return (site for site in self._sites if isinstance(site.layer, BatchNorm))
+
+    def _biased(
+        self, site: Site, kind: str, before: str | None, updates: int
+    ) -> Callable[[Array], Array] | None:
+        """Account for a declared running variance without Bessel's correction.
+
+        It is the only declared difference the gate can account for; any other still differs.
+        """
+        name = f"{site.path}/variance"
+        if kind != "variance" or not any(fnmatch(name, one) for one in self._declared):
+            return None
+        assert isinstance(site.layer, BatchNorm)
+        momentum = site.layer.momentum
+        folder = self._given.under("initial/") if before is None else {}
+        start = folder[name] if before is None else self._reference.tensors[f"{before}/{name}"]
+        count = self._samples * product(site.input[1:])
+
+        def adjust(variance: Array) -> Array:
+            return arithmetic.biased_variance(
+                variance, folders.array(start), momentum=momentum, updates=updates, count=count
+            )
+
+        return adjust
+
+
+def _normed(layers: Sequence[Layer], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Give each layer that a batch norm stands directly behind, and that batch norm."""
+    for layer, following in zip_longest(layers, layers[1:]):
+        if isinstance(following, BatchNorm):
+            yield prefix + layer.name, prefix + following.name
+        if isinstance(layer, Residual):
+            for row in (layer.body, layer.shortcut):
+                yield from _normed(row, f"{prefix}{layer.name}/")
+
+
+def _error(found: Array, expected: Array, question: Question) -> float:
+    is_alike = question.slack and found.shape == expected.shape
+    if is_alike and float(np.max(np.abs(found - expected))) <= question.slack:
+        return 0.0
+    return arithmetic.error(found, expected, floor=question.floor)
+
+
+def off_by(where: str, found: Array, expected: Array, off: float, allowed: float) -> str:
+    """Say of a tensor that it differs, and by how much."""
+    if found.shape != expected.shape:
+        return f"{where} has shape {found.shape}, not {expected.shape}"
+    if not np.all(np.isfinite(found)):
+        return f"{where} is not a number everywhere"
+    if math.isinf(off):
+        return f"{where} is up to {np.max(np.abs(found)):.1e}, and should be zero"
+    return f"{where} is {off:.1e} off (allowed: {allowed:.1e})"
+
+
+def _kind(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _state_kind(kind: str) -> str:
+    return f"running {kind}" if kind in ("mean", "variance") else kind

@@ -1,0 +1,60 @@
+"""This file calls a function in a process of the host's own interpreter, which ends if we do.
+
+What it needs of memory is gone afterwards, and Ctrl-C or a kill does not wait for it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from harness.child_process import end_with_parent
+from harness.ranks.interrupts import Interrupts
+
+
+class Failed(Exception):
+    """Say why the function did not return."""
+
+
+def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -> None:
+    """Call a function of a module's own level, and wait for its end."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_serve, args=(theirs, function, given), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        while ours not in wait([ours, interrupts.fileno()]):
+            interrupts.drain()
+            if interrupts.count:
+                raise SystemExit(interrupts.exit_code)
+        why: str | None = ours.recv()
+    except EOFError:
+        child.join()
+        raise Failed(_ended(child.exitcode)) from None
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
+    if why is not None:
+        raise Failed(why)
+
+
+def _ended(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"its process was ended by signal {-code}; is there enough memory?"
+    return f"its process ended with {code}"
+
+
+def _serve(theirs: Connection, function: Callable[..., object], given: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host ends us
+    end_with_parent()
+    try:
+        function(*given)
+    except Exception as problem:  # noqa: BLE001 - raised again where somebody waits
+        theirs.send(f"{type(problem).__name__}: {problem}")
+    else:
+        theirs.send(None)

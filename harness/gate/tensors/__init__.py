@@ -1,0 +1,1 @@
+"""Weights, batches and layer inputs that the gate hands to frameworks."""

@@ -1,0 +1,96 @@
+"""This file writes what the gate asks of a worker, as ``harness/node/examine.py`` reads it.
+
+reference     weights and a batch, from which the reference is computed
+semantics     everything in float64, restarting also from the reference's states
+layers        each layer on inputs that a precision holds exactly, for the reference in float64
+timed         the same layers, in that precision
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.gate.tensors import draws, folders, reduced_size, sensitive_inputs
+from harness.node.examine import resized
+from harness.node.network import Dense, MaxPool, Scale, Tanh
+from harness.node.shapes import parameter_shapes, sites
+from harness.node.tensors import Folder, Tensor
+from harness.node.workload import Training
+
+THIN = 65_536
+
+_NOTHING = {"gradients": False, "updates": 0, "layers": False, "thin": 0}
+
+
+def examined(workload: Training) -> Training:
+    """Give the workload at the size at which it is examined."""
+    return resized(workload, reduced_size.reduced(workload.network))
+
+
+def write_reference(workload: Training, folder: Path) -> None:
+    """Draw what the reference of an examined workload starts from."""
+    inputs, target = draws.batch(workload, reduced_size.samples(workload.network))
+    tensors = {"input": inputs, "target": target}
+    tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(workload.network)}
+    folders.write(folder, tensors, {"updates": reduced_size.updates(workload.network)})
+
+
+def write_semantics(workload: Training, given: Folder, reference: Folder, folder: Path) -> None:
+    """Ask a framework for the semantics, and to restart from the reference's states."""
+    tensors: dict[str, Tensor] = dict(given.tensors)
+    count = given.about["updates"]
+    for update in range(2, count + 1):
+        for name, tensor in reference.under(f"free/{update - 1}/").items():
+            tensors[f"restart/{update}/{name}"] = tensor
+    asked = {"precision": "float64", "gradients": True, "updates": count, "thin": THIN}
+    folders.write(folder, tensors, _about(workload, asked))
+
+
+def write_layers(
+    workload: Training, given: Folder, reference: Folder, precision: str, folder: Path
+) -> None:
+    """Give each layer something to start from that the precision holds exactly."""
+    layers = {site.path: site.layer for site in sites(workload.network)}
+    tensors: dict[str, Any] = {"target": given.tensors["target"]}
+    for name, tensor in given.tensors.items():
+        if name != "target":
+            tensors[name] = draws.to(precision, folders.array(tensor))
+    for name, tensor in reference.under("layer/").items():
+        path, _, part = name.rpartition("/")
+        values = folders.array(tensor)
+        if part == "gradient":
+            # A backward pass is linear: brought to 1, no gradient is too small for a precision.
+            values = values / (np.max(np.abs(values)) or 1.0)
+        elif isinstance(layer := layers[path], MaxPool):
+            values = draws.distinct(f"layer/{name}", tensor.shape, layer.kernel)
+        else:
+            values = sensitive_inputs.told(layer, values)
+        tensors[f"layer/{name}"] = draws.to(precision, values)
+    asked = {"precision": "timed", "gradients": last_learned(workload), "layers": True}
+    folders.write(folder, tensors, _about(workload, asked))
+
+
+def last_learned(workload: Training) -> list[str]:
+    """Name the parameters of the last dense layer, if no kink lies behind it.
+
+    Their gradients say what the loss sends back, and rounding moves them as little as the output.
+    """
+    for site in reversed(sites(workload.network)):
+        if isinstance(site.layer, Dense):
+            return [name for name, _ in parameter_shapes(site)]
+        if not isinstance(site.layer, (Tanh, Scale)):
+            break
+    return []
+
+
+def write_timed(given: Folder, folder: Path) -> None:
+    """Ask a framework for these layers as it is timed."""
+    folders.write(folder, given.tensors, given.about)
+
+
+def _about(workload: Training, asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_NOTHING, "input": list(workload.network.input), **asked}

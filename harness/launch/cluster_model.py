@@ -1,0 +1,207 @@
+"""This file is the model of a cluster: how long steps and exchanges of messages would take there.
+
+Operations are computed at the profile's ceiling, times ``efficiency``. Messages take alpha, and
+beta a byte, around a ring (Thakur et al., Int. J. High Perform. Comput. Appl. 19, 2005), which
+``overlap`` hides behind computing. Ranks that exchange something wait in each step for the slowest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import TYPE_CHECKING, Any
+
+from harness import units
+from harness.errors import UsageError
+from harness.node.workload import Collective, Nothing, Training
+from harness.plan.cell import Cell
+from harness.platform.platform import Platform
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_OPERATIONS_PER_MAC = 6
+"""One MAC is two operations, and backward costs twice the forward pass."""
+_GRADIENT_BYTES = 4
+_BUCKET_MB = 25
+"""As torch's DistributedDataParallel has it."""
+_NOTHING_S = 1e-6
+_DRAWN = 64
+"""So many steps of a window are drawn; of longer ones they are a sample."""
+
+SETTINGS: Mapping[str, tuple[str, str]] = {
+    "latency": ("5 us", "alpha: what a message takes beside its bytes"),
+    "shared_memory": ("10 GB/s", "bandwidth between ranks of one node"),
+    "efficiency": ("40 %", "share of the ceiling that training reaches"),
+    "overlap": ("0 %", "share of the backward pass that exchange can hide behind"),
+    "jitter": ("1 %", "spread of a rank's time from step to step"),
+    "spread": ("0.5 %", "spread from trial to trial"),
+    "slow_nodes": ("0 %", "share of the nodes that are slow"),
+    "slow_by": ("10 %", "how much longer those take"),
+    "node_mtbf": ("", "mean time between a node's deaths; none: they live for ever"),
+    "link_mtbf": ("", "mean time between cuts of a node's link; none: there are none"),
+}
+"""Name -> default and meaning."""
+
+
+class NoModel(Exception):
+    """Say what this model knows nothing of."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A platform in figures."""
+
+    platform: Platform
+    latency: float
+    shared_memory: float
+    efficiency: float
+    overlap: float
+    jitter: float
+    spread: float
+    slow_nodes: float
+    slow_by: float
+    node_mtbf: float | None
+    link_mtbf: float | None
+
+    @staticmethod
+    def of(platform: Platform) -> Cluster:
+        """Read a profile's settings; refuse one without its unit."""
+        given = {name: default for name, (default, _) in SETTINGS.items()}
+        given |= {name: str(value) for name, value in platform.launcher.settings.items()}
+        read: dict[str, Any] = {name: _read(name, text) for name, text in given.items()}
+        return Cluster(platform, **read)
+
+    def is_slow(self, node: int) -> bool:
+        """Tell whether a node is one of the slow ones: the same in every run."""
+        digest = hashlib.sha256(f"{self.platform.name}/{node}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") / 2**64 < self.slow_nodes
+
+    def link(self, nodes: int, each: int) -> float:
+        """Give the bytes per second that one rank sends to the next around a ring."""
+        if nodes == 1:
+            return self.shared_memory / each
+        network = self.platform.network
+        if network is None or network.bandwidth is None:
+            raise NoModel(f"{self.platform.name} states no network.bandwidth")
+        return network.bandwidth * (network.adapters or 1)
+
+    def flops(self, factors: Mapping[str, Any]) -> float:
+        """Give what one rank's share of a node computes at most."""
+        device = str(factors["device"])
+        name = f"{device}-{factors['precision']}"
+        ceiling = self.platform.ceilings.get(name)
+        if ceiling is None or ceiling.compute is None:
+            raise NoModel(f"{self.platform.name} states no compute ceiling '{name}'")
+        if device == "gpu":
+            return ceiling.compute * int(factors["devices_per_rank"] or 1)
+        share = 1 / int(factors["ranks_per_node"] or 1)
+        cpus = self.platform.offers()["cpus"]
+        if cpus and factors.get("threads"):
+            share = min(share, int(factors["threads"]) / cpus)
+        return ceiling.compute * share
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a cell takes on a quiet machine without a slow node."""
+
+    compute_s: float
+    exchange_s: float
+    """Of it, what does not hide behind computing."""
+    together: bool
+    """Whether ranks wait for each other."""
+    units: Mapping[str, float]
+    """Work of one rank."""
+
+    def draw(self, cluster: Cluster, chance: Any, ranks: Mapping[bool, int], shape: Any) -> Floats:
+        """Draw the seconds of steps: of the slowest of some ranks, those on slow nodes apart."""
+        import numpy as np
+        from scipy.special import ndtri
+
+        slowest = np.zeros(shape)
+        for is_slow, count in ranks.items():
+            if count:
+                # the largest of so many draws from one distribution is one draw of its power
+                deviation = ndtri(chance.random(shape) ** (1 / count))
+                times = self.compute_s * np.exp(cluster.jitter * deviation)
+                slowest = np.maximum(slowest, times * (1 + cluster.slow_by * is_slow))
+        exchange = self.exchange_s * np.exp(cluster.jitter * chance.standard_normal(shape))
+        found: Floats = slowest + exchange
+        return found
+
+    @property
+    def seconds(self) -> float:
+        """Give the whole."""
+        return self.compute_s + self.exchange_s
+
+
+def step(cluster: Cluster, cell: Cell, workload: Any) -> Step:
+    """Say what a step of a cell takes; raise NoModel where this model cannot."""
+    factors = cell.factors
+    nodes, each = int(factors["nodes"] or 1), int(factors["ranks_per_node"] or 1)
+    ranks = nodes * each
+    unmodelled = [name for name in ("checkpoint_every", "tier") if factors.get(name) is not None]
+    if cell.content is not None or unmodelled:
+        raise NoModel("the model has no storage")
+    if isinstance(workload, Nothing):
+        return Step(_NOTHING_S, 0.0, together=False, units={cell.unit: 1.0})
+    if isinstance(workload, Collective):
+        size = float(factors["message_bytes"] or workload.message_bytes)
+        link = cluster.link(nodes, each)
+        took = _exchange_s(workload.operation, size, ranks, cluster.latency, link)
+        return Step(0.0, took, together=True, units={cell.unit: size / ranks})
+    if not isinstance(workload, Training) or cell.macs is None:
+        raise NoModel(f"the model knows no workload of kind '{workload.kind}'")
+    batch = float(factors["batch"] or 1) * int(factors["devices_per_rank"] or 1)
+    if factors.get("global_batch") is not None:
+        batch = float(factors["global_batch"] or 1) / ranks
+    operations = _OPERATIONS_PER_MAC * cell.macs * batch
+    compute = operations / (cluster.flops(factors) * cluster.efficiency)
+    together = ranks > 1 and factors.get("communicate") is not False
+    exchange = 0.0
+    if together:
+        size = float(_GRADIENT_BYTES * (cell.parameters or 0))
+        buckets = ceil(size / (float(factors["bucket_mb"] or _BUCKET_MB) * 2**20))
+        link = cluster.link(nodes, each)
+        took = _exchange_s("all-reduce", size, ranks, cluster.latency * max(1, buckets), link)
+        exchange = max(0.0, took - cluster.overlap * compute * 2 / 3)
+    return Step(compute, exchange, together=together, units={cell.unit: batch})
+
+
+def _exchange_s(operation: str, size: float, ranks: int, alpha: float, rate: float) -> float:
+    if operation == "all-reduce":
+        return 2 * (ranks - 1) * (alpha + size / ranks / rate)
+    if operation == "all-gather":
+        return (ranks - 1) * (alpha + size / ranks / rate)
+    if operation == "broadcast":
+        return ceil(log2(ranks)) * alpha + size / rate
+    return alpha + size / rate
+
+
+def windows(
+    told: Step, cluster: Cluster, chance: Any, ranks: Mapping[bool, int], steps: list[int]
+) -> Floats:
+    """Draw the seconds of windows of so many steps each."""
+    import numpy as np
+
+    drawn = min(max(steps), _DRAWN)
+    each = told.draw(cluster, chance, ranks, (len(steps), drawn)).mean(axis=1)
+    found: Floats = each * np.array(steps)
+    return found
+
+
+def _read(name: str, text: str) -> float | None:
+    try:
+        if name.endswith("mtbf"):
+            return units.seconds(text) if text else None
+        if name == "latency":
+            return units.seconds(text)
+        return units.bytes_per_second(text) if name == "shared_memory" else units.fraction(text)
+    except ValueError as fault:
+        raise UsageError(f"launcher.settings.{name}: {fault}.") from None

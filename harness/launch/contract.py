@@ -1,0 +1,101 @@
+"""This file says what a launcher makes of a job: finished commands, one a rank, nothing started.
+
+A launcher is a module with three pure functions and the names of its settings:
+
+    SETTINGS                                   what a profile's launcher.settings may hold
+    MPI                                        the values of its setting `mpi`, where it has one
+    nodes(settings, environ) -> names          the nodes at hand; "" is this machine
+    reach(node, argv, settings) -> argv        what runs a command on one of them, with its input
+                                               and output: agents start so, and probes
+    launch(job_path, job, platform, worker) -> Launch
+
+Those of engines with a queue have ``script`` and ``state`` as well; slurm has ``submit`` and
+``cancel`` too, so that a run can be handed to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harness.machine.topology import Topology
+
+if TYPE_CHECKING:
+    from harness.node.job import Job
+    from harness.platform.platform import Platform
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine of an allocation."""
+
+    cpus: tuple[int, ...]
+    """The cores this run may use there."""
+    ports: tuple[int, ...]
+    """Free ports: one for each rank, then the one at which all ranks of a job meet."""
+    name: str = ""
+    """What the launcher calls it; empty is this machine."""
+    address: str = "127.0.0.1"
+    """Where other nodes find it."""
+    topology: Topology | None = None
+    """What its cores make up, where that is known."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """How a rank is started in its framework's interpreter, and what is shared out among ranks."""
+
+    argv: tuple[str, ...]
+    """The interpreter; ``-m harness.node JOB`` follows."""
+    env: Mapping[str, str]
+    """The environment that every rank begins with."""
+    payload: str
+    token: str
+    nodes: tuple[Node, ...]
+    """The nodes of this job, in the order of its ranks."""
+    quota: float | None = None
+    """CPUs' worth of time that a control group grants this run here; None: no limit is known."""
+    shim: tuple[str, ...] = ()
+    """What an engine's starter starts for each rank, where it has to."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One rank, ready for an agent."""
+
+    rank: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    cpus: tuple[int, ...]
+    node: int = 0
+    """Which of the job's nodes it runs on."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A job as commands."""
+
+    ranks: tuple[Rank, ...]
+    observers: tuple[int | None, ...]
+    """The core that the agent keeps for itself, on each node."""
+    marks: tuple[str, ...] = ()
+    """What a reader of the trial must know about how it was started."""
+    starter: tuple[str, ...] = ()
+    """The engine's command that starts a shim for each rank; empty: the agents start the ranks."""
+    door: str | None = None
+    """Where the agents await those shims."""
+
+
+class Launcher(Protocol):
+    """A launcher's module."""
+
+    SETTINGS: Sequence[str]
+    launch: Callable[[str, Job, Platform, Worker], Launch]
+
+    def nodes(self, settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Name the nodes at hand."""
+
+    def reach(self, node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Give the command that runs another one on a node."""

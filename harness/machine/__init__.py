@@ -1,0 +1,1 @@
+"""What this machine is: processors, memory, GPUs, limits, topology, surroundings."""

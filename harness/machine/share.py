@@ -1,0 +1,55 @@
+"""This file reads from /proc and /sys the few facts about this machine that a plan needs."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+from harness.machine import cgroup
+
+_DRIVER = Path("/proc/driver/nvidia/gpus")
+
+
+def cpus() -> int:
+    """Count the CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def cpu() -> str | None:
+    """Name the CPU's model."""
+    return _after(_read("/proc/cpuinfo"), "model name")
+
+
+def memory_bytes() -> int | None:
+    """Give the memory this process may use: the machine's, or its control group's if less."""
+    total = _after(_read("/proc/meminfo"), "MemTotal")
+    sizes = [int(total.split()[0]) * 1024] if total else []
+    limit = cgroup.limits().memory_bytes
+    return min([*sizes, *([] if limit is None else [limit])], default=None)
+
+
+def cpu_quota() -> float | None:
+    """Give the CPUs' worth of time that the control group grants; None: no limit."""
+    return cgroup.limits().cpus
+
+
+def gpus() -> Counter[str]:
+    """Count the NVIDIA GPUs by model, as the kernel driver lists them."""
+    listed = [_read(folder / "information") for folder in _DRIVER.glob("*")]
+    return Counter(_after(text, "Model") or "NVIDIA GPU" for text in listed)
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _after(text: str, key: str) -> str | None:
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon and name.strip() == key:
+            return value.strip()
+    return None

@@ -1,0 +1,1 @@
+"""A study resolved into cells, holes, an order and a duration."""

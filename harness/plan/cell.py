@@ -1,0 +1,144 @@
+"""This file is the cell: one point of a study's matrix, its key, its label and its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.study.factors import FACTORS, OF_INPUT
+from harness.toml.values import Value
+
+KEY_LENGTH = 16
+_SPOKEN = frozenset({"compile_cache", "shuffle"})
+"""Choices whose values do not say by themselves what is chosen."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the matrix, every factor resolved."""
+
+    key: str
+    workload: str
+    workload_module: str
+    framework: str
+    """As the study names it, with its environment: tensorflow@1.15."""
+    adapter: str
+    adapter_module: str
+    environment: str
+    """The environment its ranks start in; like ``framework``, but for what a strategy implies."""
+    strategy: str
+    factors: Mapping[str, Value]
+    """Every factor but workload and framework; null where none applies."""
+    options: Mapping[str, Value]
+    label: str
+    unit: str
+    parameters: int | None
+    macs: int | None
+    epoch_samples: int | None
+    start_up_s: float
+    """A guess at the time until the first step."""
+    content: str | None = None
+    """What the files hold that it reads; None if it reads none."""
+    own_data: str | None = None
+    """The folder that describes a user's own files, where it reads those."""
+    own_files: str | None = None
+    """The folder that those files lie in."""
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks a trial has."""
+        return int(self.factors["nodes"] or 1) * int(self.factors["ranks_per_node"] or 1)
+
+
+def cell_key(
+    workload: str,
+    identity: str,
+    framework: str,
+    factors: Mapping[str, Value],
+    options: Mapping[str, Value],
+) -> str:
+    """Digest what a cell is, so that it is the same on every machine and in every run.
+
+    ``identity`` digests the workload itself. Factors at their vocabulary default say nothing and
+    are left out, as are options at theirs (the caller leaves those out), so that a new factor or
+    option changes no old key. A batch that follows from ``global_batch`` is left out too.
+    """
+    telling = {name: value for name, value in factors.items() if value != FACTORS[name].default}
+    strategy = telling.pop("strategy", FACTORS["strategy"].default)
+    if telling.get("global_batch") is not None:
+        telling.pop("batch", None)
+    facts = [workload, identity, framework, strategy, telling, dict(options)]
+    canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:KEY_LENGTH]
+
+
+def fingerprint(payload: str, environment: str, platform: str) -> str:
+    """Digest what decides whether a finished trial may be kept: code, environment and platform.
+
+    ``payload`` digests the cell's import closure within the payload.
+    """
+    facts = json.dumps([payload, environment, platform], ensure_ascii=True)
+    return hashlib.sha256(facts.encode("ascii")).hexdigest()[:KEY_LENGTH]
+
+
+def label(
+    workload: str,
+    framework: str,
+    factors: Mapping[str, Value],
+    options: Mapping[str, Value],
+    varied: Iterable[str],
+) -> str:
+    """Name a cell by what varies: ``resnet50 · torch · bf16 · batch 64``."""
+    words = [workload, framework]
+    for name in varied:
+        if name in factors and factors[name] is None and _is_idle(name):
+            continue  # it says nothing of such work
+        if name == "devices_per_rank" and factors.get("device") == "cpu":
+            words.append(f"logical CPUs per rank {factors[name]}")
+        elif name in factors:
+            words.append(_word(name, factors[name]))
+        elif name in options:
+            words.append(f"{name} {_text(options[name])}")
+    return " · ".join(words)
+
+
+def _is_idle(name: str) -> bool:
+    """Tell whether a factor that is absent has nothing to do with the cell."""
+    return name in OF_INPUT or FACTORS[name].default is not None
+
+
+def _word(name: str, value: Value) -> str:
+    factor = FACTORS[name]
+    spoken = name.replace("_", " ")
+    if name == "communicate":
+        return "exchanging" if value else "without exchange"
+    if isinstance(value, bool):
+        return spoken if value else f"no {spoken}"
+    if value is None:
+        return f"{spoken} not set"
+    if value == "none":
+        return f"no {spoken}"
+    if name == "nodes":
+        return f"{value} node{'s' if value != 1 else ''}"
+    if name == "strategy" or (factor.type == "choice" and name not in _SPOKEN):
+        return str(value)
+    return f"{spoken} {value}"
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "not set" if value is None else str(value)
+
+
+def to_json(cell: Cell) -> dict[str, Any]:
+    """Give a cell as plan.json holds it."""
+    return {name: getattr(cell, name) for name in Cell.__dataclass_fields__}
+
+
+def from_json(raw: Mapping[str, Any]) -> Cell:
+    """Read a cell back."""
+    return Cell(**raw)

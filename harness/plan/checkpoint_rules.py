@@ -1,0 +1,35 @@
+"""This file resolves what a cell saves: how often, to which tiers, and why it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.node.workload import Checkpointing
+from harness.platform.platform import Platform
+from harness.toml.values import Value
+
+TIERS = ("checkpoint_to", "checkpoint_through")
+
+
+def complete(workload: Any, factors: dict[str, Value]) -> None:
+    """Save at every step where saving is the work and nobody says otherwise."""
+    if isinstance(workload, Checkpointing) and factors["checkpoint_every"] is None:
+        factors["checkpoint_every"] = 1
+
+
+def why_not(workload: Any, factors: dict[str, Value], platform: Platform) -> str | None:
+    """Say why a cell cannot save what it is to save."""
+    stated = [name for name in TIERS if factors[name] is not None]
+    if factors["checkpoint_every"] is None:
+        if stated:
+            return f"{stated[0]} says where, and nothing how often: checkpoint_every"
+        return None
+    if workload.kind not in ("train", "checkpoint"):
+        return f"a workload of kind {workload.kind} has no state to save"
+    for name in stated:
+        if factors[name] not in platform.storage:
+            has = ", ".join(platform.storage) or "none"
+            return f"{platform.name} has no storage tier '{factors[name]}' (it has: {has})"
+    if len(stated) == len(TIERS) and len({factors[name] for name in stated}) == 1:
+        return "a checkpoint through the tier that it stays on is one straight to it"
+    return None

@@ -1,0 +1,119 @@
+"""This file guesses how long a plan takes, first from its protocol, then from its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+
+from harness.data.catalogue import CONTENTS
+from harness.node.job import Span
+from harness.plan.cell import Cell
+from harness.plan.plan import Plan
+from harness.units import duration
+
+# What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
+# accelerator. Backward costs twice the forward pass, and one MAC is two operations.
+_CPU_FLOPS = 50e9
+_GPU_FLOPS = 20e12
+_OPERATIONS_PER_MAC = 6
+# What one node reads of a cold store, for a first guess only: bytes per second.
+_READ_BYTES = 200e6
+_COMPILE_S = {"cold": 60.0, "warm": 10.0}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long trials and the whole plan take."""
+
+    trial_s: Mapping[str, float]
+    """By cell key, one trial."""
+    total_s: float
+    """All trials of the plan, one after another."""
+    node_hours: float
+    refined: bool
+    """Whether finished trials stand behind it."""
+    late: Mapping[str, float]
+    """By cell key, what trials would take that the timeout ends before: a guess, in seconds."""
+
+    def of_trials(self, keys: Sequence[str]) -> float:
+        """Give the time that some trials take, named by their cells."""
+        return sum(self.trial_s[key] for key in keys)
+
+
+def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) -> Estimate:
+    """Estimate a plan, given the durations in seconds of its trials so far, by cell key.
+
+    A cell with finished trials takes their median; the guesses for the others are scaled by what
+    the finished ones took in proportion to theirs.
+    """
+    guesses = {cell.key: _guess(plan, cell) for cell in plan.cells}
+    known = {key: median(seconds) for key, seconds in (observed or {}).items() if seconds}
+    known = {key: seconds for key, seconds in known.items() if key in guesses}
+    scale = median([known[key] / guesses[key] for key in known]) if known else 1.0
+    limit = plan.measure.timeout_s
+    expected = {key: known.get(key, guess * scale) for key, guess in guesses.items()}
+    trials = {key: min(seconds, limit) for key, seconds in expected.items()}
+    nodes = {cell.key: int(cell.factors["nodes"] or 1) for cell in plan.cells}
+    return Estimate(
+        trial_s=trials,
+        total_s=sum(trials[key] for key, _ in plan.order),
+        node_hours=sum(trials[key] * nodes[key] for key, _ in plan.order) / 3600,
+        refined=bool(known),
+        late={key: s for key, s in expected.items() if s > limit and key not in known},
+    )
+
+
+def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
+    """Say which cells will hardly end before their timeout."""
+    if not guess.late:
+        return ()
+    key, seconds = max(guess.late.items(), key=lambda one: one[1])
+    count = len(guess.late)
+    cells = "1 cell" if count == 1 else f"{count} cells"
+    said = (
+        f"{cells} may not end within measure.timeout ({duration(plan.measure.timeout_s)}): "
+        f"{plan.cell(key).label} is guessed to take {duration(seconds)}. "
+        "Raise the timeout or measure less."
+    )
+    return (said,)
+
+
+def _guess(plan: Plan, cell: Cell) -> float:
+    compiling = _COMPILE_S[str(cell.factors["compile_cache"])] if cell.factors["compile"] else 0.0
+    step_s = _step_s(plan, cell)
+    start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
+    spans = (plan.measure.warmup, plan.measure.until)
+    if cell.content is not None and cell.macs is None:
+        return start_s + sum(_epochs_s(span, cell) for span in spans)
+    return start_s + sum(_span_s(span, step_s) for span in spans)
+
+
+def _epochs_s(span: Span, cell: Cell) -> float:
+    """Guess what whole epochs take: where reading is the work, a span ends with one."""
+    samples = int(cell.factors["samples"] or 0)
+    steps = -(-samples // (int(cell.factors["batch"] or 1) * cell.ranks))
+    each = samples * CONTENTS[str(cell.content)].median_bytes / _READ_BYTES
+    each += steps * float(cell.factors["compute_ms"] or 0.0) / 1e3
+    wanted = span.seconds / each if span.seconds is not None else (span.steps or 0) / steps
+    return max(1, ceil(wanted)) * each
+
+
+def _span_s(span: Span, step_s: float) -> float:
+    if span.seconds is not None:
+        return max(span.seconds, step_s)
+    return (span.steps or 0) * step_s
+
+
+def _step_s(plan: Plan, cell: Cell) -> float:
+    if cell.macs is None:
+        return 0.0
+    per_rank = int(cell.factors["batch"] or 1)
+    if cell.factors["device"] == "gpu":
+        flops = _GPU_FLOPS
+    else:
+        cpus = plan.platform.offers()["cpus"] or 1
+        ranks = int(cell.factors["ranks_per_node"] or 1)
+        flops = _CPU_FLOPS * max(1, min(cpus // ranks, int(cell.factors["threads"] or cpus)))
+    return cell.macs * _OPERATIONS_PER_MAC * per_rank / flops

@@ -1,0 +1,259 @@
+"""This file resolves what a cell reads: its content, its files, its memory, and why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.data.catalogue import CONTENTS, FORMATS
+from harness.data.user_data import Own
+from harness.errors import nearest
+from harness.node import shapes
+from harness.node.workload import Ceiling, Opening, Reading, Training
+from harness.plan.cell import Cell
+from harness.platform.platform import Platform
+from harness.study.factors import FACTORS, OF_INPUT
+from harness.study.framework import FrameworkInfo
+from harness.toml.values import Value
+
+_ON_STORAGE = ("read", "write")
+OPEN = "open"
+"""The reader of metadata."""
+TF_DATA = "tf-data"
+CAFFE = "data-layer"
+_CAFFE_AHEAD = 4
+"""Batches that Caffe's Data layer reads ahead unless told otherwise (caffe.proto: prefetch)."""
+_ASYNCHRONOUS = ("async-thread", "async-process")
+_PICTURE, _COLOURS = 3, 3
+"""Axes of a picture, and its channels."""
+_BY_TF_DATA = {".jpg", ".jpeg", ".png"}
+"""Endings of the pictures that tf.data decodes; torch's loader takes all that are found."""
+
+
+def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
+    """Name what a cell's files hold; None if it reads none."""
+    if isinstance(workload, Opening | Reading):
+        return workload.content
+    if isinstance(workload, Training) and factors["input"] == "files":
+        return workload.content
+    return None
+
+
+def complete(
+    workload: Any, info: FrameworkInfo, factors: dict[str, Value], own: Own | None = None
+) -> None:
+    """Give the factors of input that nobody stated the values that they have where files are read.
+
+    Where none are, they stay absent, so that no key of such a cell says anything of input. A user's
+    own files are as many as they are, and of their format where nobody wants another.
+    """
+    content = content_of(workload, factors)
+    if content is None:
+        return
+    if own is not None:
+        factors["samples"] = own.samples
+        factors["format"] = factors["format"] or own.format
+    if factors["samples"] is None:
+        usual = workload.data if isinstance(workload, Training) else workload
+        factors["samples"] = usual.samples
+    if factors["format"] is None:
+        factors["format"] = "raw"
+    if factors["reader"] is None:
+        readers = info.factors.get("reader") or (None,)
+        factors["reader"] = OPEN if isinstance(workload, Opening) else readers[0]
+    ahead = _CAFFE_AHEAD if factors["reader"] == CAFFE else 0
+    for name, value in (("reader_threads", 1), ("prefetch", ahead)):
+        if factors[name] is None:
+            factors[name] = value
+    if factors["reader"] not in _ASYNCHRONOUS:
+        factors["buffers"] = None  # others have none, whatever is said of their neighbours in a zip
+    elif factors["buffers"] is None:
+        factors["buffers"] = 2
+
+
+def why_not(
+    workload: Any,
+    info: FrameworkInfo,
+    factors: dict[str, Value],
+    platform: Platform,
+    own: Own | None = None,
+) -> str | None:
+    """Say why a cell cannot read what it is to read."""
+    content = content_of(workload, factors)
+    if isinstance(workload, Ceiling) and workload.kernel in _ON_STORAGE:
+        return _no_tier(factors, platform)
+    if content is None:
+        stated = [name for name in OF_INPUT if factors[name] != FACTORS[name].default]
+        if stated and workload.kind != "read":
+            return f"{stated[0]} is about files, and this cell reads none: input = files"
+        return None
+    if isinstance(workload, Opening) or factors["reader"] == OPEN:
+        why = _why_not_open(workload, factors)
+        if why is not None:
+            return why
+    if own is not None:
+        return _why_not_own(own, workload, info, factors, platform)
+    if content not in CONTENTS:
+        return f"no made files hold what {workload.name} trains on"
+    format_name = str(factors["format"])
+    if format_name not in FORMATS:
+        hint = nearest(format_name, FORMATS)
+        return f"no format is called '{format_name}'.{hint}"
+    if (unfit := CONTENTS[content].fits(format_name)) is not None:
+        return unfit
+    if factors["decode"] and CONTENTS[content].is_array:
+        return f"{content} are stored as arrays: there is nothing to decode"
+    if not CONTENTS[content].is_array and (
+        unfit := _why_not_decoded(content, workload, info, factors)
+    ):
+        return unfit
+    lacking = _lacks(info, factors) or _no_tier(factors, platform)
+    lacking = lacking or _why_not_caffe(factors) or _why_not_tf_data(factors)
+    return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)
+
+
+def _why_not_own(
+    own: Own, workload: Any, info: FrameworkInfo, factors: dict[str, Value], platform: Platform
+) -> str | None:
+    """Say why a cell cannot read a user's own files."""
+    if isinstance(workload, Training) and (unfit := _why_not_trained(own, workload)) is not None:
+        return unfit
+    if factors["format"] != own.format:
+        return f"{own} are {own.format}, not {factors['format']}"
+    if factors["tier"] is not None:
+        return f"{own} are read where they lie: tier says nothing"
+    if own.format != "raw" and factors["decode"]:
+        return "records of one's own hold any message: nothing says where in it a picture lies"
+    if (unfit := _why_not_decoded(str(own), workload, info, factors)) is not None:
+        return unfit
+    strange = set(own.endings) - _BY_TF_DATA
+    if factors["decode"] and factors["reader"] == TF_DATA and strange:
+        return f"tf.data decodes JPEG and PNG here, and under {own.root} lie {min(strange)} too"
+    if (unfit := _why_not_tf_data(factors)) is not None:
+        return unfit
+    return _lacks(info, factors) or _too_much_memory(own.largest, factors, platform)
+
+
+def _why_not_trained(own: Own, workload: Training) -> str | None:
+    """Say why a network cannot learn from a user's own files."""
+    if own.format != "raw":
+        return (
+            f"{own} come without classes that are read here, so {workload.name} cannot be trained "
+            "on them: it can on pictures in folders, one for each class, or on made data"
+        )
+    shape, wanted = workload.network.input, f"{workload.name} cannot be trained on {own}"
+    if workload.loss != "cross-entropy" or len(shape) != _PICTURE or shape[0] != _COLOURS:
+        return f"{wanted}: it takes no pictures, or tells no classes apart"
+    if not own.classes:
+        return f"{wanted}: they lie in no folders by class (at least two, and none beside them)"
+    _, (outputs,) = shapes.output_shapes(workload.network)[-1]
+    if len(own.classes) > outputs:
+        return f"{wanted}: they have {len(own.classes)} classes, and it tells {outputs} apart"
+    return None
+
+
+def _why_not_decoded(
+    what: str, workload: Any, info: FrameworkInfo, factors: dict[str, Value]
+) -> str | None:
+    """Say why encoded pictures do not become what a network takes."""
+    if not isinstance(workload, Training) or factors["decode"]:
+        return None
+    if (refusal := info.refuses("decode", True)) is not None:
+        return f"{what} are encoded pictures, and {refusal}"
+    return f"{what} are encoded pictures: {workload.name} trains on them with decode = true"
+
+
+def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:
+    """Say why a cell cannot ask a file system about names alone."""
+    if not isinstance(workload, Opening) or factors["reader"] != OPEN:
+        return f"reader = {OPEN} reads nothing: it belongs to the workload open-files"
+    if factors["format"] != "raw":
+        return f"{workload.name} opens a file for each sample: format = raw"
+    if factors["cache"] != FACTORS["cache"].default:
+        return "cache is about what files hold; what is kept of their names only root can drop"
+    return None
+
+
+def _why_not_caffe(factors: dict[str, Value]) -> str | None:
+    """Say what Caffe's own reading cannot do; nobody stands beside it between two epochs."""
+    if factors["reader"] != CAFFE:
+        return None
+    if factors["format"] != "datum":
+        return f"Caffe's Data layer reads its own messages: format = datum, not {factors['format']}"
+    if factors["shuffle"] != "none":
+        return "Caffe's Data layer reads in the order of the LMDB: shuffle = none"
+    if factors["cache"] != FACTORS["cache"].default:
+        return "Caffe reads by itself: nothing can be dropped between its epochs, nor proved"
+    if not factors["prefetch"] or factors["reader_threads"] != 1:
+        return "Caffe's Data layer has one thread, at least a batch ahead: prefetch from 1 up"
+    return None
+
+
+def _why_not_tf_data(factors: dict[str, Value]) -> str | None:
+    """Say what tf.data does not read as asked; its order of records is its own."""
+    form = factors["format"]
+    if factors["reader"] != TF_DATA or form == "raw":
+        return None
+    if form != "tfrecord":
+        return f"tf.data reads raw and tfrecord here, not {form}"
+    if factors["shuffle"] == "global":
+        return "tf.data reads shards of records whole: shuffle = none or file"
+    ranks = int(factors["nodes"] or 1) * int(factors["ranks_per_node"] or 1)
+    if factors["shuffle"] == "none" and ranks > 1:
+        return "tf.data reads shards of records whole: ranks share them with shuffle = file"
+    return None
+
+
+def _lacks(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:
+    """Say what is missing wherever files are read."""
+    if factors["reader"] is None:
+        return f"{info.name} has no reader of files"
+    if factors["shuffle"] == "file" and factors["buffer_samples"] is None:
+        return "shuffle = file permutes within a buffer: buffer_samples says how large"
+    if factors["compute"] != "none" and factors["compute_ms"] is None:
+        return "compute stands for a model: compute_ms says how long a batch takes"
+    if factors["reader"] in _ASYNCHRONOUS and factors["buffer_samples"] is None:
+        return "the asynchronous reader fills buffers: buffer_samples says how large"
+    return None
+
+
+def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
+    tier = factors["tier"]
+    if tier is None or tier in platform.storage:
+        return None
+    has = ", ".join(platform.storage) or "none"
+    return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
+
+
+def buffer_bytes(sample_bytes: int, factors: Mapping[str, Value]) -> int | None:
+    """Give what the asynchronous reader holds on a node at most; None for another reader."""
+    if factors["reader"] not in _ASYNCHRONOUS:
+        return None
+    samples = int(factors["buffer_samples"] or 0)
+    ranks = int(factors["ranks_per_node"] or 1)
+    return ranks * int(factors["buffers"] or 1) * samples * sample_bytes
+
+
+def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
+    """Say beforehand how much memory asynchronous readers take at most."""
+    most = 0
+    for cell in made:
+        if cell.content is not None:
+            each = CONTENTS[cell.content].most_bytes if own is None else own.largest
+            most = max(most, buffer_bytes(each, cell.factors) or 0)
+    if not most:
+        return []
+    return [f"Buffers of asynchronous readers take up to {most / 1e6:,.0f} MB of a node."]
+
+
+def _too_much_memory(
+    sample_bytes: int, factors: dict[str, Value], platform: Platform
+) -> str | None:
+    held = buffer_bytes(sample_bytes, factors)
+    memory = platform.offers()["memory"]
+    if held is None or memory is None or held <= memory // 2:
+        return None
+    return (
+        f"its buffers would hold {held / 2**30:.3g} GiB of a node's {memory / 2**30:.3g} GiB; "
+        "more than half would leave no room for training"
+    )

@@ -1,0 +1,290 @@
+"""This file makes the plan: every cell in the order of running, and what was left out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from harness.data.user_data import Own
+from harness.errors import UsageError
+from harness.node.job import Span
+from harness.node.workload import task
+from harness.plan import cell as cells
+from harness.plan.cell import Cell
+from harness.plan.holes import Hole, NothingLeft
+from harness.plan.input_rules import held_in_buffers
+from harness.plan.order import interleaved
+from harness.plan.resolve import Resolved, Resolver
+from harness.platform.platform import Platform
+from harness.stats.answers import FEWEST_BLOCKS
+from harness.study.factors import FACTORS
+from harness.study.matrix import points
+from harness.study.measure import Measure
+from harness.study.study import Study
+from harness.toml.tables import STORED
+from harness.toml.values import Value, shown
+
+VERSION = 1  # 1: first
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Which study a plan came from."""
+
+    name: str
+    title: str
+    question: str
+    size: str | None
+    only: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells in run order, with the ones left out and why."""
+
+    study: Heading
+    platform: Platform
+    cells: tuple[Cell, ...]
+    holes: tuple[Hole, ...]
+    reference: Mapping[str, str]
+    """Task -> key of the cell that its others are compared with."""
+    varied: tuple[str, ...]
+    """The factors and options that differ between these cells."""
+    order: tuple[tuple[str, int], ...]
+    """(cell key, block) as they run; blocks count from 1, and block 0 is the pilot."""
+    measure: Measure
+    notes: tuple[str, ...]
+    """What a person should know before running this."""
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Cell]:
+        """The cells by their keys."""
+        return {one.key: one for one in self.cells}
+
+    def cell(self, key: str) -> Cell:
+        """Give the cell of a key."""
+        return self.by_key[key]
+
+
+_NAMED = 6
+"""Classes that a plan names."""
+
+
+def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
+    """Spell out a study for a platform; refuse one of which nothing is left.
+
+    ``own`` is what its cells read in place of made data sets.
+    """
+    resolver = Resolver(study.matrix, platform, study.measure, own)
+    asked: dict[str, Resolved] = {}
+    left_out: dict[str, tuple[Resolved, str]] = {}
+    named, matched = set[str](), [0] * len(study.matrix.excludes)
+    there: dict[str, set[str]] = {name: set() for _, one in study.only for name in one.wanted}
+    for point, is_included in points(study.matrix):
+        resolved = resolver.resolve(point)
+        everything = resolved.everything()
+        for name, values in there.items():
+            values.add(str(everything.get(name)))
+        if not all(selection.takes(everything) for _, selection in study.only):
+            continue
+        named.update(point)
+        why = resolved.why
+        for number, exclusion in enumerate(() if is_included else study.matrix.excludes):
+            if exclusion.selection.takes(everything):
+                matched[number] += 1
+                why = exclusion.why
+        if why is None:
+            asked.setdefault(resolved.key, resolved)
+        else:
+            left_out.setdefault(resolved.key, (resolved, why))
+    for key in asked:
+        left_out.pop(key, None)
+    varied = _varied(named, [*asked.values(), *(one for one, _ in left_out.values())])
+    made = tuple(resolver.cell(one, _label(one, varied)) for one in asked.values())
+    holes = tuple(
+        Hole(_label(one, varied), one.everything(), why) for one, why in left_out.values()
+    )
+    if not made:
+        raise NothingLeft(study, holes, there)
+    notes = [
+        f"exclude[{number}] leaves out nothing: no cell of this plan matches it."
+        for number, count in enumerate(matched)
+        if count == 0 and not study.only
+    ]
+    notes += _oversubscribed(platform, made) + _own_data(own, made) + held_in_buffers(made, own)
+    reference = _reference(study, asked.values(), [one for one, _ in left_out.values()], notes)
+    return Plan(
+        study=Heading(
+            name=study.name,
+            title=study.title if own is None else f"{study.title} ({own})",
+            question=study.question,
+            size=study.size,
+            only=tuple(text for text, _ in study.only),
+            overrides=study.overrides,
+        ),
+        platform=platform,
+        cells=made,
+        holes=holes,
+        reference=reference,
+        varied=varied,
+        order=interleaved(
+            [one.key for one in made],
+            trials=study.measure.looks[-1],
+            seed=study.measure.seed,
+            piloted=_piloted(study.measure, made, reference),
+        ),
+        measure=study.measure,
+        notes=tuple(notes),
+    )
+
+
+def _own_data(own: Own | None, made: Sequence[Cell]) -> list[str]:
+    """Say how many cells read a user's own files; refuse a plan in which none does."""
+    if own is None:
+        return []
+    count = sum(cell.own_data is not None for cell in made)
+    if not count:
+        raise UsageError(f"no cell of this plan reads files, so nothing would read {own}.")
+    said = f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."
+    if not any(cell.own_data and cell.macs for cell in made):
+        return [said]
+    names, more = ", ".join(own.classes[:_NAMED]), " …" if len(own.classes) > _NAMED else ""
+    return [said, f"Trained on {len(own.classes)} classes, by folder: {names}{more}."]
+
+
+def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:
+    """Warn of cells whose threads outnumber the CPUs, on a platform that lets them."""
+    cpus = platform.offers()["cpus"]
+    asked = {
+        cell.key: int(cell.factors["ranks_per_node"] or 1) * int(cell.factors["threads"] or 1)
+        for cell in made
+    }
+    most = max(asked.values())
+    if cpus is None or most <= cpus:
+        return []
+    count = sum(one > cpus for one in asked.values())
+    who = "1 cell oversubscribes" if count == 1 else f"{count} cells oversubscribe"
+    return [f"{who} the {cpus} CPUs of a node, by up to {most} threads; trials are marked."]
+
+
+def _varied(named: set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
+    """Name what was asked for in more than one value, in the vocabulary's order."""
+    seen: dict[str, set[Value]] = {name: set() for name in named}
+    for one in everything:
+        values = one.everything()
+        for name in named & values.keys():
+            seen[name].add(values[name])
+    several = {name for name, values in seen.items() if len(values) > 1}
+    factors = [name for name in FACTORS if name in several]
+    return (*factors, *sorted(several - set(factors)))
+
+
+def _label(one: Resolved, varied: Iterable[str]) -> str:
+    everything = one.everything()
+    telling = one.telling()
+    factors = {name: telling[name] for name in varied if name in telling}
+    options = {name: everything[name] for name in varied if "." in name and name in everything}
+    return cells.label(one.workload, one.framework, factors, options, varied)
+
+
+def _reference(
+    study: Study, made: Iterable[Resolved], fallen: Sequence[Resolved], notes: list[str]
+) -> dict[str, str]:
+    """Find the one cell per task that the others are compared with; each workload needs one."""
+    if study.reference is None:
+        return {}
+    found: dict[str, list[Resolved]] = {}
+    reference, served = {}, set()
+    workloads = dict.fromkeys(one.workload for one in made)
+    for one in made:
+        if study.reference.takes(one.everything()):
+            found.setdefault(task(one.workload, one.factors), []).append(one)
+    for name, matches in found.items():
+        served.add(matches[0].workload)
+        reference[name] = matches[0].key
+        if len(matches) > 1:
+            study.document.fault(("measure", "reference"), _too_many(name, matches))
+    wanted = study.reference.wanted.get("workload")
+    for workload in workloads:
+        if workload not in served and (wanted is None or workload in wanted):
+            lost = any(
+                one.workload == workload and study.reference.takes(one.everything())
+                for one in fallen
+            )
+            if lost or study.only:
+                why = "was left out" if lost else "was not asked for (--only)"
+                notes.append(f"{workload} has no reference: its reference cell {why}.")
+            else:
+                study.document.fault(
+                    ("measure", "reference"), f"selects no cell of {workload}; it must select one"
+                )
+    study.document.refuse_faults()
+    return reference
+
+
+def _piloted(
+    measure: Measure, made: Sequence[Cell], reference: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Name the cells of one pilot block: those of tasks whose reference nobody declared."""
+    if measure.looks[-1] < FEWEST_BLOCKS:
+        return ()  # nothing could be told, whatever the reference
+    tasks = {one.key: task(one.workload, one.factors) for one in made}
+    several = Counter(tasks.values())
+    return tuple(key for key, name in tasks.items() if name not in reference and several[name] > 1)
+
+
+def _too_many(name: str, matches: Sequence[Resolved]) -> str:
+    values = [one.everything() for one in matches]
+    names = [name for name in values[0] if len({str(one.get(name)) for one in values}) > 1]
+    choices = "; ".join(
+        f"{name} ({', '.join(sorted({shown(one.get(name)) for one in values}))})" for name in names
+    )
+    return f"selects {len(matches)} cells of {name}, and must select one: say also {choices}"
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """Give a plan as plan.json holds it."""
+    return {
+        "version": VERSION,
+        "study": asdict(plan.study),
+        "platform": plan.platform.model_dump(mode="json", exclude_none=True),
+        "cells": [cells.to_json(one) for one in plan.cells],
+        "holes": [asdict(one) for one in plan.holes],
+        "reference": dict(plan.reference) or None,
+        "varied": list(plan.varied),
+        "order": [list(one) for one in plan.order],
+        "seed": plan.measure.seed,
+        "trials": plan.measure.trials,
+        "looks": list(plan.measure.looks),
+        "measure": asdict(plan.measure),
+        "notes": list(plan.notes),
+    }
+
+
+def from_json(raw: Mapping[str, Any]) -> Plan:
+    """Read a plan back; what it says stands, whatever is installed by now."""
+    if raw["version"] != VERSION:
+        raise UsageError(
+            f"plan version {raw['version']} is not {VERSION}; use the Bakeoff that wrote it"
+        )
+    study = dict(raw["study"])
+    measure = {**raw["measure"], "tolerate": tuple(raw["measure"].get("tolerate", ()))}
+    return Plan(
+        study=Heading(
+            **{**study, "only": tuple(study["only"]), "overrides": tuple(study["overrides"])}
+        ),
+        platform=Platform.model_validate(raw["platform"], context=STORED),
+        cells=tuple(cells.from_json(one) for one in raw["cells"]),
+        holes=tuple(Hole(**one) for one in raw["holes"]),
+        reference=raw["reference"] or {},
+        varied=tuple(raw["varied"]),
+        order=tuple((key, block) for key, block in raw["order"]),
+        measure=Measure(
+            **{**measure, "warmup": Span(**measure["warmup"]), "until": Span(**measure["until"])}
+        ),
+        notes=tuple(raw["notes"]),
+    )

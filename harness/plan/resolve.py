@@ -1,0 +1,301 @@
+"""This file resolves a point of a matrix: every factor gets its value, or a reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from harness import plugins
+from harness.data.user_data import Own
+from harness.errors import nearest
+from harness.node import shapes
+from harness.node.workload import Checkpointing, Opening, Reading, Training
+from harness.plan import checkpoint_rules, message_rules, stripe_rules
+from harness.plan.cell import Cell, cell_key
+from harness.plan.input_rules import complete, content_of
+from harness.plan.input_rules import why_not as why_no_input
+from harness.platform.platform import Platform
+from harness.study.factors import FACTORS, IN_CELL, OF_INPUT
+from harness.study.framework import FrameworkInfo, framework_info
+from harness.study.matrix import Matrix, Point, adapter_of
+from harness.study.measure import Measure
+from harness.toml.values import Value
+
+RESOLVED = (*IN_CELL, "strategy")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A point with all its factors, and why it cannot run, if so."""
+
+    workload: str
+    framework: str
+    factors: Mapping[str, Value]
+    options: Mapping[str, Value]
+    key: str
+    why: str | None
+    silent: frozenset[str] = frozenset()
+    """Factors at their defaults that say nothing of work of this kind."""
+
+    def telling(self) -> dict[str, Value]:
+        """Give its factors as its cell holds them: what says nothing is absent."""
+        return {name: None if name in self.silent else one for name, one in self.factors.items()}
+
+    def everything(self) -> dict[str, Value]:
+        """Give all that a selection may ask of it."""
+        own = {f"{adapter_of(self.framework)}.{name}": one for name, one in self.options.items()}
+        return {"workload": self.workload, "framework": self.framework, **self.factors, **own}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A workload with what is counted once for all its cells."""
+
+    value: Any
+    module: str
+    identity: str
+
+
+@cache
+def subject(name: str) -> Subject:
+    """Load a workload and digest what it is."""
+    value = plugins.workload(name)
+    module = plugins.modules("workloads")[name].module
+    if isinstance(value, Training):
+        identity = shapes.count(value.network).identity
+    elif isinstance(value, Checkpointing):
+        identity = f"{value.kind} {shapes.count(value.training.network).identity}"
+    else:
+        reads = isinstance(value, Opening | Reading)
+        identity = f"{value.kind} {value.content}" if reads else value.kind
+    return Subject(value, module, identity)
+
+
+class Resolver:
+    """Resolve points against a study's defaults, a platform and a protocol."""
+
+    def __init__(
+        self, matrix: Matrix, platform: Platform, measure: Measure, own: Own | None = None
+    ) -> None:
+        self._matrix = matrix
+        self._own = own
+        self._platform = platform
+        self._measure = measure
+        self._offers = platform.offers()
+        self._environments = {*plugins.environment_names(), *platform.frameworks}
+        self._defaults: dict[tuple[str, str], dict[str, Value]] = {}
+
+    def resolve(self, point: Point) -> Resolved:
+        """Give a point its factors, options and key."""
+        workload, framework = str(point["workload"]), str(point["framework"])
+        info = framework_info(adapter_of(framework))
+        asked = {**self._open(workload, framework), **point}
+        if "global_batch" in point:
+            asked.pop("batch", None)
+        elif "batch" in point:
+            asked.pop("global_batch", None)
+        factors = {name: asked.get(name, info.default(name)) for name in RESOLVED}
+        if factors["layout"] == FACTORS["layout"].default:
+            factors["layout"] = info.default("layout")
+        self._share(factors)
+        work = subject(workload)
+        complete(work.value, info, factors, self._own)
+        checkpoint_rules.complete(work.value, factors)
+        message_rules.complete(work.value, factors)
+        prefix = f"{info.name}."
+        options = {
+            name: asked.get(prefix + name, option.default) for name, option in info.options.items()
+        }
+        telling = {name: one for name, one in options.items() if one != info.options[name].default}
+        identity = work.identity
+        if self._own is not None and content_of(work.value, factors) is not None:
+            identity += f" own {self._own.digest}"
+        key = cell_key(workload, identity, framework, factors, telling)
+        why = self._why_not(workload, framework, info, factors)
+        silent = frozenset(_silent(work.value, info, factors))
+        return Resolved(workload, framework, factors, options, key, why, silent)
+
+    def cell(self, point: Resolved, name: str) -> Cell:
+        """Make a cell of a point that can run."""
+        work = subject(point.workload)
+        info = framework_info(adapter_of(point.framework))
+        training = work.value if isinstance(work.value, Training) else None
+        content = content_of(work.value, dict(point.factors))
+        samples = training.data.samples if training else None
+        return Cell(
+            key=point.key,
+            workload=point.workload,
+            workload_module=work.module,
+            framework=point.framework,
+            adapter=info.name,
+            adapter_module=info.module,
+            environment=environment(point.framework, point.factors),
+            strategy=str(point.factors["strategy"]),
+            factors=point.telling(),
+            options=point.options,
+            label=name,
+            unit=work.value.unit,
+            parameters=training.parameters if training else None,
+            macs=training.macs if training else None,
+            epoch_samples=_count(point.factors["samples"]) if content else samples,
+            content=content,
+            own_data=str(self._own.folder) if self._own and content else None,
+            own_files=str(self._own.root) if self._own and content else None,
+            start_up_s=info.start_up_s,
+        )
+
+    def _open(self, workload: str, framework: str) -> dict[str, Value]:
+        """Give the study's defaults for what its matrix leaves open."""
+        pair = (workload, framework)
+        if pair not in self._defaults:
+            by_framework = self._matrix.framework_defaults
+            self._defaults[pair] = {
+                **by_framework.get(adapter_of(framework), {}),
+                **by_framework.get(framework, {}),
+                **self._matrix.workload_defaults.get(workload, {}),
+            }
+        return self._defaults[pair]
+
+    def _share(self, factors: dict[str, Value]) -> None:
+        """Let batch follow from global_batch, where that divides."""
+        whole = factors["global_batch"]
+        if whole is not None:
+            each, rest = divmod(int(whole), _devices(factors))
+            factors["batch"] = None if rest else each
+
+    def _why_not(
+        self, workload: str, framework: str, info: FrameworkInfo, factors: dict[str, Value]
+    ) -> str | None:
+        kind = subject(workload).value.kind
+        if kind not in info.kinds:
+            runs = ", ".join(info.kinds)
+            return f"{info.name} does not run workloads of kind {kind} (it runs: {runs})"
+        for name in RESOLVED:
+            refusal = info.refuses(name, factors[name])
+            if refusal is not None:
+                return refusal
+        work = subject(workload).value
+        reason = why_no_input(work, info, factors, self._platform, self._own)
+        reason = reason or checkpoint_rules.why_not(work, factors, self._platform)
+        reason = reason or stripe_rules.why_not(work, factors, self._own)
+        reason = reason or message_rules.why_not(work, factors)
+        if reason is not None:
+            return reason
+        missing = self._no_environment(environment(framework, factors))
+        if missing is not None:
+            return missing
+        if factors["batch"] is None:
+            return (
+                f"a global batch of {factors['global_batch']} does not divide among "
+                f"{_devices(factors)} devices"
+            )
+        known = {**self._offers, **factors, "workload": workload, "framework": framework}
+        for requirement in info.requires:
+            why = requirement.fails(known)
+            if why is not None:
+                return why
+        return self._beyond(framework, factors, kind)
+
+    def _no_environment(self, name: str) -> str | None:
+        name = name.partition("[")[0]
+        if "@" not in name or name in self._environments:
+            return None
+        hint = nearest(name, self._environments)
+        return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
+
+    def _beyond(self, framework: str, factors: Mapping[str, Value], kind: str) -> str | None:
+        """Say what the platform does not have enough of."""
+        name = self._platform.name
+        nodes, ranks = _number(factors, "nodes"), _number(factors, "ranks_per_node")
+        each = _number(factors, "devices_per_rank")
+        if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
+            return f"{nodes * ranks} ranks need a strategy, and this cell has none"
+        why = _no_devices(str(factors["strategy"]), each)
+        if why is not None:
+            return why
+        if factors["communicate"] is False and nodes * ranks * each == 1:
+            return "one rank exchanges nothing: communicate says something of several"
+        available = self._offers["available_nodes"]
+        if available is not None and nodes > available:
+            return f"needs {nodes} nodes; {name} has {available}"
+        gpus = self._offers["gpus"]
+        if factors["device"] == "gpu" and gpus is not None and ranks * each > gpus:
+            wanted = f"{ranks * each} GPUs" if ranks * each > 1 else "a GPU"
+            return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
+        cpus, threads = self._offers["cpus"], factors["threads"] or 1
+        if cpus and ranks * int(threads) > cpus and not self._platform.binding.oversubscribe:
+            return (
+                f"{ranks} ranks of {threads} threads need {ranks * int(threads)} CPUs; {name} has "
+                f"{cpus} (its binding.oversubscribe would let them share)"
+            )
+        memory = self._offers["memory"]
+        if self._measure.memory_bytes and memory and self._measure.memory_bytes > memory:
+            return (
+                f"measure.memory asks for {_gib(self._measure.memory_bytes)} a node; "
+                f"{name} has {_gib(memory)}"
+            )
+        if factors["container"] and not self._has_container(framework):
+            return f"{name} names no container for {framework}"
+        return None
+
+    def _has_container(self, framework: str) -> bool:
+        there = self._platform.frameworks
+        entry = there.get(framework) or there.get(adapter_of(framework))
+        return entry is not None and entry.container is not None
+
+
+def environment(framework: str, factors: Mapping[str, Value]) -> str:
+    """Name the environment that ranks start in.
+
+    The strategy horovod needs one of its own; some factors need a group of packages more.
+    """
+    if factors["strategy"] == "horovod":
+        return f"{adapter_of(framework)}@horovod"
+    needs = framework_info(adapter_of(framework)).groups
+    wanted = set()
+    for factor, group in needs.items():
+        if isinstance(group, str):
+            wanted |= {group} if factors[factor] is not None else set()
+        else:
+            value = str(factors[factor]).lower()  # true and false as TOML writes them
+            wanted |= {group[value]} if value in group else set()
+    groups = sorted(wanted)
+    return f"{framework}[{','.join(groups)}]" if groups else framework
+
+
+def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> Iterator[str]:
+    reads = content_of(workload, factors) is not None
+    for name, value in factors.items():
+        kinds = FACTORS[name].kinds
+        is_idle = name in OF_INPUT and not reads
+        if value == info.default(name) and (is_idle or (kinds and workload.kind not in kinds)):
+            yield name
+
+
+def _no_devices(strategy: str, each: int) -> str | None:
+    """Say why a rank cannot drive so many devices: most strategies would use only one."""
+    if each == 1 or strategy in ("mirrored", "several-gpus"):
+        return None
+    return f"a rank drives {each} devices with mirrored or several-gpus only, not {strategy}"
+
+
+def _count(value: Value) -> int | None:
+    return None if value is None else int(value)
+
+
+def _number(factors: Mapping[str, Value], name: str) -> int:
+    return int(factors[name] or 1)
+
+
+def _devices(factors: Mapping[str, Value]) -> int:
+    counts = (_number(factors, name) for name in ("nodes", "ranks_per_node", "devices_per_rank"))
+    total = 1
+    for count in counts:
+        total *= count
+    return total
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.3g} GiB"

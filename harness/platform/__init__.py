@@ -1,0 +1,1 @@
+"""The claim about a machine: hardware, launcher, frameworks there."""

@@ -1,0 +1,1 @@
+"""Platform profiles written from a machine, and compared with it."""

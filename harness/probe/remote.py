@@ -1,0 +1,143 @@
+"""This file probes nodes that a launcher reaches, from what they tell of themselves.
+
+Only Python 3.6 is needed there: the node's files and its programs' answers come back as text and
+are laid out here, where they are read as this machine's own would be.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness import plugins
+from harness.errors import Unavailable
+from harness.machine.gpus import Gpu
+from harness.node import survey
+from harness.platform.hardware import LINK
+from harness.platform.sources import hardware_leaves
+from harness.probe.check import facts
+from harness.probe.probe import Surroundings, look, profile
+from harness.ranks.remote_node import NodeThere
+from harness.study.framework import framework_info
+
+_PYTHONS = ("python3", "/usr/libexec/platform-python")
+
+
+def tell(node: NodeThere) -> dict[str, Any]:
+    """Let a node tell what it is."""
+    text = Path(survey.__file__).read_text("utf-8")
+    words = []
+    for python in _PYTHONS:
+        answer = node.ask(python, "-c", text)
+        start = answer.stdout.find('{"uname"')  # a login script may greet first
+        if answer.returncode == 0 and start >= 0:
+            told: dict[str, Any] = json.JSONDecoder().raw_decode(answer.stdout[start:])[0]
+            return told
+        words += answer.stderr.strip().splitlines()[-2:]
+    raise Unavailable(
+        f"{node} told nothing through {node.launcher}:\n    " + "\n    ".join(words or ["silence"])
+    )
+
+
+def look_there(told: Mapping[str, Any], frameworks: Sequence[str]) -> Surroundings:
+    """Look at a node through what it told."""
+    with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
+        root = Path(scratch)
+        for path, text in {**told["files"], **dict.fromkeys(told["devices"], "")}.items():
+            file = root / path.lstrip("/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        seen = look(frameworks, root, told)
+    system, host, kernel, _, architecture = told["uname"]
+    machine = replace(
+        seen.machine,
+        hostname=host,
+        system=system,
+        kernel=kernel,
+        architecture=architecture,
+        gpus=_gpus(told["answers"].get("gpus")) if told["devices"] else (),
+    )
+    return replace(seen, machine=machine, graph=links(told["answers"].get("links", "")))
+
+
+def importable(packages: Sequence[str]) -> tuple[str, ...]:
+    """Name the frameworks among what a node's own Python could import, with their versions."""
+    there = dict(one.lower().partition("-")[::2] for one in packages)
+    found = []
+    for name in sorted(plugins.adapter_files()):
+        distribution = framework_info(name).distribution
+        if distribution in there:
+            found.append(f"{name} {there[distribution]}")
+    return tuple(found)
+
+
+def odd_ones(every: Mapping[str, Surroundings]) -> list[str]:
+    """Say in what nodes differ from the first of them."""
+    (first, own), *others = (
+        (name, dict(hardware_leaves(facts(seen).model_dump(exclude_none=True))))
+        for name, seen in every.items()
+    )
+    found = []
+    for name, values in others:
+        places = [
+            place
+            for place in {**own, **values}
+            if own.get(place) != values.get(place) and "uuids" not in place
+        ]
+        if places:
+            shown = ", ".join(
+                f"{place}: {values.get(place, 'none')} (not {own.get(place, 'none')})"
+                for place in places[:4]
+            )
+            more = f" and {len(places) - 4} more" if len(places) > 4 else ""
+            found.append(f"{name} differs from {first}: {shown}{more}")
+    return found
+
+
+def profile_there(seen: Surroundings, title: str, node: NodeThere, count: int) -> dict[str, Any]:
+    """Give the profile of nodes like the one seen, started through its launcher."""
+    data = profile(seen, title)
+    data["nodes"] = count
+    data["launcher"] = {"name": node.launcher}
+    if node.settings:
+        data["launcher"]["settings"] = dict(node.settings)
+    return data
+
+
+def links(matrix: str) -> tuple[tuple[str, str, str], ...]:
+    """Read the pairs of `nvidia-smi topo -m`."""
+    rows = [line.split() for line in matrix.splitlines() if line.startswith("GPU")]
+    rows = [row for row in rows if len(row) > len(rows)]  # the legend's lines are shorter
+    return tuple(
+        (str(first), str(second), row[1 + second])
+        for first, row in enumerate(rows)
+        for second in range(first + 1, len(rows))
+        if LINK.match(row[1 + second])
+    )
+
+
+def _gpus(text: str | None) -> tuple[Gpu, ...] | None:
+    """Read nvidia-smi's table; None where there are devices, and no answer."""
+    if not text:
+        return None
+    return tuple(_gpu([cell.strip() for cell in line.split(",")]) for line in text.splitlines())
+
+
+def _gpu(cells: Sequence[str]) -> Gpu:
+    uuid, name, driver, memory, persistence, ecc, power = cells
+    switches = {"Enabled": True, "Disabled": False}
+    return Gpu(
+        uuid=uuid,
+        name=name,
+        driver=driver,
+        memory_bytes=int(memory) * 2**20 if memory.isdigit() else None,
+        used_bytes=None,
+        processes=None,
+        persistence=switches.get(persistence),
+        ecc=switches.get(ecc),
+        power_limit_w=float(power) if power.replace(".", "", 1).isdigit() else None,
+    )

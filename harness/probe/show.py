@@ -1,0 +1,68 @@
+"""This file prints a profile's values with their units and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness import units
+from harness.platform.platform import Platform
+from harness.platform.sources import hardware_leaves
+
+_SIZES = ("size", "memory", "memory_share")
+_BANDWIDTHS = ("bandwidth", "memory_bandwidth")
+
+
+def lines(platform: Platform) -> Iterator[str]:
+    """Give a line for each value, then what is said to be unknown, then the ceilings."""
+    leaves = [
+        (place, value)
+        for place, value in hardware_leaves(platform.model_dump(exclude_none=True))
+        if value != ()
+    ]
+    rows = []
+    for place, value in leaves:
+        source = platform.sources.get(place)
+        tag = "declared" if source is None else source.tag
+        words = "no source given" if source is None else source.words
+        rows.append((place, value_text(place, value), tag, words))
+    present = {place for place, _ in leaves}
+    for place, source in platform.sources.items():
+        if source.tag == "unknown" and place not in present:
+            rows.append((place, "–", source.tag, source.words))
+    for name, ceiling in platform.ceilings.items():
+        value = "–"
+        if ceiling.compute is not None:
+            value = units.scaled(ceiling.compute, "FLOP/s")
+        elif ceiling.bandwidth is not None:
+            value = units.scaled(ceiling.bandwidth, "B/s")
+        rows.append((f"ceilings.{name}", value, ceiling.tag, ceiling.source))
+    wide = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    wide[1] = min(wide[1], 44)
+    for place, value, tag, words in rows:
+        yield f"{place:<{wide[0]}}  {value:<{wide[1]}}  {tag:<{wide[2]}}  {words}".rstrip()
+
+
+def value_text(place: str, value: Any) -> str:
+    """Print a value with its unit."""
+    name = place.rpartition(".")[2]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if name in _SIZES:
+            return size_text(int(value))
+        if name in _BANDWIDTHS:
+            return units.scaled(value, "B/s")
+        if name == "power_limit":
+            return f"{value:g} W"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(
+            " ".join(map(str, v)) if isinstance(v, tuple | list) else str(v) for v in value
+        )
+    return str(value)
+
+
+def size_text(size: int) -> str:
+    """Print a size in the units in which it is a round number."""
+    if size >= 10**9 and size % 10**9 == 0:
+        return f"{size // 10**9} GB"
+    return f"{size / 2**30:.4g} GiB"

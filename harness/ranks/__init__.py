@@ -1,0 +1,1 @@
+"""Ranks carried out on nodes, and how they ended."""

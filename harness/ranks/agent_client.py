@@ -1,0 +1,150 @@
+"""This file is the host's end of an agent: start it, hand it trials, hear how they ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from harness.agent import processes
+from harness.agent.protocol import BEAT_S, Lines, TrialCommand, TrialEnd, line, read_end, trial_line
+from harness.ranks.agent_clock import Comparison
+from harness.ranks.interrupts import Interrupts
+
+TICK_S = 1.0
+_CLOCK_PATIENCE_S = 2.0
+_SILENCE_S = 12 * BEAT_S
+
+
+class AgentProcess:
+    """The agent of this machine, started with the first trial and kept for all.
+
+    ``through`` is what starts it elsewhere: a command that takes another one as its arguments.
+    """
+
+    def __init__(self, errors: Path, *, through: Sequence[str] = ()) -> None:
+        self._errors = errors
+        self._through = through
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines = Lines()
+        self.host = ""
+        self.clock: Comparison | None = None
+
+    def run(
+        self,
+        command: TrialCommand,
+        *,
+        core: int | None,
+        interrupts: Interrupts,
+        on_tick: Callable[[], None],
+    ) -> TrialEnd | None:
+        """Run one trial to its end; None means that the agent itself was lost."""
+        if self._process is None:
+            self._start(core)
+        obeyed = 0  # an interrupt just before this trial began is meant for it too
+        self._compare_clocks(interrupts)
+        self._send(trial_line(command))
+        silent_s = 0.0  # only while this host listened: it may have been stopped itself
+        while True:
+            messages = self._receive(interrupts, TICK_S)
+            silent_s = 0.0 if messages else silent_s + TICK_S
+            for message in messages:
+                if message["say"] == "ended":
+                    self._compare_clocks(interrupts)
+                    return read_end(message)
+            if self._process is None or silent_s > _SILENCE_S:
+                self._lost(command.token)
+                return None
+            if interrupts.count > obeyed:
+                obeyed = interrupts.count
+                self._send(line("cancel", grace_s=command.grace_s if obeyed == 1 else 0.0))
+            if self.clock is not None and not self.clock.is_own:
+                self._send(self.clock.begin_if_due())
+            on_tick()
+
+    def _compare_clocks(self, interrupts: Interrupts) -> None:
+        """Ask the agent's clock a burst of questions while no trial runs."""
+        clock = self.clock
+        if clock is None or clock.is_own:
+            return
+        self._send(clock.begin())
+        end = time.monotonic() + _CLOCK_PATIENCE_S
+        while clock.is_asking and self._process is not None:
+            if (left_s := end - time.monotonic()) <= 0:
+                clock.give_up()
+                return
+            self._receive(interrupts, left_s)
+
+    def _start(self, core: int | None) -> None:
+        argv = [*self._through, sys.executable, "-P", "-m", "harness.agent"]
+        with self._errors.open("ab") as errors:
+            # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
+            self._process = subprocess.Popen(
+                argv if core is None else [*argv, str(core)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        self._lines = Lines()
+        assert self._process.stdout is not None
+        for message in self._lines.feed(self._process.stdout.readline()):
+            self.host = message["host"]
+            self.clock = Comparison(message["clock"])
+
+    def _send(self, message: bytes) -> None:
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # noticed where its answers are awaited
+            self._process.stdin.write(message)
+            self._process.stdin.flush()
+
+    def _receive(self, interrupts: Interrupts, patience_s: float) -> list[dict[str, Any]]:
+        if self._process is None:
+            return []
+        assert self._process.stdout is not None
+        reports = self._process.stdout.fileno()
+        ready, _, _ = select.select([reports, interrupts.fileno()], [], [], patience_s)
+        if interrupts.fileno() in ready:
+            interrupts.drain()
+        if reports not in ready:
+            return []
+        data = os.read(reports, 1 << 16)
+        read_ns = time.monotonic_ns()
+        if not data:
+            self._forget()
+        messages = self._lines.feed(data)
+        for message in messages:
+            if message["say"] == "clock" and self.clock is not None:
+                self._send(self.clock.heard(message, read_ns))
+        return messages
+
+    def _lost(self, token: str) -> None:
+        """Clean up after an agent that died or fell silent: nobody else will."""
+        if self._process is not None:
+            self._process.kill()
+            self._forget()
+        processes.sweep_marked(processes.mark(token))
+
+    def _forget(self) -> None:
+        assert self._process is not None
+        process, self._process = self._process, None
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):  # what was not sent is of no interest any more
+                pipe.close()
+        process.wait()
+
+    def close(self) -> None:
+        """Close the pipe and wait until the agent has cleaned up and gone."""
+        if self._process is not None:
+            self._forget()
+        if self._errors.is_file() and self._errors.stat().st_size == 0:
+            self._errors.unlink()

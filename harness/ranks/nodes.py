@@ -1,0 +1,179 @@
+"""This file runs commands on the nodes of an allocation, and keeps an agent on each for trials."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from harness import plugins
+from harness.agent.protocol import TrialCommand
+from harness.errors import Unavailable, UsageError, nearest
+from harness.launch.contract import Launcher, Node
+from harness.launch.rendezvous import ports_needed
+from harness.machine.sysfs_topology import read_topology
+from harness.platform.platform import Platform
+from harness.ranks import on_nodes
+from harness.ranks.agent_client import AgentProcess
+from harness.ranks.interrupts import Interrupts
+from harness.ranks.node_offer import free_ports, read_offered_topology
+from harness.ranks.on_nodes import Ended, Part
+
+HERE = ""
+_PATIENCE_S = 60.0
+_PORTS = 96
+"""Asked for once a node, then taken in turn."""
+
+
+def launcher(platform: Platform) -> Launcher:
+    """Load what a platform starts its ranks with; refuse settings that it could not heed."""
+    name = platform.launcher.name
+    module: Launcher = plugins.load("launchers", name)
+    if not all(hasattr(module, part) for part in ("SETTINGS", "launch", "nodes", "reach")):
+        raise UsageError(f"{platform.name}: launcher.name: '{name}' is no launcher.")
+    for setting in platform.launcher.settings:
+        if setting not in module.SETTINGS:
+            known = ", ".join(module.SETTINGS) or "none"
+            raise UsageError(
+                f"{platform.name}: launcher.settings: {name} has no '{setting}'."
+                f"{nearest(setting, module.SETTINGS)}\n    Known: {known}."
+            )
+    mpi = platform.launcher.settings.get("mpi")
+    if mpi and mpi not in (dialects := getattr(module, "MPI", ())):
+        raise UsageError(
+            f"{platform.name}: launcher.settings.mpi: {name} knows no MPI called '{mpi}'."
+            f"{nearest(mpi, dialects)}\n    Known: {', '.join(dialects)}."
+        )
+    return module
+
+
+def run_on(
+    platform: Platform, node: str, argv: Sequence[str], *, timeout_s: float = _PATIENCE_S
+) -> str:
+    """Run one command on one node of the allocation and give what it printed."""
+    command = launcher(platform).reach(node, argv, platform.launcher.settings)
+    try:
+        answer = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise Unavailable(f"node {node or 'here'}: {problem}") from problem
+    if answer.returncode != 0:
+        said = answer.stderr.strip().splitlines()[-3:] or [f"exit code {answer.returncode}"]
+        raise Unavailable(f"node {node or 'here'}: {argv[0]} failed: " + "\n    ".join(said))
+    return answer.stdout
+
+
+class TooFewNodes(Unavailable):
+    """Fewer nodes answer than a trial needs."""
+
+    def __init__(self, message: str, found: int) -> None:
+        super().__init__(message)
+        self.found = found
+
+
+class Nodes:
+    """The nodes of a session, each with its agent, started when first needed."""
+
+    def __init__(self, platform: Platform, errors: Path) -> None:
+        self._platform = platform
+        self._errors = errors
+        self.launcher = launcher(platform)
+        """Found once: finding one lists a folder."""
+        self._known: dict[str, Node] = {}
+        self._ports: dict[str, Any] = {}
+        self._agents: dict[str, AgentProcess] = {}
+        self._lost: dict[str, None] = {}
+
+    def gather(self, count: int, each: int) -> tuple[Node, ...]:
+        """Choose nodes for a trial: those that were lost come last, for they may be back."""
+        wanted = self.launcher.nodes(self._platform.launcher.settings, os.environ)
+        order = [name for name in wanted if name not in self._lost]
+        order += [name for name in self._lost if name in wanted]
+        found: list[Node] = []
+        problems = []
+        for name in order:
+            if len(found) == count:
+                break
+            try:
+                found.append(self._node(name, each))
+            except Unavailable as problem:
+                self._lost[name] = None
+                problems.append(str(problem))
+        if len(found) < count:
+            told = "".join(f"\n    {problem}" for problem in problems)
+            raise TooFewNodes(
+                f"{self._platform.name} offers {len(found)} of {count} nodes here.{told}",
+                len(found),
+            )
+        return tuple(sorted(found, key=lambda node: wanted.index(node.name)))
+
+    def _node(self, name: str, each: int) -> Node:
+        if name == HERE:
+            cpus = tuple(sorted(os.sched_getaffinity(0))[: self._platform.node.cpus])
+            if name not in self._known:
+                self._known[name] = Node(cpus, (), topology=read_topology(cpus))
+            # Found anew for each trial: it costs nothing here.
+            return replace(self._known[name], ports=free_ports(ports_needed(each), "127.0.0.1"))
+        if name not in self._known:
+            argv = (sys.executable, "-P", "-m", "harness.ranks.node_offer", str(_PORTS))
+            told = json.loads(run_on(self._platform, name, argv))
+            cpus = tuple(told["cpus"][: self._platform.node.cpus])
+            topology = read_offered_topology(told["topology"]).within(cpus)
+            self._known[name] = Node(cpus, (), name=name, address=name, topology=topology)
+            self._ports[name] = cycle(told["ports"])
+            self._lost.pop(name, None)
+        ports = tuple(islice(self._ports[name], ports_needed(each)))
+        return replace(self._known[name], ports=ports)
+
+    def agent(self, name: str) -> AgentProcess:
+        """Give a node's agent; it starts with its first trial."""
+        if name not in self._agents:
+            through = self.launcher.reach(name, (), self._platform.launcher.settings)
+            errors = self._errors if name == HERE else self._errors.with_suffix(f".{name}.err")
+            self._agents[name] = AgentProcess(errors, through=through)
+        return self._agents[name]
+
+    def run(
+        self,
+        commands: Sequence[tuple[Node, int | None, TrialCommand]],
+        *,
+        interrupts: Interrupts,
+        on_tick: Callable[[], None],
+    ) -> Ended:
+        """Run one trial on its nodes; each comes with its agent's own core and its commands."""
+        parts = [
+            Part(node.name, self.agent(node.name), core, command)
+            for node, core, command in commands
+        ]
+        ended = on_nodes.run(parts, interrupts=interrupts, on_tick=on_tick)
+        for part in parts:
+            if part.end is None:
+                self._lose(part.node)
+        return ended
+
+    def _lose(self, name: str) -> None:
+        """Remember that a node is not to be trusted before it answers again."""
+        self._lost[name] = None
+        self._known.pop(name, None)
+
+    def agents(self) -> tuple[AgentProcess, ...]:
+        """Give the agents that were needed so far."""
+        return tuple(self._agents.values())
+
+    def close(self) -> None:
+        """End every agent."""
+        for agent in self._agents.values():
+            agent.close()

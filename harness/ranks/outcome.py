@@ -1,0 +1,146 @@
+"""This file judges how a trial ended, from evidence alone, and says what a user can do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from signal import Signals
+from types import MappingProxyType
+
+from harness.agent.protocol import RankEnd, TrialEnd
+from harness.ranks.stuck_ranks import who_waited
+from harness.store.rank_tail import Said
+
+OK = "ok"
+FAILED = "failed"
+TIMED_OUT = "timed-out"
+OUT_OF_MEMORY = "out-of-memory"
+UNSUPPORTED = "unsupported"
+CANCELLED = "cancelled"
+NODE_LOST = "node-lost"
+
+_MEMORY_WORDS = re.compile(
+    r"^.*(CUDA out of memory|OutOfMemoryError|RESOURCE_EXHAUSTED|std::bad_alloc|MemoryError\b"
+    r"|DefaultCPUAllocator: (?:can't|not enough)|[Cc]annot allocate memory|Out of memory"
+    r"|failed to allocate|CUDA_ERROR_OUT_OF_MEMORY|out of memory on device).*$",
+    re.MULTILINE,
+)
+_LAST_LINES = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended, in one word and one message."""
+
+    outcome: str
+    reason: str
+
+
+def judge(
+    end: TrialEnd,
+    said: Mapping[int, Said],
+    timeout_s: float,
+    errors: str,
+    hosts: Mapping[int, str] = MappingProxyType({}),
+) -> Outcome:
+    """Find the outcome that the evidence supports.
+
+    ``errors`` says where the ranks' stderr lies, ``hosts`` where each of several ranks ran.
+    """
+    if end.cause == "cancel":
+        return Outcome(CANCELLED, "The trial was cancelled; `bakeoff resume` runs it again.")
+    if end.cause == "closed":
+        return Outcome(CANCELLED, "The agent was told to end; `bakeoff resume` runs it again.")
+    for rank, words in sorted(said.items()):
+        if words.failed_kind == UNSUPPORTED:
+            return Outcome(UNSUPPORTED, _sentence(words.failed_message))
+        if words.failed_kind == OUT_OF_MEMORY:
+            return Outcome(OUT_OF_MEMORY, _memory(end, rank, words.failed_message))
+    guilty = _guilty(end.ranks, said)
+    if end.cause == "timeout":
+        return Outcome(TIMED_OUT, _timeout(end, said, timeout_s, errors, hosts))
+    if guilty is None:
+        return Outcome(OK, "")
+    words = said.get(guilty.rank, Said())
+    own = _MEMORY_WORDS.search(words.failed_message) or _MEMORY_WORDS.search(words.stderr)
+    if own is not None:
+        return Outcome(OUT_OF_MEMORY, _memory(end, guilty.rank, own[0].strip()))
+    if end.memory.oom_kills and guilty.signal is not None:
+        return Outcome(OUT_OF_MEMORY, _memory(end, guilty.rank, "the kernel killed it"))
+    return Outcome(FAILED, _failure(guilty, words, errors, hosts))
+
+
+def _guilty(ranks: Sequence[RankEnd], said: Mapping[int, Said]) -> RankEnd | None:
+    """Find the rank to blame: one that ended badly by itself goes before those ended with it."""
+    bad = [end for end in ranks if end.exit_code != 0 or not said.get(end.rank, Said()).finished]
+    alone = [end for end in bad if not end.stopped]
+    # A rank whose peer was killed fails by itself as well, and nobody knows which came first.
+    killed = [end for end in alone if end.signal is not None]
+    return next(iter(killed or alone or bad), None)
+
+
+def _failure(end: RankEnd, words: Said, errors: str, hosts: Mapping[int, str]) -> str:
+    rank = f"Rank {end.rank}"
+    if len(hosts) > 1:
+        rank += f" on {hosts[end.rank]}"
+    where = f" in phase {words.phase}" if words.phase else " before its first event"
+    if end.problem is not None:
+        return f"{rank}: {_sentence(end.problem)} Check the environment with `bakeoff env check`."
+    if words.failed_kind is not None:
+        message = f"{rank} failed{where}: {_sentence(words.failed_message)}"
+    elif end.signal is not None:
+        message = f"{rank} was ended by signal {end.signal} ({Signals(end.signal).name}){where}."
+        if end.signal == Signals.SIGKILL:
+            message += " Neither Bakeoff nor the kernel's memory killer did that: somebody else."
+    elif end.exit_code == 0:
+        message = f"{rank} ended{where} with exit code 0 but without finishing its trial."
+    else:
+        message = f"{rank} ended with exit code {end.exit_code}{where}."
+    return message + _complaint(words) + f" Log: {errors.format(rank=end.rank)}"
+
+
+def _memory(end: TrialEnd, rank: int, words: str) -> str:
+    limit = ""
+    if end.memory.limit_bytes is not None:
+        limit = f" (limit {_mib(end.memory.limit_bytes)}, {end.memory.how}"
+        peak = end.memory.peak_bytes
+        limit += f", peak {_mib(peak)})" if peak is not None else ")"
+    return (
+        f"Rank {rank} ran out of memory{limit}: {_sentence(words)} "
+        "Try a smaller batch, or a larger measure.memory."
+    )
+
+
+def _timeout(
+    end: TrialEnd,
+    said: Mapping[int, Said],
+    timeout_s: float,
+    errors: str,
+    hosts: Mapping[int, str],
+) -> str:
+    late = [rank.rank for rank in end.ranks if rank.stopped]
+    first = late[0] if late else 0
+    words = said.get(first, Said())
+    ranks = "Rank" if len(late) == 1 else "Ranks"
+    where = f"in phase {words.phase}" if words.phase else "before its first event"
+    why = who_waited(end.waits, hosts) or "If that is how long it takes, raise measure.timeout."
+    return (
+        f"{ranks} {', '.join(map(str, late))} had not ended after {timeout_s:g} s, {where}. "
+        f"{why}{_complaint(words)} Log: {errors.format(rank=first)}"
+    )
+
+
+def _complaint(words: Said) -> str:
+    """Quote the last lines of stderr."""
+    lines = [text.rstrip() for text in words.stderr.splitlines() if text.strip()]
+    return "\n    " + "\n    ".join(lines[-_LAST_LINES:]) + "\n   " if lines else ""
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _mib(count: int) -> str:
+    return f"{count / 2**20:,.0f} MiB"

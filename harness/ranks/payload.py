@@ -1,0 +1,154 @@
+"""This file copies the worker side into a run, and says which of its files a cell's trials import.
+
+The copy is what workers import, so a run archives exactly the code that ran. It is not compiled
+beforehand: workers of several Python versions share it, and each compiles it once.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import harness
+import workloads
+from harness import plugins
+from harness.store.files import explained
+
+_WORKER = "harness.node.__main__"
+_OURS = ("harness.node", "workloads")
+_GROUPS = ("workloads", "adapters", "readers")
+_SUFFIXES = (".py", ".toml")
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The worker side: where each file of it comes from, by its path inside the payload."""
+
+    files: Mapping[str, Path | None]
+    """None is an empty file: the parents of a third party's package."""
+    provider_packages: frozenset[str]
+
+    def copy(self, target: Path) -> None:
+        """Write all files; the folder appears whole."""
+        beside = target.with_name(f".{target.name}.new")
+        with explained(target):
+            shutil.rmtree(beside, ignore_errors=True)
+            for inside, source in self.files.items():
+                place = beside / inside
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(source.read_bytes() if source else b"")
+            beside.rename(target)
+
+
+def gather() -> Payload:
+    """Find the worker side: ours, and the packages that third-party plug-ins declare."""
+    home = Path(harness.__file__).parent
+    files: dict[str, Path | None] = {"harness/__init__.py": home / "__init__.py"}
+    files |= _package("harness.node", home / "node")
+    files |= _package("workloads", Path(workloads.__file__).parent)
+    packages = {"workloads", "harness.node.adapters", "harness.node.readers"}
+    for group in _GROUPS:
+        for provider in plugins.providers(group):
+            packages.add(provider.package)
+            if provider.origin != plugins.OURS and provider.folder is not None:
+                files |= _package(provider.package, provider.folder)
+                for parent in PurePosixPath(provider.package.replace(".", "/")).parents:
+                    if parent.name:
+                        files.setdefault(f"{parent}/__init__.py", None)
+    return Payload(dict(sorted(files.items())), frozenset(packages))
+
+
+def copied(folder: Path, origin: Payload) -> Payload:
+    """Read the copy that a run has of a payload, by the files that are in it."""
+    return Payload(_files(folder), origin.provider_packages)
+
+
+def _package(dotted: str, folder: Path) -> dict[str, Path | None]:
+    inside = dotted.replace(".", "/")
+    return {f"{inside}/{file}": path for file, path in _files(folder).items()}
+
+
+def _files(folder: Path) -> dict[str, Path | None]:
+    """Find what a payload may hold, by its path in the folder; workers leave their caches there."""
+    return {
+        file.relative_to(folder).as_posix(): file
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in _SUFFIXES and "__pycache__" not in file.parts
+    }
+
+
+class Closures:
+    """What a cell's trials import, found by reading the code, never by running it."""
+
+    def __init__(self, payload: Payload) -> None:
+        self._payload = payload
+        self._modules = {_module(file): file for file in payload.files if file.endswith(".py")}
+        self._imports: dict[str, frozenset[str]] = {}
+        self._digests: dict[str, bytes] = {}
+
+    def files(self, workload_module: str, adapter_module: str, *more: str) -> tuple[str, ...]:
+        """List the payload's files that a cell's trials can import, ``more`` by computed names."""
+        waiting = [_WORKER, workload_module, *self._siblings(adapter_module), *more]
+        found: set[str] = set()
+        while waiting:
+            module = waiting.pop()
+            if module in found or module not in self._modules:
+                continue
+            found.add(module)
+            waiting += self._imported(module)
+            if "." in module:
+                waiting.append(module.rpartition(".")[0])
+        return tuple(sorted(self._modules[module] for module in found))
+
+    def digest(self, workload_module: str, adapter_module: str, *more: str) -> str:
+        """Give one digest for everything a cell's trials can import."""
+        whole = hashlib.sha256()
+        for file in self.files(workload_module, adapter_module, *more):
+            whole.update(file.encode() + b"\0" + self._digest(file))
+        return whole.hexdigest()
+
+    def _siblings(self, adapter: str) -> Iterator[str]:
+        """Count the whole package of an adapter that has one: it may import by computed names."""
+        yield adapter
+        package = adapter.rpartition(".")[0]
+        if package not in self._payload.provider_packages:
+            yield from (name for name in self._modules if name.startswith(f"{package}."))
+
+    def _digest(self, file: str) -> bytes:
+        if file not in self._digests:
+            self._digests[file] = hashlib.sha256(self._content(file)).digest()
+        return self._digests[file]
+
+    def _content(self, file: str) -> bytes:
+        source = self._payload.files[file]
+        return source.read_bytes() if source else b""
+
+    def _imported(self, module: str) -> Iterable[str]:
+        if module not in self._imports:
+            file = self._modules[module]
+            package = module if file.endswith("/__init__.py") else module.rpartition(".")[0]
+            tree = ast.parse(self._content(file), filename=file)
+            self._imports[module] = frozenset(_names(tree, package))
+        return self._imports[module]
+
+
+def _module(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _names(tree: ast.AST, package: str) -> Iterator[str]:
+    """Name what is imported anywhere in a module, inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                origin = ".".join([*parents, *([origin] if origin else [])])
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)

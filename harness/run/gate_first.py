@@ -1,0 +1,103 @@
+"""This file has the gate examine a run's cells before their trials: what they run, from where.
+
+The payload that is examined is the run's own copy, which nobody edits meanwhile. Each result is
+kept as soon as it is known, by the fingerprint that the cell's trials carry: after ``--mix`` the
+changed cells have another one and are examined again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Result
+from harness.plan.plan import Plan
+from harness.ranks.outcome import OK
+from harness.ranks.payload import copied
+from harness.run.progress import Observer
+from harness.run.setup import Ground
+from harness.store import gate_results, run_directory
+from harness.store.layout import RunPaths
+from harness.store.run_directory import Identity
+
+Prove = Callable[..., Mapping[str, Result]]
+"""The gate's ``ensure``, or what stands in for it."""
+
+_MARKS = {EQUIVALENT: "✓", NAMED: "≈", DIFFERS: "✗", NOT_CHECKED: "?"}
+
+
+def unproved(paths: RunPaths, plan: Plan, only: Container[str] | None) -> set[str]:
+    """Name the cells that ran something of which the gate has said nothing."""
+    return {
+        key
+        for key, ran in _ran(paths).items()
+        if (only is None or key in only) and ran - gate_results.proved(paths, key)
+    } & {cell.key for cell in plan.cells}
+
+
+def prove(
+    paths: RunPaths,
+    plan: Plan,
+    ground: Ground,
+    known: Identity,
+    *,
+    waiting: Collection[str],
+    observer: Observer,
+    ensure: Prove,
+) -> int:
+    """Examine what has no result yet; give the exit code if somebody stopped it, else 0.
+
+    What a cell ran before, and would not run now, can no longer be examined: it stays unchecked.
+    """
+    now, ran = ground.fingerprints, _ran(paths)
+    due = {
+        cell.key: now[cell.key]
+        for cell in plan.cells
+        if now[cell.key] == known.accepted[cell.key]
+        and (cell.key in waiting or now[cell.key] in ran.get(cell.key, ()))
+        and now[cell.key] not in gate_results.proved(paths, cell.key)
+    }
+    if not due:
+        return 0
+
+    def keep(key: str, result: Result) -> None:
+        gate_results.keep(paths, key, due[key], asdict(result))
+
+    some = replace(plan, cells=tuple(cell for cell in plan.cells if cell.key in due))
+    payload = copied(paths.root / known.payload, ground.payload)
+    try:
+        found = ensure(some, keep=keep, watch=observer.doing, payload=payload)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        run_directory.log(paths, "gate interrupted")
+        return int(getattr(stop, "code", None) or 130)
+    run_directory.log(paths, "gate", found={key: result.state for key, result in found.items()})
+    observer.noted("\n".join(in_words(some, found)))
+    return 0
+
+
+def in_words(plan: Plan, found: Mapping[str, Result]) -> list[str]:
+    """Count the cells by what was found, and name those that are not simply equivalent."""
+    counts = Counter(one.state for one in found.values())
+    told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    doubtful = [cell.key for cell in plan.cells if found[cell.key].state != EQUIVALENT]
+    return [f"Gate: {told}.", *(f"  {line}" for line in lines(plan, found, doubtful))]
+
+
+def lines(plan: Plan, found: Mapping[str, Result], keys: Container[str]) -> list[str]:
+    """Say what was found of some cells, one a line."""
+    width = max(len(cell.label) for cell in plan.cells)
+    return [
+        f"{_MARKS[found[cell.key].state]} {cell.label:<{width}}  {found[cell.key]}"
+        for cell in plan.cells
+        if cell.key in keys
+    ]
+
+
+def _ran(paths: RunPaths) -> dict[str, set[Any]]:
+    """Give the fingerprints of each cell's trials that ended well."""
+    return {
+        key: {one.get("fingerprint") for one in trials.values() if one["outcome"] == OK}
+        for key, trials in run_directory.outcomes(paths).items()
+    }

@@ -1,0 +1,185 @@
+"""This file prepares what a session needs before its first trial: interpreters, payload, identity.
+
+``run.json`` keeps each cell's first fingerprint and the accepted one. A trial is mixed where the
+two differ: somebody resumed with ``--mix`` after code, environment or platform had changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.data import user_data
+from harness.data.sets import is_finished
+from harness.environments import worker_python
+from harness.environments.worker_python import Interpreter
+from harness.errors import RunError, Unavailable
+from harness.plan import plan as plans
+from harness.plan.cell import Cell, fingerprint
+from harness.plan.plan import Plan
+from harness.ranks.payload import Closures, Payload, gather
+from harness.run.provenance import provenance
+from harness.run.storage_tiers import create_command, data_sets
+from harness.run.trial import Prepared
+from harness.store.files import explained, read_json, write_json, write_whole
+from harness.store.layout import VERSION, RunPaths
+from harness.store.run_directory import Identity, creating, identity
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a plan's trials stand on, here and now."""
+
+    interpreters: Mapping[str, Interpreter]
+    payload: Payload
+    fingerprints: Mapping[str, str]
+    """By cell."""
+
+
+def found(plan: Plan) -> dict[str, Interpreter]:
+    """Find every interpreter and every data set; name all that is missing together."""
+    interpreters: dict[str, Interpreter] = {}
+    missing = []
+    for name in sorted({cell.environment for cell in plan.cells}):
+        there = [cell for cell in plan.cells if cell.environment == name]
+        resolve = worker_python.resolve
+        if all(cell.factors["container"] for cell in there):
+            resolve = worker_python.contained
+        try:
+            interpreters[name] = resolve(name, plan.platform)
+        except Unavailable as problem:
+            missing.append(str(problem))
+    missing += [] if plan.platform.is_simulated else _missing_data(plan)
+    if missing:
+        raise Unavailable("\n".join(missing))
+    return interpreters
+
+
+def survey(plan: Plan) -> Ground:
+    """Find every interpreter and digest what each cell's trials would run; touch nothing."""
+    interpreters = found(plan)
+    payload = gather()
+    closures = Closures(payload)
+    facts = plan.platform.model_dump(mode="json", exclude_none=True)
+    platform = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    fingerprints = {
+        cell.key: fingerprint(
+            closures.digest(cell.workload_module, cell.adapter_module, *_readers(cell)),
+            interpreters[cell.environment].fingerprint,
+            platform,
+        )
+        for cell in plan.cells
+    }
+    return Ground(interpreters, payload, fingerprints)
+
+
+def _readers(cell: Cell) -> tuple[str, ...]:
+    """Name the module that reads a cell's files, which its loader imports by the format's name."""
+    if cell.content is None:
+        return ()
+    return (f"harness.node.readers.{cell.factors['format']}",)
+
+
+def _missing_data(plan: Plan) -> list[str]:
+    """Say how to make each data set that is not there, and what changed of a user's own."""
+    missing = []
+    for cell, folder in data_sets(plan):
+        if cell.own_files is None:
+            if not is_finished(folder):
+                how = create_command(plan, cell)
+                missing.append(f"{folder} is not there, or not finished. To make it: {how}")
+        elif not is_finished(folder):
+            missing.append(f"{folder} is gone, which described {cell.own_files}; run it anew.")
+        elif (why := user_data.changed(folder, Path(cell.own_files))) is not None:
+            missing.append(f"{why} since this run was planned; run it anew.")
+    return missing
+
+
+def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths:
+    """Make the run directory with everything but trials."""
+    told = {
+        "id": f"{root.name}-{secrets.token_hex(4)}",
+        "name": plan.study.name,
+        "title": plan.study.title,
+        "seed": plan.measure.seed,
+        "started_wall_ns": time.time_ns(),
+        "payload": RunPaths(root).payload.name,
+        "first": dict(ground.fingerprints),
+        "accepted": dict(ground.fingerprints),
+    }
+    with creating(root, told) as paths:
+        write_whole(paths.study, study_text)
+        ground.payload.copy(paths.payload)
+        _record_environments(paths, ground)
+        write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
+        write_json(paths.plan, plans.to_json(plan))
+    return paths
+
+
+def read_plan(paths: RunPaths) -> Plan:
+    """Read the plan that a run carries out."""
+    if not paths.plan.is_file():
+        raise RunError(
+            f"{paths.root}: this run was never fully made (it has no plan.json), "
+            "and no trial of it ran. Remove it and run the study again."
+        )
+    return plans.from_json(read_json(paths.plan))
+
+
+def accept(
+    paths: RunPaths, plan: Plan, ground: Ground, waiting: Iterable[str], *, mix: bool
+) -> Identity:
+    """Refuse to go on with changed code, environment or platform, unless mixing is wanted."""
+    known = identity(paths)
+    changed = [key for key in waiting if ground.fingerprints[key] != known.accepted[key]]
+    if not changed:
+        return known
+    if not mix:
+        labels = "\n".join(f"    {plan.cell(key).label}" for key in changed)
+        raise RunError(
+            f"{paths.root}: the code, environment or platform of these cells has changed "
+            f"since their first trials:\n{labels}\n"
+            "Run the study anew, or go on with --mix, which the report will show."
+        )
+    payload = _next_payload(paths)
+    ground.payload.copy(payload)
+    _record_environments(paths, ground)
+    raw: dict[str, Any] = read_json(paths.run)
+    raw |= {"payload": payload.name, "accepted": {**known.accepted, **ground.fingerprints}}
+    write_json(paths.run, {**raw, "version": VERSION})
+    return identity(paths)
+
+
+def _next_payload(paths: RunPaths) -> Path:
+    number = 2
+    while (place := paths.payload.with_name(f"{paths.payload.name}.{number}")).exists():
+        number += 1
+    return place
+
+
+def _record_environments(paths: RunPaths, ground: Ground) -> None:
+    for name, interpreter in ground.interpreters.items():
+        place = paths.environment(name)
+        with explained(place):
+            place.parent.mkdir(exist_ok=True)
+        write_json(place, interpreter.record())
+
+
+def prepared(plan: Plan, ground: Ground, known: Identity) -> dict[str, Prepared]:
+    """Join each cell with where it runs and what identifies it."""
+    return {
+        cell.key: Prepared(
+            cell,
+            ground.interpreters[cell.environment],
+            ground.fingerprints[cell.key],
+            mixed=ground.fingerprints[cell.key] != known.first[cell.key],
+        )
+        for cell in plan.cells
+    }

@@ -1,0 +1,262 @@
+"""This file is one process's work on a run: proofs, probes, then trials, block after block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence, Set
+from functools import partial
+from typing import Any
+
+from harness.plan.cell import Cell
+from harness.plan.plan import Plan
+from harness.ranks.interrupts import Interrupts
+from harness.ranks.nodes import Nodes, TooFewNodes
+from harness.ranks.outcome import CANCELLED, NODE_LOST, OK
+from harness.run.gate_first import Prove, prove
+from harness.run.ledger import Ledger, TimeLeft, guess_s
+from harness.run.progress import Ended, Observer, Progress, SessionResult
+from harness.run.setup import Ground
+from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
+from harness.store import run_directory as store
+from harness.store.files import read_json
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.rank_tail import glance
+from harness.store.run_directory import Identity, identity
+from harness.study.framework import framework_info
+
+
+class Work:
+    """One process's work on one run."""
+
+    def __init__(
+        self,
+        paths: RunPaths,
+        plan: Plan,
+        cells: dict[str, Prepared],
+        observer: Observer,
+        ledger: Ledger,
+    ) -> None:
+        self._paths = paths
+        self._plan = plan
+        self._cells = cells
+        self._observer = observer
+        self._ledger = ledger
+        self._interrupts = Interrupts()
+        self._told = 0
+        self._position = self._first = ledger.positions()
+        self._short: TooFewNodes | None = None
+        """Why wider trials wait: nodes died, and this session expects none back."""
+        guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
+        self._left = TimeLeft(guesses, ledger.left())
+        known = identity(paths)
+        self._bench = Bench(
+            paths=paths,
+            payload=str(paths.root / known.payload),
+            run_id=known.id,
+            platform=plan.platform,
+            measure=plan.measure,
+            nodes=Nodes(plan.platform, paths.agent_errors),
+            interrupts=self._interrupts,
+        )
+        self._carry_out_one: Callable[..., dict[str, Any]] = partial(run_trial, self._bench)
+        if plan.platform.is_simulated:
+            from harness.run.simulated_trial import Simulation  # most sessions measure
+
+            self._carry_out_one = Simulation(self._bench).run_trial
+
+    def prove(self, ground: Ground, known: Identity, waiting: Set[str], ensure: Prove) -> None:
+        """Have the gate examine what it has not; whoever stops it stops the session."""
+        observer, plan = self._observer, self._plan
+        stopped = prove(
+            self._paths, plan, ground, known, waiting=waiting, observer=observer, ensure=ensure
+        )
+        if stopped:
+            self._interrupts.take_over(stopped)
+
+    def carry_out(self) -> SessionResult:
+        """Run what is still to be run."""
+        try:
+            with self._interrupts.installed():
+                if not self._plan.platform.is_simulated:
+                    self._fill_caches()
+                    self._probe_cells()
+                for block, keys in self._ledger.blocks():
+                    if not self._run_block(block, keys):
+                        break
+        finally:
+            self._bench.nodes.close()
+        nothing_ran = self._position == self._first
+        if self._short is not None and nothing_ran and not self._interrupts.count:
+            raise self._short
+        result = self.result()
+        what = "interrupted" if result.interrupted else "finished"
+        store.log(self._paths, what, done=result.done, total=result.total)
+        return result
+
+    def result(self) -> SessionResult:
+        """Count what the run holds."""
+        due = self._ledger.due()
+        done = [one for one in (self._ledger.final(*at) for at in due) if one is not None]
+        ok = sum(one["outcome"] == OK for one in done)
+        skipped = sum(
+            self._ledger.final(key, block) is None and self._ledger.given_up(key) is not None
+            for key, block in due
+        )
+        return SessionResult(
+            run=self._paths.root,
+            total=len(due),
+            done=len(done),
+            ok=ok,
+            failed=len(done) - ok,
+            skipped=skipped,
+            waiting=0 if self._short is None else len(due) - len(done) - skipped,
+            interrupted=self._interrupts.exit_code if len(done) + skipped < len(due) else 0,
+        )
+
+    def _fill_caches(self) -> None:
+        """Run each compiling cell once from empty caches, so that block order decides nothing."""
+        for prepared_cell in self._cells.values():
+            cell = prepared_cell.cell
+            if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
+                continue
+            trial = self._paths.cold(cell.key)
+            if not trial.outcome.is_file() and self._interrupts.count == 0:
+                self._try(prepared_cell, COLD, 0)
+
+    def _probe_cells(self) -> None:
+        """Watch each cell once, untimed; what came of it stops nothing."""
+        for one in self._cells.values():
+            if self._interrupts.count == 0 and probe_is_due(self._paths, one.cell):
+                self._try(one, PROBE, 0)
+
+    def _run_block(self, block: int, keys: Sequence[str]) -> bool:
+        """Run what a block still needs; tell whether to go on to the next."""
+        for key in keys:
+            self._run_cell(key, block)
+        if self._interrupts.count:
+            return False
+        if self._short is None and self._ledger.is_enough(block):
+            self._left.left.clear()
+            return False
+        return True
+
+    def _run_cell(self, key: str, block: int) -> None:
+        name = self._ledger.needs(key, block)
+        if name is not None and (why := self._ledger.given_up(key)) is not None:
+            self._left.left[key] = 0
+            store.log(self._paths, "skipped", cell=key, block=block, why=why)
+            return
+        while name is not None and self._interrupts.count == 0:
+            outcome = self._run(self._cells[key], name, block)
+            if outcome is None:
+                return
+            self._ledger.enter(key, name, outcome)
+            following = self._ledger.needs(key, block)
+            if following is None:
+                self._left.left[key] -= 1
+            self._tell(self._cells[key], name, block, outcome)
+            name = following
+
+    def _try(self, one: Prepared, name: str, block: int) -> None:
+        outcome = self._run(one, name, block)
+        if outcome is not None:
+            self._tell(one, name, block, outcome)
+
+    def _run(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any] | None:
+        """Run a trial, or leave it for another session where too few nodes answer."""
+        if self._short is not None and int(one.cell.factors["nodes"] or 1) > self._short.found:
+            return None
+        try:
+            return self._run_here(one, name, block)
+        except TooFewNodes as problem:
+            self._position -= 1
+            self._short = problem
+            self._observer.noted(f"{problem}\nWhat needs more nodes waits; the rest goes on.")
+            return None
+
+    def _run_here(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any]:
+        self._position += 1
+        began = time.monotonic()
+
+        def tick(trial: TrialPaths | None) -> None:
+            self._say_interrupts()
+            elapsed_s = time.monotonic() - began
+            self._observer.progressed(self._progress(one, name, block, trial, elapsed_s))
+
+        tick(None)
+        outcome = self._carry_out_one(one, name, position=self._position, on_tick=tick)
+        if outcome["outcome"] == OK and isinstance(name, TrialName):
+            self._left.took(one.cell.key, _seconds(outcome))
+        return outcome
+
+    def _tell(
+        self, one: Prepared, name: TrialName | str, block: int, outcome: dict[str, Any]
+    ) -> None:
+        """Note how a trial ended, and say it to whoever watches."""
+        took_s = _seconds(outcome)
+        what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome["outcome"]}
+        store.log(self._paths, "trial", **what, seconds=round(took_s, 3))
+        self._observer.trial_ended(
+            self._progress(one, name, block, None, took_s),
+            Ended(
+                cell_key=one.cell.key,
+                label=one.cell.label,
+                trial=str(name),
+                outcome=outcome["outcome"],
+                reason=outcome["reason"],
+                directory=self._paths.cells / one.cell.key / str(name),
+                seconds=took_s,
+            ),
+        )
+
+    def _say_interrupts(self) -> None:
+        if self._interrupts.count > self._told:
+            self._told = self._interrupts.count
+            self._observer.noted(
+                "Stopping: the running trial is being ended. Once more to kill it now."
+                if self._told == 1
+                else "Killing the running trial."
+            )
+
+    def _progress(
+        self,
+        one: Prepared,
+        name: TrialName | str,
+        block: int,
+        trial: TrialPaths | None,
+        elapsed_s: float,
+    ) -> Progress:
+        now = glance(trial, one.cell.unit) if trial is not None else None
+        total = len(self._ledger.due())
+        return Progress(
+            run=self._paths.root,
+            done=total - self._left.left.total(),
+            total=total,
+            block=block,
+            blocks=self._plan.measure.looks[-1],
+            label=one.cell.label,
+            trial=str(name),
+            phase=now.phase if now else None,
+            rate=now.rate if now else None,
+            unit=one.cell.unit,
+            left_s=self._left.seconds(one.cell.key, elapsed_s),
+        )
+
+
+def _seconds(outcome: dict[str, Any]) -> float:
+    return float(outcome["ended_wall_ns"] - outcome["started_wall_ns"]) / 1e9
+
+
+def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
+    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
+        return False  # an exchange of messages computes nothing
+    cold, probe = paths.cold(cell.key).outcome, paths.probe(cell.key)
+    if cold.is_file() and read_json(cold)["outcome"] != OK:
+        return False
+    if not probe.outcome.is_file():
+        return True
+    if read_json(probe.outcome)["outcome"] not in (CANCELLED, NODE_LOST):
+        return False
+    store.set_aside(paths, probe.root)
+    return True

@@ -1,0 +1,1 @@
+"""What a page says beside the ranking, one file a section."""

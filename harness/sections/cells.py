@@ -1,0 +1,167 @@
+"""This file lays out everything known about each cell, one row per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness.analysis.cell_names import factor_value
+from harness.analysis.ranking import rankings
+from harness.analysis.tables import Column, Table
+from harness.sections.context.closest_figure import normal
+from harness.sections.context.derived import Derived, derived, work_per_joule
+from harness.store.records import RunInfo
+from harness.verdicts.results import CellResult, Estimate, Interval, Results, TrialResult
+
+
+def parts(estimate: Estimate | None) -> tuple[float | None, Interval | None, int]:
+    """Take an estimate apart; unknown stays unknown, and n is 0."""
+    return (estimate.value, estimate.interval, estimate.n) if estimate else (None, None, 0)
+
+
+def worst_verdict(cell: CellResult) -> str | None:
+    """Name the worst verdict among the trials that count; what was rejected is told apart."""
+    verdicts = [t.verdict for t in cell.trials if t.counted and t.verdict]
+    if not verdicts:
+        return next((t.outcome for t in cell.trials if t.outcome != "ok"), None)
+    doubted = sorted({v for v in verdicts if v != "valid"})
+    return ", ".join(doubted) or "valid"
+
+
+def _middle(cell: CellResult, pick: Callable[[TrialResult], float | None]) -> float | None:
+    """Take the median over counted trials of something that needs no interval."""
+    found = sorted(v for t in cell.trials if t.counted and (v := pick(t)) is not None)
+    if not found:
+        return None
+    half = len(found) // 2
+    return found[half] if len(found) % 2 else (found[half - 1] + found[half]) / 2
+
+
+def _peak(cell: CellResult, pick: Callable[[TrialResult], int | None]) -> int | None:
+    return max((v for t in cell.trials if t.counted and (v := pick(t)) is not None), default=None)
+
+
+def place(cell: CellResult) -> str:
+    """Say where the raw data of a cell lie, from the folder of runs."""
+    return f"{cell.run}/cells/{cell.key}"
+
+
+RATE_COLUMNS = (
+    Column("rate", "rate", "number"),
+    Column("rate_interval", "interval", "interval"),
+    Column("unit", "unit"),
+    Column("trials", "n", "count"),
+    Column("ratio", "× reference", "ratio"),
+    Column("ratio_interval", "interval of ×", "interval"),
+    Column("answer", "answer"),
+)
+_AFTER_FACTORS = (
+    *RATE_COLUMNS,
+    Column("p50_s", "step p50", "seconds"),
+    Column("p95_s", "step p95", "seconds"),
+    Column("p99_s", "step p99", "seconds"),
+    Column("steps_per_window", "steps per window", "count"),
+    Column("first_step_s", "first step", "seconds"),
+    Column("first_step_cold_s", "to first step, empty caches", "seconds"),
+    Column("compile_s", "compiling", "seconds"),
+    Column("epoch_s", "time per epoch", "seconds"),
+    Column("gpu", "GPU busy", "share"),
+    Column("cpu", "CPU busy", "share"),
+    Column("data_wait", "data wait", "share"),
+    Column("peak_rss_bytes", "memory", "bytes"),
+    Column("peak_device_bytes", "device memory", "bytes"),
+    Column("power_w", "power, W", "number"),
+    Column("work_per_joule", "work per joule", "number"),
+    Column("gflops", "GFLOP/s (6 × MACs)", "number"),
+    Column("share_of_ceiling", "of the ceiling", "share"),
+    Column("per_node_hour", "work per node-hour", "number"),
+    Column("per_price", "work per unit of price", "number"),
+    Column("currency", "currency"),
+    Column("derived_mark", "mark", "long"),
+    Column("verdict", "verdict"),
+    Column("gate", "equivalence"),
+    Column("published", "is that normal?", "long"),
+    Column("directory", "raw data", "path"),
+)
+
+
+def _cell_row(
+    cell: CellResult,
+    run: RunInfo | None,
+    machine: str,
+    factors: Sequence[str],
+    published: str | None,
+) -> tuple[Any, ...]:
+    value, interval, n = parts(cell.rate)
+    comparison = cell.comparison
+    more = derived(cell, run) if run is not None else Derived()
+    return (
+        cell.workload,
+        cell.framework,
+        machine,
+        *(factor_value(cell, name) for name in factors),
+        value,
+        interval,
+        cell.rate.unit if cell.rate else cell.unit,
+        n,
+        comparison.ratio if comparison else None,
+        comparison.interval if comparison else None,
+        comparison.answer if comparison else None,
+        _middle(cell, lambda t: t.p50_s),
+        _middle(cell, lambda t: t.p95_s),
+        _middle(cell, lambda t: t.p99_s),
+        _middle(cell, lambda t: t.steps_per_window),
+        _middle(cell, lambda t: t.first_step_s),
+        cell.ran.first_step_cold_s,
+        cell.ran.compile_s,
+        cell.epoch_s.value if cell.epoch_s else None,
+        cell.utilisation.get("gpu"),
+        cell.utilisation.get("cpu"),
+        cell.utilisation.get("data_wait"),
+        _peak(cell, lambda t: t.peak_rss_bytes),
+        _peak(cell, lambda t: t.peak_device_bytes),
+        cell.utilisation.get("power_w"),
+        work_per_joule(cell),
+        more.flops / 1e9 if more.flops is not None else None,
+        more.share_of_ceiling,
+        more.per_node_hour,
+        more.per_price,
+        more.currency,
+        more.mark,
+        worst_verdict(cell),
+        cell.gate.state,
+        published,
+        place(cell),
+    )
+
+
+def factor_names(results: Results) -> list[str]:
+    """List the factors worth a column: those that vary and have no column already."""
+    return [name for name in results.varied if name not in ("workload", "framework")]
+
+
+def cells(results: Results) -> Table:
+    """Lay out everything known about each cell."""
+    factors = factor_names(results)
+    columns = (
+        Column("workload", "workload", "name"),
+        Column("framework", "framework", "name"),
+        Column("machine", "machine", "name"),
+        *(Column(f"factor_{name}", name.replace("_", " "), "name") for name in factors),
+        *_AFTER_FACTORS,
+    )
+    ranked = rankings(results)
+    runs = {run.name: run for run in results.runs}
+    beside = {place: str(match) for place, match in normal(results).items()}
+    rows = [
+        _cell_row(
+            cell,
+            runs.get(cell.run),
+            ranking.machine(cell),
+            factors,
+            beside.get((cell.run, cell.key)),
+        )
+        for ranking in ranked
+        for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
+    ]
+    return Table("cells", "Every cell", columns, tuple(rows))

@@ -1,0 +1,1 @@
+"""A result beside published figures, papers and the roofline."""

@@ -1,0 +1,1 @@
+"""Input and checkpoints: what reading and saving cost."""

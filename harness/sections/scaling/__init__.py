@@ -1,0 +1,1 @@
+"""Many ranks: how far a cell scales, and what its messages cost."""

@@ -1,0 +1,1 @@
+"""What the hardware did while trials ran."""

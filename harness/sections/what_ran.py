@@ -1,0 +1,74 @@
+"""This file lays out what really ran in each cell, as the frameworks themselves tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.analysis.ranking import rankings
+from harness.analysis.tables import Column, Table
+from harness.verdicts.results import CellResult, Results
+
+_COLUMNS = (
+    Column("workload", "workload", "name"),
+    Column("cell", "cell", "name"),
+    Column("machine", "machine", "name"),
+    Column("contradictions", "asked, and not done", "long"),
+    Column("computed", "computed in", "name"),
+    Column("computed_by", "measured by", "long"),
+    Column("threads", "threads", "count"),
+    Column("interop_threads", "interop threads", "count"),
+    Column("busy_threads", "busy threads", "count"),
+    Column("layout", "layout", "name"),
+    Column("onednn_isa", "oneDNN takes", "long"),
+    Column("onednn_primitives", "oneDNN primitives a step", "number"),
+    Column("onednn_reorders", "reorders a step", "number"),
+    Column("compiler", "compiler"),
+    Column("compiled_graphs", "graphs", "count"),
+    Column("graph_breaks", "graph breaks", "count"),
+    Column("fusions", "fusions", "count"),
+    Column("deterministic", "deterministic", "flag"),
+    Column("tf32_products", "TF32 products", "flag"),
+    Column("tf32_convolutions", "TF32 convolutions", "flag"),
+    Column("cudnn_benchmark", "cuDNN benchmarks", "flag"),
+    Column("first_step_cold_s", "to first step, empty caches", "seconds"),
+    Column("compile_s", "compiling", "seconds"),
+    Column("probe", "probe"),
+)
+
+
+def what_ran(results: Results) -> Table:
+    """Lay out one row per cell; none where nothing was probed and nothing contradicts."""
+    rows = [
+        (ranking.workload, ranking.name(cell), ranking.machine(cell), *_row(cell))
+        for ranking in rankings(results)
+        for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
+        if cell.ran.probe != "not probed" or cell.ran.contradictions
+    ]
+    return Table("what-ran", "What really ran", _COLUMNS, tuple(rows))
+
+
+def _row(cell: CellResult) -> tuple[Any, ...]:
+    facts = cell.ran.facts
+    shown = {
+        **{name: facts.get(name) for name in (column.key for column in _COLUMNS)},
+        "contradictions": "; ".join(map(str, cell.ran.contradictions)) or None,
+        "computed": _shares(facts.get("computed")),
+        "onednn_primitives": _sum(facts.get("onednn_primitives")),
+        "first_step_cold_s": cell.ran.first_step_cold_s,
+        "compile_s": cell.ran.compile_s,
+        "probe": cell.ran.probe,
+    }
+    return tuple(shown[column.key] for column in _COLUMNS[3:])
+
+
+def _shares(computed: Mapping[str, float] | None) -> str | None:
+    if not computed:
+        return None
+    if len(computed) == 1:
+        return next(iter(computed))
+    return ", ".join(f"{name} {share * 100:.0f} %" for name, share in computed.items())
+
+
+def _sum(counts: Mapping[str, float] | None) -> float | None:
+    return None if counts is None else float(sum(counts.values()))

@@ -1,1 +1,0 @@
-"""What to run: studies, platforms, cells and plans, read from TOML."""

@@ -1,0 +1,149 @@
+"""This file keeps samples as Parquet beside the raw files, and offers them as a table.
+
+Parquet is a cache: it can be thrown away, and is written anew where it is missing. ``value`` is in
+the channel's unit, counters as they stood; ``gap`` says why there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import RunError
+from harness.store import samples_format, sql_tables
+from harness.store.layout import TrialPaths
+from harness.store.recording import Recording, read_recording
+from harness.store.records import RunRecord, TrialRecord, read_trials
+
+if TYPE_CHECKING:
+    import duckdb
+
+_PLACE: Mapping[str, str] = {
+    "run": "VARCHAR",
+    "cell_key": "VARCHAR",
+    "trial": "VARCHAR",
+    "block": "INTEGER",
+    "attempt": "INTEGER",
+}
+_READ: Mapping[str, str] = {
+    "node": "VARCHAR",
+    "source": "VARCHAR",
+    "scope": "VARCHAR",
+    "channel": "VARCHAR",
+    "unit": "VARCHAR",
+    "kind": "VARCHAR",
+    "t_ns": "BIGINT",
+    "half_width_ns": "BIGINT",
+    "raw": "BIGINT",
+    "value": "DOUBLE",
+    "gap": "VARCHAR",
+}
+_CHANNEL = {"id": "INTEGER", "scale": "DOUBLE", **{name: _READ[name] for name in list(_READ)[:6]}}
+_WRITTEN = """
+COPY (SELECT c.node, c.source, c.scope, c.channel, c.unit, c.kind, r.t_ns, r.half_width_ns, r.raw,
+        CASE WHEN g.raw IS NULL THEN r.raw * c.scale END AS value, g.gap
+    FROM readings r JOIN channels c USING (id) LEFT JOIN gaps g ON r.raw = g.raw
+    ORDER BY r.id, r.t_ns)
+TO $path (FORMAT parquet, COMPRESSION zstd)
+"""
+
+
+def keep(record: TrialRecord) -> list[Path]:
+    """Write each node's samples as Parquet where that is missing; give the files."""
+    paths = TrialPaths(record.directory)
+    kept = []
+    for node in sorted({rank.host for rank in record.ranks if rank.host}):
+        table = paths.sample_table(node)
+        if not table.is_file():
+            recording = read_recording(paths.samples(node))
+            if recording is None:
+                continue
+            write(recording, node, table)
+        kept.append(table)
+    return kept
+
+
+def keep_all(run: RunRecord) -> None:
+    """Do so for every trial of a run: at the end of a session, when nobody waits for the next."""
+    for record in read_trials(run).records:
+        keep(record)
+
+
+def write(recording: Recording, node: str, path: Path) -> None:
+    """Write one recording as a table."""
+    import duckdb
+    import numpy as np
+
+    series = [one for one in recording.series if len(one.raw)]
+    connection = sql_tables.connect(1)
+    channels = [
+        (
+            at,
+            one.channel.scale,
+            node,
+            one.source,
+            one.channel.scope,
+            one.channel.name,
+            one.channel.unit,
+            one.channel.kind,
+        )
+        for at, one in enumerate(series)
+    ]
+    sql_tables.fill(connection, "channels", _CHANNEL, channels)
+    sql_tables.fill(
+        connection, "gaps", {"raw": "BIGINT", "gap": "VARCHAR"}, list(samples_format.GAPS.items())
+    )
+    empty = [np.zeros(0, dtype=np.int64)]
+    connection.register(
+        "readings",
+        {
+            "id": np.repeat(np.arange(len(series)), [len(one.raw) for one in series]),
+            "t_ns": np.concatenate([one.times_ns for one in series] or empty),
+            "half_width_ns": np.concatenate(
+                [(one.after_ns - one.before_ns + 1) // 2 for one in series] or empty
+            ),
+            "raw": np.concatenate([one.raw for one in series] or empty),
+        },
+    )
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        connection.execute(_WRITTEN, {"path": str(beside)})
+        beside.replace(path)
+    except (duckdb.IOException, OSError) as problem:
+        raise RunError(f"{path}: samples could not be kept as a table: {problem}") from None
+    finally:
+        with contextlib.suppress(OSError):  # it was renamed, or never came to be
+            beside.unlink()
+
+
+def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord]) -> None:
+    """Make the view ``samples`` of all trials' Parquet, written first where it is missing."""
+    files = list(_files(trials))
+    connection.execute("DROP TABLE IF EXISTS samples")
+    if not files:
+        declare(connection)
+        return
+    sql_tables.fill(connection, "sample_files", {"file": "VARCHAR", **_PLACE}, files)
+    connection.execute(
+        "SET VARIABLE sample_files = (SELECT list(file) FROM (SELECT unnest($1) AS file))",
+        [[str(row[0]) for row in files]],
+    )
+    connection.execute(
+        f"CREATE VIEW samples AS SELECT f.* EXCLUDE file, {', '.join(f's.{n}' for n in _READ)} "  # noqa: S608  column names from the table above
+        "FROM read_parquet(getvariable('sample_files'), filename = true) s "
+        "JOIN sample_files f ON f.file = s.filename"
+    )
+
+
+def declare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make an empty table of the same columns, for a query that asks for no samples."""
+    sql_tables.fill(connection, "samples", {**_PLACE, **_READ}, [])
+
+
+def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
+    for trial in trials:
+        name = trial.name
+        for file in keep(trial):
+            yield (str(file), trial.run, trial.cell_key, str(name), name.block, name.attempt)

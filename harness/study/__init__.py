@@ -1,0 +1,1 @@
+"""What a person asks for: a study's tables, factors and measure."""

@@ -1,0 +1,170 @@
+"""This file is the protocol of a study: how often, how long and within which limits cells run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic.json_schema import WithJsonSchema
+
+from harness import units
+from harness.node.job import Span
+from harness.stats.repeat import schedule
+from harness.toml.tables import Bytes, Listed, Seconds, Share, Table
+from harness.toml.values import shown
+
+_MOST_PER_TRIAL = 5
+_MOST_TRIALS = 10_000
+_MOST_SEED = 2**31 - 1
+_LONGEST_S = 14 * 24 * 3600.0  # poll(2) counts milliseconds in 31 bits: 24 days
+_LEAST_MEMORY = 32 * 2**20
+"""A worker that does nothing needs about half of this before its first event."""
+
+Checked = TypeVar("Checked")
+
+
+def _must(holds: Callable[[Checked], bool], words: str) -> AfterValidator:
+    """Refuse a value of the right kind that no trial could be carried out with."""
+
+    def check(value: Checked) -> Checked:
+        if not holds(value):
+            raise ValueError(words)
+        return value
+
+    return AfterValidator(check)
+
+
+def _at_most(limit: int) -> AfterValidator:
+    def holds(value: int) -> bool:
+        return value <= limit
+
+    return _must(holds, f"must be at most {limit}")
+
+
+def _span(value: Any) -> Span:
+    """Read "20 steps" or "60 s"."""
+    if isinstance(value, Span):
+        return value
+    number, _, unit = value.strip().rpartition(" ") if isinstance(value, str) else ("", "", "")
+    if unit in ("step", "steps") and number.isdigit():
+        if int(number) >= 2**31:
+            raise ValueError(f"{shown(value)} is more steps than any trial can do")
+        return Span(steps=int(number))
+    if unit and not unit[:1].isdigit():
+        return Span(seconds=units.seconds(str(value)))
+    if isinstance(value, str) and not value.strip().isdigit():
+        return Span(seconds=units.seconds(value))
+    raise ValueError(f'{shown(value)} needs a unit, for example "60 s" or "500 steps"')
+
+
+Length = Annotated[
+    Any,
+    BeforeValidator(_span),
+    PlainSerializer(lambda span: {"steps": span.steps, "seconds": span.seconds}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h|steps?)\s*$",
+            "examples": ["60 s", "500 steps"],
+        }
+    ),
+]
+
+
+def _is_some(span: Span) -> bool:
+    return bool(span.steps or span.seconds)
+
+
+class MeasureTable(Table):
+    """How cells are measured."""
+
+    trials: Annotated[int, Field(ge=1), _at_most(_MOST_TRIALS)] = 6
+    """Fresh executions of each cell; six is the fewest that give a 95 % interval."""
+    warmup: Length = Span(steps=20)
+    """Steps or time at the start of a trial that count for nothing."""
+    until: Annotated[Length, _must(_is_some, "must be more than nothing")] = Span(seconds=60.0)
+    """Steps or time that a trial measures."""
+    until_interval: Share | None = None
+    """Go on with further blocks until every cell's interval is this narrow."""
+    trials_at_most: Annotated[int, Field(ge=1), _at_most(_MOST_TRIALS)] | None = None
+    """Where `until_interval` stops at the latest; by default five times `trials`."""
+    budget: Seconds | None = None
+    """Beyond the first `trials`, no block is started that would end after so much measuring."""
+    timeout: Annotated[
+        Seconds, _must(lambda s: 0 < s <= _LONGEST_S, "must be more than 0 s and at most 336 h")
+    ] = 900.0
+    """A trial that takes longer is ended."""
+    memory: (
+        Annotated[
+            Bytes,
+            _must(
+                lambda size: _LEAST_MEMORY <= size < 2**63,
+                "must be at least 32 MiB: a worker that does nothing needs half of that",
+            ),
+        ]
+        | None
+    ) = None
+    """The most memory that the ranks of a trial may use on a node."""
+    reference: dict[str, Any] | None = None
+    """The cell that others are compared with: factors that select one per workload."""
+    seed: Annotated[int, Field(ge=0), _at_most(_MOST_SEED)] = 1
+    """Decides the order of trials, and data and weights."""
+    reruns: Annotated[int, Field(ge=0), _at_most(_MOST_TRIALS)] = 2
+    """How often one trial of a cell may be run again after a verdict that rejects it."""
+    tolerate: Listed[Literal["contended", "throttled", "stalled"]] = ()
+    """Verdicts that mark a trial here instead of rejecting it: for machines never left alone."""
+
+
+def longer_than_timeout(table: MeasureTable) -> str | None:
+    """Say why every trial would be ended before it is done; None where that is not certain."""
+    spans_s = (table.warmup.seconds or 0.0) + (table.until.seconds or 0.0)
+    if spans_s < table.timeout:
+        return None
+    return (
+        f"ends every trial after {units.duration(table.timeout)}, before its warm-up and "
+        f"measuring are over, {units.duration(spans_s)}; raise timeout or shorten until"
+    )
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The protocol, resolved."""
+
+    trials: int
+    warmup: Span
+    until: Span
+    until_interval: float | None
+    timeout_s: float
+    memory_bytes: int | None
+    seed: int
+    reruns: int
+    tolerate: tuple[str, ...] = ()
+    trials_at_most: int | None = None
+    budget_s: float | None = None
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many blocks it is decided whether to go on; the last number is the most."""
+        if self.until_interval is None:
+            return (self.trials,)
+        most = self.trials_at_most or _MOST_PER_TRIAL * self.trials
+        return schedule(self.trials, max(self.trials, most)).looks
+
+
+def resolved(table: MeasureTable) -> Measure:
+    """Name the protocol's quantities by their units."""
+    return Measure(
+        trials=table.trials,
+        warmup=table.warmup,
+        until=table.until,
+        until_interval=table.until_interval,
+        timeout_s=table.timeout,
+        memory_bytes=table.memory,
+        seed=table.seed,
+        reruns=table.reruns,
+        trials_at_most=table.trials_at_most,
+        budget_s=table.budget,
+        tolerate=tuple(table.tolerate),
+    )

@@ -1,0 +1,1 @@
+"""TOML read with line numbers and all faults at once."""

@@ -1,0 +1,1 @@
+"""One trial judged: may its number be believed, and on what evidence."""

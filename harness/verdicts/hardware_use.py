@@ -1,0 +1,238 @@
+"""This file joins samples to phases: what the hardware did while a trial's steps were timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.store.layout import TrialPaths
+from harness.store.rank_streams import Stream
+from harness.store.recording import Recording, Series, read_recording
+from harness.store.records import TrialRecord
+from harness.verdicts.results import Reading
+
+BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
+_STATES = {"cpu.iowait": "waiting for storage", "cpu.steal": "stolen by the host"}
+_SHOWN: Mapping[str, tuple[str, str]] = {
+    # channel -> what a reader calls it, and the unit of its mean (of its growth, if a counter)
+    "run-queue": ("tasks running or ready", "1"),
+    "switches": ("context switches", "1/s"),
+    "pressure.cpu.some": ("some task waited for a core", "share"),
+    "pressure.memory.full": ("all tasks waited for memory", "share"),
+    "pressure.io.some": ("some task waited for storage", "share"),
+    "rank.resident": ("memory", "bytes"),
+    "rank.threads": ("threads", "1"),
+    "rank.read": ("read", "bytes/s"),
+    "rank.written": ("written", "bytes/s"),
+    "rank.disk-read": ("read from disk", "bytes/s"),
+    "rank.faults.major": ("page faults from disk", "1/s"),
+    "rank.preempted": ("preempted", "1/s"),
+    "disk.read": ("read", "bytes/s"),
+    "disk.written": ("written", "bytes/s"),
+    "disk.busy": ("had a request open", "share"),
+    "net.received": ("received", "bytes/s"),
+    "net.sent": ("sent", "bytes/s"),
+    "fabric.received": ("received", "bytes/s"),
+    "fabric.sent": ("sent", "bytes/s"),
+    "lustre.read": ("read", "bytes/s"),
+    "lustre.written": ("written", "bytes/s"),
+    "numa.used": ("memory, caches included", "bytes"),
+    "neighbours.cpu": ("cores used by other processes", "1"),
+    "clock": ("clock", "Hz"),
+    "temperature": ("temperature", "°C"),
+    "energy": ("power", "W"),
+    "group.throttled": ("held back by its quota", "share"),
+    "gpu.utilisation": ("a kernel was running", "share"),
+    "gpu.memory-used": ("memory", "bytes"),
+    "gpu.clock.sm": ("clock", "Hz"),
+    "gpu.clock.memory": ("memory clock", "Hz"),
+    "gpu.energy": ("power, from its energy counter", "W"),
+    "gpu.power.average": ("power, 1 s average", "W"),
+    "gpu.power.instant": ("power, at the moment", "W"),
+    "gpu.power": ("power, as its driver gives it", "W"),
+    "gpu.temperature": ("temperature", "°C"),
+    "gpu.pcie.received": ("received over PCIe", "bytes/s"),
+    "gpu.pcie.sent": ("sent over PCIe", "bytes/s"),
+    "gpu.nvlink.received": ("received over NVLink", "bytes/s"),
+    "gpu.nvlink.sent": ("sent over NVLink", "bytes/s"),
+    "observer.resident": ("memory", "bytes"),
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    """When something was so, on one node's clock."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def seconds(self) -> float:
+        """How long."""
+        return (self.end_ns - self.start_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class NodeUse:
+    """One node of a trial: its recording, its ranks and when their steps were steady."""
+
+    node: str
+    recording: Recording
+    ranks: tuple[int, ...]
+    steady: Span
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that the ranks may use; all where that is not known."""
+        for note in self.recording.noted("begins"):
+            told = {core for cores in (note.get("cpus") or {}).values() for core in cores}
+            if told:
+                return tuple(sorted(told))
+        scopes = (series.channel.scope for series in self.recording.named("cpu.user"))
+        return tuple(int(scope.partition(":")[2]) for scope in scopes)
+
+    def rate(self, scope: str, name: str) -> float | None:
+        """Give a channel's mean over the steady windows."""
+        return self.rate_in(self.steady, scope, name)
+
+    def rate_in(self, span: Span, scope: str, name: str) -> float | None:
+        """Give a channel's mean over a span."""
+        series = self.recording.find(scope, name)
+        return None if series is None else series.mean(span.start_ns, span.end_ns)
+
+    def total(self, scope: str, names: Sequence[str], span: Span | None = None) -> float | None:
+        """Add up some channels of one thing; unknown if one of them is."""
+        rates = [self.rate_in(span or self.steady, scope, name) for name in names]
+        return None if None in rates else sum(rate for rate in rates if rate is not None)
+
+
+def nodes_of(record: TrialRecord, streams: Sequence[Stream], start: int) -> list[NodeUse]:
+    """Join each node's samples to the steady windows of its ranks."""
+    hosts = {rank.rank: rank.host for rank in record.ranks}
+    paths = TrialPaths(record.directory)
+    found = []
+    for node in sorted({host for host in hosts.values() if host}):
+        recording = read_recording(paths.samples(node))
+        here = [one for one in streams if hosts.get(one.rank) == node and len(one.steps) > start]
+        if recording is None or not here:
+            continue
+        steady = Span(
+            min(int(one.start_ns[start]) for one in here),
+            max(int(one.start_ns[-1] + one.elapsed_ns[-1]) for one in here),
+        )
+        found.append(NodeUse(node, recording, tuple(one.rank for one in here), steady))
+    return found
+
+
+def readings(nodes: Sequence[NodeUse]) -> tuple[Reading, ...]:
+    """Give what a reader wants to know of every node, rank and device in the steady windows."""
+    return tuple(reading for node in nodes for reading in _readings(node))
+
+
+def _readings(use: NodeUse) -> Iterator[Reading]:
+    node, steady = use.node, use.steady
+    cores = [series.channel.scope for series in use.recording.named("cpu.user")]
+    busy = {scope: use.total(scope, BUSY) for scope in cores}
+    known = [value for value in busy.values() if value is not None]
+    if known:
+        yield Reading(node, "node", "cores busy", "share", sum(known) / len(known))
+    for name, title in _STATES.items():
+        rates = [rate for scope in cores if (rate := use.rate(scope, name)) is not None]
+        if rates:
+            yield Reading(node, "node", title, "share", sum(rates) / len(rates))
+    for scope, value in busy.items():
+        if value is not None:
+            yield Reading(node, scope, "busy", "share", value)
+    memory = used_memory(use.recording)
+    if memory is not None:
+        yield Reading(node, "node", "memory", "bytes", *memory)
+    for rank in use.ranks:
+        used = use.total(f"rank:{rank}", ("rank.user", "rank.system"))
+        if used is not None:
+            yield Reading(node, f"rank:{rank}", "cores used", "1", used)
+    cost = use.rate("observer", "observer.cpu")
+    if cost is not None:
+        yield Reading(node, "observer", "cores used", "1", cost)
+    for series in use.recording.series:
+        shown = _SHOWN.get(series.channel.name)
+        mean = None if shown is None else series.mean(steady.start_ns, steady.end_ns)
+        if shown is not None and mean is not None:
+            peak = series.peak(steady.start_ns, steady.end_ns)
+            title, unit = shown
+            if series.channel.name == "numa.used":
+                title = series.channel.meaning or title
+            yield Reading(node, series.channel.scope, title, unit, mean, peak)
+
+
+def used_memory(recording: Recording) -> tuple[float, float] | None:
+    """Give the mean and the most memory in use over a whole recording."""
+    import numpy as np
+
+    total, left = (recording.find("node", f"memory.{name}") for name in ("total", "available"))
+    if total is None or left is None or not len(left.raw):
+        return None
+    used = total.values - left.values
+    return float(np.nanmean(used)), float(np.nanmax(used))
+
+
+def share_of_cores(nodes: Sequence[NodeUse]) -> float | None:
+    """Give the share of their cores that the ranks kept busy."""
+    used = cores = 0.0
+    for use in nodes:
+        for rank in use.ranks:
+            one = use.total(f"rank:{rank}", ("rank.user", "rank.system"))
+            if one is None:
+                return None
+            used += one
+        cores += len(use.cores)
+    return used / cores if cores else None
+
+
+def devices(use: NodeUse) -> Iterator[str]:
+    """Name the GPUs that the ranks may use; all where nobody says which."""
+    told = list(use.recording.noted("devices"))
+    named = {scope for note in told for scope in note.get("used", ())}
+    for series in use.recording.named("gpu.utilisation"):
+        if not told or series.channel.scope in named:
+            yield series.channel.scope
+
+
+def gpu_share(nodes: Sequence[NodeUse]) -> float | None:
+    """Give the share of time in which a kernel ran on the ranks' GPUs, which is not how full."""
+    rates = [use.rate(scope, "gpu.utilisation") for use in nodes for scope in devices(use)]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) / len(known) if known else None
+
+
+def power_w(nodes: Sequence[NodeUse]) -> float | None:
+    """Add up the power of the ranks' GPUs and of the processor packages, as far as counted."""
+    known = []
+    for use in nodes:
+        for scope in devices(use):
+            for name in ("gpu.energy", "gpu.power.average", "gpu.power.instant", "gpu.power"):
+                if (rate := use.rate(scope, name)) is not None:
+                    known.append(rate)
+                    break
+        known += [
+            rate
+            for series in use.recording.named("energy")
+            if _is_package(series) and (rate := use.rate(series.channel.scope, "energy"))
+        ]
+    return sum(known) if known else None
+
+
+def _is_package(series: Series) -> bool:
+    """Leave out parts of a package, which it counts already."""
+    return series.channel.scope.rpartition("/")[2].startswith(("package", "dram"))
+
+
+def headline(nodes: Sequence[NodeUse]) -> dict[str, float]:
+    """Give the few figures that stand beside a rate; absent is unknown."""
+    costs = [cost for use in nodes if (cost := use.rate("observer", "observer.cpu")) is not None]
+    told = {
+        "cpu": share_of_cores(nodes),
+        "gpu": gpu_share(nodes),
+        "power_w": power_w(nodes),
+        "observer": max(costs, default=None),
+    }
+    return {name: value for name, value in told.items() if value is not None}

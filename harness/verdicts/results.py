@@ -1,0 +1,222 @@
+"""This file names what a reader of runs wants to know: cells, trials, estimates, comparisons.
+
+Plain values only; ``analyse.py`` computes them from a Dataset, and the page, the terminal and the
+exports all read them from here. Unknown is None and prints as a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.node.workload import task
+from harness.store.records import Gate, Hole, RunInfo
+from harness.verdicts.io_results import CheckpointResult, InputResult
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a quantity plausibly lies, and what the two ends are."""
+
+    low: float
+    high: float
+    level: float
+    """The confidence really achieved, for example 0.969 for six trials."""
+    meaning: str
+    """For example "smallest and largest of 6 trials"."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its unit, how many trials stand behind it, and its interval if they suffice."""
+
+    value: float
+    unit: str
+    n: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one thing did in a trial's steady windows, as the collector saw it."""
+
+    node: str
+    scope: str
+    """node, core:0, rank:1, gpu:GPU-…, disk:vda, observer …"""
+    name: str
+    unit: str
+    mean: float
+    peak: float | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """How long one rank took to start."""
+
+    host: str
+    entered_s: float
+    """From its process's start to its first word: its container, if it has one, its interpreter."""
+    opened_s: float
+    """From there until its framework was opened: imported, and joined to the other ranks."""
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """One trial as a reader sees it."""
+
+    run: str
+    cell_key: str
+    block: int
+    attempt: int
+    outcome: str
+    reason: str
+    origin: str
+    verdict: str | None
+    """None when the trial did not end well enough to be judged."""
+    evidence: tuple[str, ...]
+    counted: bool
+    """Whether the estimates stand on it; shown with the reason where they do not."""
+    rate: float | None
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    steps_per_window: int | None
+    """Percentiles are of single steps where this is 1, else of the means of so many steps."""
+    steady_from: int | None
+    """Index of the first steady window of the measured phase."""
+    windows: int
+    first_step_s: float | None
+    peak_rss_bytes: int | None
+    peak_device_bytes: int | None
+    started_wall_ns: int | None
+    directory: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    steady_why: str = ""
+    """Why the steady state begins there, in words."""
+    utilisation: Mapping[str, float] = field(default_factory=dict)
+    """As a cell's."""
+    readings: tuple[Reading, ...] = ()
+    """By node, rank and device; empty where nothing was observed."""
+    input: InputResult | None = None
+    """None where it waited for no input."""
+    checkpoints: CheckpointResult | None = None
+    """None where none were taken."""
+    nodes: tuple[str, ...] = ()
+    """Where its ranks ran."""
+    starts: tuple[Start, ...] = ()
+    """How its ranks started; empty where one of them does not tell."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A cell against the reference of its task."""
+
+    reference_key: str
+    ratio: float | None
+    interval: Interval | None
+    answer: str
+    """reference, faster, slower, same, cannot tell."""
+    blocks: int
+    more_blocks: int | None
+    """How many more blocks would probably tell; None where that is unknown or not needed."""
+    why: str
+
+
+@dataclass(frozen=True)
+class WhatRan:
+    """What really ran in a cell, as its facts tell, beside what it asked for."""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of the probe and of the trials; `harness/node/contracts.py` names them."""
+    probe: str = "not probed"
+    """watched, not probed, or how the probe failed."""
+    first_step_cold_s: float | None = None
+    """From building to the end of the first step, from empty caches, compilation included."""
+    compile_s: float | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One cell with everything known about it."""
+
+    run: str
+    key: str
+    label: str
+    workload: str
+    framework: str
+    strategy: str
+    factors: Mapping[str, Any]
+    platform: str
+    unit: str
+    rate: Estimate | None
+    """Units of work per second over all ranks."""
+    comparison: Comparison | None
+    trials: tuple[TrialResult, ...]
+    epoch_s: Estimate | None
+    parameters: int | None
+    macs: int | None
+    gate: Gate
+    utilisation: Mapping[str, float]
+    """Steady-window means by channel: cpu, gpu, power_w, observer …; absent is unknown."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    readings: tuple[Reading, ...] = ()
+    """Medians of the counted trials."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Those of its framework's adapter."""
+    content: str | None = None
+    """What the files hold that it reads; None if it reads none."""
+    own_files: str | None = None
+    """Where a user's own files lie, if it reads those."""
+    ran: WhatRan = field(default_factory=lambda: WhatRan())
+
+    @property
+    def task(self) -> str:
+        """What it does in a step; only cells of one task are ranked and compared."""
+        return task(self.workload, self.factors)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the gate found that it computes something else than its workload says."""
+        return self.gate.state == "differs"
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it computes what the others of its task compute.
+
+        Not what the gate found to differ, nor ranks that were told to keep their gradients.
+        """
+        return not self.differs and self.factors.get("communicate") is not False
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a report may say."""
+
+    title: str
+    question: str
+    runs: tuple[RunInfo, ...]
+    cells: tuple[CellResult, ...]
+    """By task, fastest first; cells without a rate last."""
+    holes: tuple[Hole, ...]
+    varied: tuple[str, ...]
+    """The factors in which these cells differ, in vocabulary order."""
+    warnings: tuple[str, ...]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a model said all this: then nothing measured is among it."""
+        return any(run.is_simulated for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Something that was asked for and did not happen."""
+
+    asked: str
+    ran: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"asked for {self.asked}, {self.ran} ({self.evidence})"

@@ -1,0 +1,246 @@
+"""This file judges one trial: what its ranks recorded becomes a rate, percentiles and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.stats import steady, verdict
+from harness.stats.verdict import rejecting
+from harness.store.layout import TrialPaths
+from harness.store.rank_streams import Stream, read_streams
+from harness.store.records import RunRecord, TrialRecord, read_run, read_trial
+from harness.verdicts import checkpoints, disturbances, epochs, hardware_use
+from harness.verdicts.io_results import InputResult
+from harness.verdicts.results import Start, TrialResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def judge_trial(
+    record: TrialRecord,
+    streams: Sequence[Stream],
+    unit: str,
+    *,
+    steady_from: int | None = None,
+    tolerated: Sequence[str] = (),
+    run: RunRecord | None = None,
+) -> TrialResult:
+    """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
+    import numpy as np
+
+    told: dict[str, Any] = {
+        "run": record.run,
+        "cell_key": record.cell_key,
+        "block": record.name.block,
+        "attempt": record.name.attempt,
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "origin": record.origin,
+        "counted": False,
+        "peak_rss_bytes": _total(rank.max_rss_bytes for rank in record.ranks),
+        "peak_device_bytes": _total(stream.facts.get("peak_device_bytes") for stream in streams),
+        "starts": _starts(record, streams),
+        "first_step_s": _first_step(streams),
+        "started_wall_ns": record.started_wall_ns,
+        "directory": str(record.directory),
+        "facts": _facts(streams),
+        "nodes": tuple(dict.fromkeys(rank.host for rank in record.ranks)),
+    }
+    silent = len(streams) < len(record.ranks) or any(not len(each.steps) for each in streams)
+    if record.outcome != "ok" or silent or not streams:
+        evidence = record.marks
+        if record.outcome == "ok":
+            evidence = (*evidence, "it ended well, but not every rank recorded windows")
+        return TrialResult(**told, **_UNKNOWN, evidence=evidence)
+    told_of_input = [stream.input for stream in streams if stream.input is not None]
+    fed = epochs.judged(told_of_input) if len(told_of_input) == len(streams) else None
+    if fed is not None and fed.faults:
+        return TrialResult(**told, **_UNKNOWN, evidence=(*fed.faults, *record.marks), input=fed)
+    if fed is not None:
+        told["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
+    times = step_times(streams)
+    ordered = np.sort(times)
+    begin = _begin(times, steady_from, fed, ordered)
+    shape = steady.describe(times[begin.start :], None if begin.start else ordered)
+    nodes = hardware_use.nodes_of(record, streams, begin.start)
+    findings = verdict.gravest_first(
+        (
+            *verdict.judge(begin, shape),
+            *verdict.judge_ranks(_step_by_rank(record, streams, begin.start)),
+            *_routes(run, record, streams),
+            *(
+                finding
+                for seen in disturbances.hardware(nodes, streams, begin.start)
+                for finding in verdict.judge_hardware(seen)
+            ),
+        ),
+        tolerated,
+    )
+    return TrialResult(
+        **told,
+        verdict=verdict.worst(findings, tolerated),
+        evidence=(
+            *(finding.evidence for finding in findings),
+            *_of_clocks(record, streams),
+            *record.marks,
+        ),
+        rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
+        p50_s=shape.p50_s,
+        p95_s=shape.p95_s,
+        p99_s=shape.p99_s,
+        steps_per_window=max(int(stream.steps.max()) for stream in streams),
+        steady_from=begin.start,
+        steady_why=begin.why,
+        windows=len(times),
+        utilisation=hardware_use.headline(nodes),
+        readings=hardware_use.readings(nodes),
+        input=fed,
+        checkpoints=checkpoints.judged(streams[0], begin.start),
+    )
+
+
+_UNKNOWN: Mapping[str, Any] = {
+    "verdict": None,
+    "rate": None,
+    "p50_s": None,
+    "p95_s": None,
+    "p99_s": None,
+    "steps_per_window": None,
+    "steady_from": None,
+    "steady_why": "",
+    "windows": 0,
+}
+
+
+def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...]:
+    """Say so if the ranks' windows cannot have been when the nodes' clocks say."""
+    hosts = {rank.rank: rank.host for rank in record.ranks}
+    early_s = record.clocks.contradicted_s(
+        {
+            one.rank: (hosts[one.rank], one.start_ns, one.start_ns + one.elapsed_ns)
+            for one in streams
+        }
+    )
+    if early_s is None:
+        return ()
+    seems = f"a window seems to begin {early_s * 1e3:.3g} ms before all ranks had ended the last"
+    return (f"the nodes' clocks are wrong by more than their bound: {seems}",)
+
+
+def _begin(
+    times: NDArray[np.float64],
+    steady_from: int | None,
+    fed: InputResult | None,
+    ordered: NDArray[np.float64],
+) -> steady.Steady:
+    """Find the first steady window; an epoch that is read whole has no beginning to leave out."""
+    if fed is None or fed.rate is None or steady_from is not None:
+        return steady.begin(times, steady_from, ordered)
+    return steady.Steady(0, settled=True, why="whole epochs are measured, their starts included")
+
+
+def step_times(streams: Sequence[Stream]) -> NDArray[np.float64]:
+    """Give the time of one step in each measured window; of many ranks, the slowest's."""
+    import numpy as np
+
+    count = min(len(stream.steps) for stream in streams)
+    each = [stream.elapsed_ns[:count] / (stream.steps[:count] * 1e9) for stream in streams]
+    slowest = each[0] if len(each) == 1 else np.max(each, axis=0)
+    # a window shorter than the clock's grain would have no logarithm
+    times: NDArray[np.float64] = np.maximum(slowest, 1e-9)
+    return times
+
+
+def _step_by_rank(record: TrialRecord, streams: Sequence[Stream], start: int) -> dict[str, float]:
+    """Give the median time of each rank's own steady steps."""
+    import numpy as np
+
+    hosts = {rank.rank: rank.host for rank in record.ranks}
+    return {
+        f"rank {one.rank} on {hosts.get(one.rank)}": float(
+            np.median(one.elapsed_ns[start:] / (one.steps[start:] * 1e9))
+        )
+        for one in streams
+        if len(streams) > 1 and len(one.steps) > start
+    }
+
+
+def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
+    """Add up what the ranks did per second of their steady windows; unknown if one did nothing."""
+    total = 0.0
+    for stream in streams:
+        work = stream.units.get(unit)
+        elapsed = int(stream.elapsed_ns[start:].sum()) + checkpoints.apart_ns(stream, start)
+        if work is None or work <= 0 or elapsed <= 0:
+            return None
+        total += work * int(stream.steps[start:].sum()) / (elapsed / 1e9)
+    return total
+
+
+def _first_step(streams: Sequence[Stream]) -> float | None:
+    firsts = [int(stream.warm_up_ns[0]) / 1e9 for stream in streams if len(stream.warm_up_ns)]
+    return max(firsts, default=None)
+
+
+def _starts(record: TrialRecord, streams: Sequence[Stream]) -> tuple[Start, ...]:
+    """Tell how each rank started, where all of them say."""
+    ranks = {rank.rank: rank for rank in record.ranks}
+    told = []
+    for one in streams:
+        began, entered, opened = ranks[one.rank].started_ns, one.first_word_ns, one.opened_ns
+        if began is None or entered is None or opened is None:
+            return ()
+        host = ranks[one.rank].host
+        told.append(Start(host, (entered - began) / 1e9, (opened - entered) / 1e9))
+    return tuple(told)
+
+
+def _total(values: Any) -> int | None:
+    """Add up what the ranks used; unknown if one of them is."""
+    known = list(values)
+    return None if not known or None in known else int(sum(known))
+
+
+def _routes(
+    run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream]
+) -> tuple[verdict.Finding, ...]:
+    """Hold the ways that messages took against what the platform of the run claims."""
+    if run is None or len(streams) < 2:
+        return ()
+    from harness.stats.routes import judge_routes
+    from harness.verdicts import network_routes
+
+    claim = network_routes.claim(run.info.platform)
+    if not claim.fabric and not claim.interface:
+        return ()
+    return judge_routes(claim, network_routes.routes(run.paths, record, streams))
+
+
+def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
+    """Keep what the first rank said of itself."""
+    if not streams:
+        return {}
+    return {**streams[0].facts, "versions": streams[0].versions}
+
+
+def doubt(trial: TrialPaths) -> str | None:
+    """Say why a trial that ended well cannot be believed; None if nothing speaks against it."""
+    run = _run(trial.root.parents[2])
+    record = read_trial(run, trial)
+    unit = next(cell.unit for cell in run.cells if cell.key == record.cell_key)
+    ((_, streams),) = read_streams([record])
+    tolerated = run.info.measure.get("tolerate") or ()
+    judged = judge_trial(record, streams, unit, tolerated=tolerated, run=run)
+    if judged.verdict not in rejecting(tolerated):
+        return None
+    return f"{judged.verdict}: {judged.evidence[0]}"
+
+
+@lru_cache(maxsize=1)
+def _run(root: Path) -> RunRecord:
+    return read_run(root)

@@ -1,0 +1,81 @@
+"""This file reads what really ran in a cell: its probe and its one cold trial, a few lines each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.store.files import read_json
+from harness.store.layout import RunPaths, TrialPaths
+from harness.verdicts.asked_vs_ran import contradictions
+from harness.verdicts.results import TrialResult, WhatRan
+
+NOT_PROBED = "not probed"
+WATCHED = "watched"
+
+
+def what_ran(
+    paths: RunPaths, cell_key: str, factors: Mapping[str, Any], trials: Sequence[TrialResult]
+) -> WhatRan:
+    """Join the probe's facts with those of the trials; hold them against the cell's factors."""
+    probe, cold = paths.probe(cell_key), paths.cold(cell_key)
+    told = next((trial.facts for trial in trials if trial.counted), {})
+    if not told:
+        told = next((trial.facts for trial in trials if trial.facts), {})
+    # The trials' word goes first where both speak: they are what was timed.
+    facts = {**_facts(probe), **told}
+    facts.pop("versions", None)
+    compiling = (_facts(cold), told, _facts(probe))
+    return WhatRan(
+        facts=facts,
+        probe=_ended(probe),
+        first_step_cold_s=_first_step(cold),
+        compile_s=next((one["compile_s"] for one in compiling if "compile_s" in one), None),
+        contradictions=contradictions(factors, facts) if facts else (),
+    )
+
+
+def _ended(probe: TrialPaths) -> str:
+    if not probe.outcome.is_file():
+        return NOT_PROBED
+    outcome = read_json(probe.outcome)
+    if outcome["outcome"] == "ok":
+        return WATCHED
+    first_line = str(outcome["reason"]).partition("\n")[0]  # what it printed last comes below
+    return f"{outcome['outcome']}: {first_line.rstrip('.')}"
+
+
+def _facts(trial: TrialPaths) -> dict[str, Any]:
+    if not trial.outcome.is_file():
+        return {}
+    told = [event["facts"] for event in _events(trial) if event["event"] == "facts"]
+    return dict(told[0]) if told else {}
+
+
+def _first_step(cold: TrialPaths) -> float | None:
+    """Give the time from building to the end of the first step: either may compile."""
+    if not cold.outcome.is_file():
+        return None
+    built_ns = None
+    for event in _events(cold):
+        if event["event"] == "phase" and event["name"] == "build":
+            built_ns = event["t"]
+        if event["event"] == "window":
+            elapsed_ns: int = event["end"] - (event["start"] if built_ns is None else built_ns)
+            return elapsed_ns / 1e9
+    return None
+
+
+def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:
+    """Read what the first rank said; a line cut off by a crash ends it."""
+    try:
+        lines = trial.events(0).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return
+        yield event

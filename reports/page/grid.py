@@ -1,0 +1,107 @@
+"""This file prepares tables for the page: texts, what to sort by, which columns filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.analysis import tables
+from harness.sections import all_tables
+from harness.verdicts.results import Results
+from reports.page.links import Links
+
+_MOST_LISTED_TRIALS = 3000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as the page shows it: texts, what to sort by, and which columns filter."""
+
+    name: str
+    title: str
+    heads: tuple[tables.Column, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[tuple[str, str], ...], ...]
+    """Each text with what to sort it by where that is another; a path with where it leads."""
+    filters: tuple[int, ...]
+
+
+_TEXTUAL = frozenset({"text", "name", "long", "path", "flag"})
+
+
+def _beside(column: tables.Column, value: object, text: str, links: Links | None) -> str:
+    if column.kind == "path" and links and isinstance(value, str):
+        return links.to(value)
+    if column.kind in _TEXTUAL or not isinstance(value, int | float):
+        return ""
+    key = f"{value:.6g}"
+    return "" if key == text else key
+
+
+def grid(
+    table: tables.Table, *, filters: Sequence[str] = (), links: Links | None = None
+) -> Grid | None:
+    """Prepare a table; None if it has no rows, so that its section is not there."""
+    if not table.rows:
+        return None
+    table = tables.filled(table)
+    rows = tuple(
+        tuple(
+            (text, _beside(column, value, text, links))
+            for text, column, value in zip(
+                tables.shown_row(table, row), table.columns, row, strict=True
+            )
+        )
+        for row in table.rows
+    )
+    heads = list(table.columns)
+    for i, column in enumerate(heads):
+        if column.kind == "path":
+            heads[i], rows = _without_common_folder(column, i, rows)
+    distinct = [len({row[i][0] for row in rows}) for i in range(len(table.columns))]
+    return Grid(
+        name=table.name,
+        title=table.title,
+        heads=tuple(heads),
+        numeric=tuple(column.kind not in _TEXTUAL for column in table.columns),
+        rows=rows,
+        filters=tuple(
+            i
+            for i, column in enumerate(table.columns)
+            if (column.key in filters or column.key.startswith("factor_")) and distinct[i] > 1
+        ),
+    )
+
+
+Rows = tuple[tuple[tuple[str, str], ...], ...]
+
+
+def _without_common_folder(
+    column: tables.Column, at: int, rows: Rows
+) -> tuple[tables.Column, Rows]:
+    """Say the folder that all paths share once, in the heading."""
+    folder = rows[0][at][0].split("/")[0] + "/"
+    if not all(row[at][0].startswith(folder) for row in rows):
+        return column, rows
+    named = replace(column, title=f"{column.title}, in {folder}")
+    short = tuple(
+        (*row[:at], (row[at][0].removeprefix(folder), row[at][1]), *row[at + 1 :]) for row in rows
+    )
+    return named, short
+
+
+def gate_grid(results: Results) -> Grid | None:
+    """Prepare the gate's section, unless nothing at all was checked."""
+    if all(cell.gate.state in ("not checked", "nothing to check") for cell in results.cells):
+        return None
+    return grid(all_tables.gate(results))
+
+
+def trial_grid(results: Results, links: Links) -> Grid | None:
+    """Prepare the list of trials; of very many, those that do not count."""
+    table = all_tables.trials(results)
+    if len(table.rows) > _MOST_LISTED_TRIALS:
+        at = [c.key for c in table.columns].index("counted")
+        rows = tuple(row for row in table.rows if not row[at])
+        table = tables.Table(table.name, table.title, table.columns, rows)
+    return grid(table, filters=("workload", "cell", "outcome", "verdict"), links=links)

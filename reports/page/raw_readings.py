@@ -1,0 +1,39 @@
+"""This file writes the raw readings of timelines beside a page, whose own numbers are binned.
+
+A reading is never lost to a page's size: each timeline is one gzipped CSV of channel, seconds and
+value. The page links to it and works without it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+from pathlib import Path
+
+from harness.analysis.evidence import Evidence, Timeline
+from harness.store.files import write_whole
+
+
+def _csv(timeline: Timeline) -> bytes:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(("channel", "t_s", f"{timeline.title}, {timeline.unit}"))
+    for channel in timeline.channels:
+        for moment, value in zip(channel.times_s, channel.values, strict=True):
+            said = f"{value:.9g}" if math.isfinite(value) else ""
+            table.writerow((channel.name, f"{moment:.6f}", said))
+    return gzip.compress(text.getvalue().encode(), 6, mtime=0)
+
+
+def write_readings(evidence: Evidence, page: Path) -> tuple[str, ...]:
+    """Write one file per timeline into a folder named after the page; say where, from the page."""
+    places = []
+    for index, timeline in enumerate(evidence.timelines, 1):
+        folder = page.with_name(f"{page.stem}-data")
+        folder.mkdir(exist_ok=True)
+        file = folder / f"timeline-{index}.csv.gz"
+        write_whole(file, _csv(timeline))
+        places.append(f"{folder.name}/{file.name}")
+    return tuple(places)

@@ -1,0 +1,168 @@
+"""This file fills the four cards: the fastest, the thriftiest, are two apart, how far to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness import units
+from harness.analysis import numbers
+from harness.analysis.ranking import Ranking, of_run
+from harness.sections.context.derived import work_per_joule
+from harness.store.layout import PILOT
+from harness.verdicts.results import CellResult, Results, TrialResult
+
+_FASTEST = "Fastest, by median"
+_CLEAR = ("faster", "slower")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the four things to know first."""
+
+    title: str
+    value: str
+    detail: str
+
+
+def cards(results: Results, ranked: Sequence[Ranking]) -> tuple[Card, ...]:
+    """Give all four."""
+    raced = [ranking for ranking in ranked if ranking.sizes < 2] or ranked
+    return _fastest(raced), _thriftiest(raced), _apart(raced), _trust(results)
+
+
+def top_two(ranking: Ranking) -> tuple[str, str]:
+    """Say whether the two highest medians can be told apart, and how that is known."""
+    if len(ranking.cells) < 2:
+        return numbers.UNKNOWN, "only one cell has a number"
+    first, second = ranking.cells[:2]
+    pair = f"{ranking.name(first)} and {ranking.name(second)}"
+    one, two = first.comparison, second.comparison
+    if one is None or two is None or first.run != second.run:
+        return numbers.UNKNOWN, f"{pair} were not compared"
+    against = two if one.answer == "reference" else one
+    if "reference" in (one.answer, two.answer):
+        if against.answer in _CLEAR:
+            return "Yes", f"{pair}: {numbers.ratio(against.ratio)} × the reference"
+        if against.answer == "same":
+            return "No, equally fast", pair
+        more = against.more_blocks
+        hint = f"; about {against.blocks + more} blocks would tell" if more else ""
+        return "Cannot tell", f"{pair}{hint}"
+    # Both intervals hold together, so disjoint ones put the two in order.
+    if one.interval and two.interval and one.interval.low > two.interval.high:
+        return "Yes", f"{pair}: their intervals against the reference lie apart"
+    return "Cannot tell", f"{pair}: their intervals against the reference overlap"
+
+
+def _fastest(ranked: Sequence[Ranking]) -> Card:
+    found = [r for r in ranked if r.cells]
+    if not found:
+        return Card(_FASTEST, numbers.UNKNOWN, "no trial gave a number")
+    best = [(r, max(r.cells, key=lambda c: c.rate.value if c.rate else 0.0)) for r in found]
+    if len(best) == 1:
+        ranking, cell = best[0]
+        value, interval = numbers.estimate(cell.rate)
+        within = f" {interval}" if interval != numbers.UNKNOWN else ""
+        return Card(_FASTEST, _on(ranking, cell), f"{value} {ranking.unit}{within}")
+    names = sorted({_on(r, cell) for r, cell in best})
+    value = names[0] if len(names) == 1 else "Depends on the workload"
+    each = [f"{r.workload}: {_on(r, c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
+    return Card(_FASTEST, value, "; ".join(each))
+
+
+def _thriftiest(ranked: Sequence[Ranking]) -> Card:
+    title = "Most work per joule"
+    best: list[tuple[Ranking, CellResult, float]] = []
+    for ranking in ranked:
+        known = [(work, cell) for cell in ranking.cells if (work := work_per_joule(cell))]
+        if known:
+            work, cell = max(known, key=lambda pair: pair[0])
+            best.append((ranking, cell, work))
+    if not best:
+        return Card(title, numbers.UNKNOWN, "energy was not measured here")
+    names, details = [], []
+    for ranking, cell, work in best:
+        names.append(_on(ranking, cell))
+        workload = f"{ranking.workload}: " if len(ranked) > 1 else ""
+        name = f"{names[-1]}, " if len(best) > 1 else ""
+        unit = ranking.unit.removesuffix("/s")
+        details.append(f"{workload}{name}{numbers.number(work)} {unit} per joule")
+    value = names[0] if len(set(names)) == 1 else "Depends on the workload"
+    return Card(title, value, "; ".join(details))
+
+
+def _on(ranking: Ranking, cell: CellResult) -> str:
+    """Name a cell, of several runs with its machine."""
+    where = f" on {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+    return f"{ranking.name(cell)}{where}"
+
+
+def _apart(ranked: Sequence[Ranking]) -> Card:
+    title = "Are the top two distinguishable?"
+    found = []
+    for ranking in ranked:
+        for run in dict.fromkeys(cell.run for cell in ranking.cells):
+            alone = of_run(ranking, run)
+            parts = [ranking.workload] if len(ranked) > 1 else []
+            parts += [ranking.machine(alone.cells[0])] if len(ranking.runs) > 1 else []
+            found.append((" on ".join(parts), *top_two(alone)))
+    if not found:
+        return Card(title, numbers.UNKNOWN, "nothing to compare")
+    if len(found) == 1:
+        return Card(title, found[0][1], found[0][2])
+    values = {value for _, value, _ in found}
+    what = "workload" if len(ranked) > 1 else "machine"
+    value = values.pop() if len(values) == 1 else f"Depends on the {what}"
+    return Card(title, value, "; ".join(f"{where}: {v.lower()}" for where, v, _ in found))
+
+
+def trial_list(results: Results) -> list[TrialResult]:
+    """List every trial of every cell."""
+    return [trial for cell in results.cells for trial in cell.trials]
+
+
+def _trust(results: Results) -> Card:
+    trials = [trial for trial in trial_list(results) if trial.block != PILOT]
+    counted = sum(t.counted for t in trials)
+    verdicts: dict[str, int] = {}
+    for trial in trials:
+        if trial.counted and trial.verdict not in (None, "valid"):
+            verdicts[str(trial.verdict)] = verdicts.get(str(trial.verdict), 0) + 1
+    says = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())]
+    again = sum(t.attempt > 1 for t in trials)
+    if again:
+        says.append(f"{again} re-run")
+    states: dict[str, int] = {}
+    for cell in results.cells:
+        if cell.gate.state != "nothing to check":
+            states[cell.gate.state] = states.get(cell.gate.state, 0) + 1
+    total = sum(states.values())
+    if not total:
+        pass  # nothing is trained here
+    elif states.get("equivalent") == total:
+        says.append("gate passed")
+    elif states.get("not checked") == total:
+        says.append("equivalence not checked")
+    else:
+        says.append("gate: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items())))
+    costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
+    if costs:
+        says.append(f"observer cost {numbers.share(max(costs))} of a core")
+    piloted = len(trial_list(results)) - len(trials)
+    if piloted:
+        says.append(
+            f"{units.counted(piloted, 'pilot trial')} chose the reference and "
+            f"{'is' if piloted == 1 else 'are'} discarded"
+        )
+    says += [
+        str(run.repetition)[:-1]
+        for run in results.runs
+        if run.repetition and run.repetition.narrow and run.repetition.stopped
+    ]
+    word = "count" if verdicts else "valid"
+    return Card(
+        "How far to trust this",
+        f"{counted} of {units.counted(len(trials), 'trial')} {word}",
+        "; ".join(says),
+    )

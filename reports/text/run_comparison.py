@@ -1,0 +1,134 @@
+"""This file words a comparison of two runs: for a terminal, GitHub's summary, JUnit or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from harness.analysis import numbers
+from harness.analysis.run_comparison import METRICS, Pair, Versus
+from harness.verdicts.results import Interval
+
+_MOST_DIFFERENCES = 20
+
+
+def sentence(pair: Pair) -> str:
+    """Say one cell's change: ``resnet50 · torch: 0.94 × (interval 0.92–0.96): slower``."""
+    change = pair.change
+    ratio = numbers.ratio(change.ratio, _interval(pair))
+    inside = numbers.ratio_span(_interval(pair), change.ratio)
+    trials = f"{change.before} and {change.after} trials"
+    return f"{pair.label}: {ratio} × (interval {inside}, {trials}): {change.answer}"
+
+
+def as_text(told: Versus, failed: Sequence[Pair] = ()) -> str:
+    """Write everything for a terminal."""
+    title = METRICS[told.metric].title
+    lines = [f"{told.after.name} against {told.before.name}, {title}; above 1 is better"]
+    lines += [f"  {sentence(pair)}" for pair in told.pairs]
+    if told.not_compared:
+        lines.append("Not compared:")
+        lines += [f"  {label}: {why}" for label, why in told.not_compared]
+    if told.differences:
+        lines.append("What differs besides:")
+        lines += [f"  {what}: {old} → {new}" for what, old, new in _few(told)]
+        hidden = len(told.differences) - _MOST_DIFFERENCES
+        if hidden > 0:
+            lines.append(f"  … and {hidden} more; --json lists all")
+    else:
+        lines.append("Nothing that was recorded differs in platform, environment or protocol.")
+    lines += [f"Note: {warning}" for warning in told.warnings]
+    lines += [f"FAIL  {sentence(pair)}" for pair in failed]
+    return "\n".join(lines) + "\n"
+
+
+def as_github(told: Versus, failed: Sequence[Pair] = ()) -> str:
+    """Write Markdown for a job summary."""
+    lines = [
+        f"### {told.after.name} against {told.before.name}",
+        "",
+        f"{METRICS[told.metric].title}; a ratio above 1 is better.",
+        "",
+        "| | cell | ratio | interval | trials | answer |",
+        "|---|---|---:|---|---:|---|",
+    ]
+    for pair in told.pairs:
+        change = pair.change
+        mark = "❌" if pair in failed else ""
+        ratio = numbers.ratio(change.ratio, _interval(pair))
+        inside = numbers.ratio_span(_interval(pair), change.ratio)
+        cells = (mark, pair.label, f"{ratio} ×", inside, f"{change.before}, {change.after}")
+        lines.append(f"| {' | '.join(_cell(text) for text in cells)} | {change.answer} |")
+    if told.not_compared:
+        lines += ["", "Not compared:", ""]
+        lines += [f"- {label}: {why}" for label, why in told.not_compared]
+    if told.differences:
+        lines += ["", "What differs besides:", "", "| | before | after |", "|---|---|---|"]
+        lines += [f"| {' | '.join(_cell(text) for text in row)} |" for row in _few(told)]
+    lines += ["", *(f"> {warning}" for warning in told.warnings)]
+    return "\n".join(lines) + "\n"
+
+
+def as_junit(told: Versus, failed: Sequence[Pair] = ()) -> str:
+    """Write one test case per cell; one fails if the gate says so, and skips if not comparable."""
+    root = Element("testsuites", name=f"{told.after.name} against {told.before.name}")
+    suite = SubElement(root, "testsuite", name="compare")
+    for pair in told.pairs:
+        case = SubElement(suite, "testcase", classname=pair.workload, name=pair.label)
+        if pair in failed:
+            SubElement(case, "failure", message=sentence(pair))
+        SubElement(case, "system-out").text = sentence(pair)
+    for label, why in told.not_compared:
+        case = SubElement(suite, "testcase", classname="not compared", name=label)
+        SubElement(case, "skipped", message=why)
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def as_json(told: Versus, failed: Sequence[Pair] = ()) -> dict[str, Any]:
+    """Give everything as plain values."""
+    return {
+        "metric": told.metric,
+        "before": told.before.name,
+        "after": told.after.name,
+        "cells": [
+            {
+                "key": pair.key,
+                "label": pair.label,
+                "ratio": pair.change.ratio,
+                "low": pair.change.low,
+                "high": pair.change.high,
+                "level": pair.change.level,
+                "p": pair.change.p,
+                "answer": pair.change.answer,
+                "why": pair.change.why,
+                "trials": [pair.change.before, pair.change.after],
+                "failed": pair in failed,
+            }
+            for pair in told.pairs
+        ],
+        "not_compared": [{"label": label, "why": why} for label, why in told.not_compared],
+        "differences": [
+            {"what": what, "before": old, "after": new} for what, old, new in told.differences
+        ],
+        "warnings": list(told.warnings),
+    }
+
+
+def _interval(pair: Pair) -> Interval | None:
+    change = pair.change
+    if change.low is None or change.high is None:
+        return None
+    return Interval(change.low, change.high, change.level, "relabelled blocks")
+
+
+def _few(told: Versus) -> Sequence[tuple[str, str, str]]:
+    return told.differences[:_MOST_DIFFERENCES]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,196 @@
+"""This file checks what a calibration plans, reads and writes, and where cells then lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.doctor.ceilings import Measured, Session, measured, peaks, sessions, with_ceilings
+from harness.errors import UsageError
+from harness.node.contracts import Unsupported
+from harness.node.storage import StorageActivity
+from harness.platform.platform import load_platform
+from harness.sections.context.roofline import roof
+from harness.verdicts.results import Results
+from tests.needs import framework
+from tests.reports import samples
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_each_memory_gets_a_session_of_its_own_and_tiers_are_a_factor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "mine.toml").write_text(
+        'title = "mine"\nextends = "knl-7250-flat"\n[storage.scratch]\npath = "/scratch"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    planned = {
+        one.name: one
+        for one in sessions(
+            load_platform("mine"), framework="torch", device="cpu", trials=3, until="3 s"
+        )
+    }
+    assert list(planned) == ["kernels", "memory-DDR", "memory-MCDRAM", "storage"]
+    assert planned["memory-DDR"].platform.binding.memory == "local"
+    assert planned["memory-MCDRAM"].platform.binding.memory == "fast-only"
+    assert 'tier = ["scratch"]' in planned["storage"].study
+
+
+def test_a_platform_that_a_scheduler_starts_is_calibrated_on_its_node() -> None:
+    with pytest.raises(UsageError, match=r"starts jobs through lsf(.|\n)*on a compute node"):
+        list(sessions(load_platform("summit"), framework="t", device="gpu", trials=1, until="1 s"))
+
+
+def ceilings(*trials: object) -> list[Measured]:
+    demo = samples.demo()
+    cell = replace(
+        demo.cells[0],
+        workload="gemm",
+        unit="FLOP",
+        factors={"precision": "fp32", "device": "cpu"},
+        trials=trials,
+    )
+    results: Results = replace(demo, cells=(cell,))
+    return measured(results, Session("kernels", "", load_platform("local"), "cpu"))
+
+
+def test_a_ceiling_is_the_median_of_the_trials_that_nothing_disturbed() -> None:
+    loud = samples.trial("r", "k", 4, 9e9, counted=False, verdict="contended")
+    quiet = [samples.trial("r", "k", block, rate) for block, rate in ((1, 3e9), (2, 4e9), (3, 8e9))]
+    (one,) = ceilings(*quiet, loud)
+    assert (one.name, one.value, one.trials, one.disturbed) == ("cpu-gemm-fp32", 4e9, 3, None)
+
+
+def test_where_all_trials_were_disturbed_the_best_counts_and_the_source_says_so() -> None:
+    loud = [
+        samples.trial("r", "k", block, rate, counted=False, verdict="contended")
+        for block, rate in ((1, 3e9), (2, 4e9))
+    ]
+    (one,) = ceilings(*loud)
+    assert (one.value, one.disturbed) == (4e9, "contended")
+    table = one.table("a run")
+    assert table["compute"] == "4 GFLOP/s"
+    assert table["source"].endswith("as all were contended: at least so much")
+
+
+def test_the_peak_of_a_precision_is_that_of_the_best_kernel() -> None:
+    (peak,) = peaks(
+        [
+            Measured("cpu-gemm-fp32", 4e9, "FLOP/s", 3, None),
+            Measured("cpu-convolution-fp32", 5e9, "FLOP/s", 3, None),
+            Measured("memory-DDR", 9e9, "bytes/s", 3, None),
+        ]
+    )
+    assert (peak.name, peak.value) == ("cpu-fp32", 5e9)
+    assert peak.table("a run")["source"] == "convolution: a run, 3 trials"
+
+
+def test_calibrating_again_replaces_ceilings_and_keeps_the_rest(tmp_path: Path) -> None:
+    text = (
+        '# mine\ntitle = "x"\n\n[ceilings.cpu-fp32]\ncompute = "1 GFLOP/s"\ntag = "measured"\n'
+        'source = "before"\n\n[ceilings.read-disk]\ntag = "unknown"\n'
+    )
+    table = {"compute": "2 GFLOP/s", "tag": "measured", "source": "now"}
+    made = with_ceilings(text, {"cpu-fp32": table})
+    path = tmp_path / "x.toml"
+    path.write_text(made)
+    platform = load_platform(str(path))
+    assert platform.ceilings["cpu-fp32"].compute == 2e9
+    assert platform.ceilings["read-disk"].tag == "unknown"
+    assert made.startswith("# mine\n")
+    assert "before" not in made
+
+
+def test_a_cell_lies_below_the_roof_of_its_machine() -> None:
+    demo = samples.demo()
+    told = {
+        "cpu-fp32": {"compute": 1e12, "tag": "measured", "source": "x"},
+        "cpu-bf16": {"compute": 2e12, "tag": "measured", "source": "x"},
+        "memory-DDR": {"bandwidth": 2e10, "tag": "measured", "source": "x"},
+        "gpu-fp32": {"compute": 9e12, "tag": "declared", "source": "x"},
+    }
+    runs = tuple(replace(run, platform={**run.platform, "ceilings": told}) for run in demo.runs)
+    cells = tuple(replace(cell, unit="images") for cell in demo.cells)
+    ceilings_drawn, points = roof(replace(demo, runs=runs, cells=cells))
+    drawn = {one.name: one for one in ceilings_drawn}
+    assert "gpu-fp32" not in drawn
+    assert drawn["memory-DDR"].bytes_per_s == 2e10
+    assert points
+    for point in points:
+        assert point.name.endswith("%)")
+        assert point.intensity > 0
+
+
+def test_without_ceilings_there_is_no_roof() -> None:
+    assert roof(samples.demo()) == ((), ())
+
+
+@pytest.mark.parametrize("kernel", ["read", "write"])
+def test_storage_is_read_and_written_in_requests_and_leaves_nothing_behind(
+    kernel: str, tmp_path: Path
+) -> None:
+    activity = StorageActivity(kernel, 1 << 16, str(tmp_path))
+    for _ in range(40):
+        activity.step()
+    activity.sync()
+    assert activity.units == {"bytes": 65536.0}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_storage_needs_a_tier_that_may_be_written_to() -> None:
+    with pytest.raises(Unsupported, match="which storage"):
+        StorageActivity("read", 1 << 16, None)
+    with pytest.raises(Unsupported, match="nobody may write there"):
+        StorageActivity("read", 1 << 16, "/no/such/folder")
+
+
+_BESIDE_PLAIN = """
+import json, time, torch
+from harness.node.adapters.torch import ceiling, settings
+from harness.node.place import Place
+from harness.node.workload import Ceiling
+
+place = Place(rank=0, size=1, local_rank=0, local_size=1, host="here", launcher="none")
+chosen = settings.apply({"precision": "fp32", "device": "cpu", "threads": 1}, {}, place)
+work = Ceiling("gemm", "", "gemm", "FLOP", 1024, 1024)
+ours = ceiling.activity(work, chosen, 1)
+a, b, c = torch.randn(1024, 1024), torch.randn(1024, 1024), torch.empty(1024, 1024)
+
+def seconds(call):
+    start = time.process_time()  # neighbours take turns, not CPU time
+    call()
+    return time.process_time() - start
+
+def step():
+    ours.step()
+    ours.sync()
+
+times = {"ours": [], "plain": []}
+with torch.no_grad():
+    for turn in range(40):
+        times["ours"].append(seconds(step))
+        times["plain"].append(seconds(lambda: torch.mm(a, b, out=c)))
+rate = {name: 2 * 1024**3 / min(taken[5:]) for name, taken in times.items()}
+print(json.dumps({"ratio": rate["ours"] / rate["plain"], "units": dict(ours.units)}))
+"""
+
+
+@pytest.mark.framework
+def test_a_product_reaches_what_a_plain_torch_timing_beside_it_reaches() -> None:
+    answer = subprocess.run(
+        [str(framework("torch")), "-c", _BESIDE_PLAIN],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(answer.stdout)
+    assert told["units"] == {"FLOP": 2.0 * 1024**3}
+    assert 0.9 < told["ratio"] < 1.1, "within a tenth of plain torch, taking turns in one process"

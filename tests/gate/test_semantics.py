@@ -1,0 +1,80 @@
+"""This file holds comparisons in float64 to leaving slack where rounding may be all there is."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.gate import reference, semantics
+from harness.gate.reference import Reference
+from harness.gate.tensors import folders
+from harness.node.network import BatchNorm, Conv, Dense, Flatten, Network, ReLU
+from harness.node.workload import Adam
+from tests.gate.network import WORKLOAD
+
+RATE = 1e-3
+LAYERS = (
+    Conv("biased", 4, 3),
+    BatchNorm("behind"),
+    ReLU("relu"),
+    BatchNorm("elsewhere"),
+    Flatten("flat"),
+    Dense("fc", 5),
+)
+SMALL = dataclasses.replace(WORKLOAD, network=Network((2, 5, 5), LAYERS), optimiser=Adam(rate=RATE))
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> Reference:
+    return reference.make_semantics(SMALL, tmp_path_factory.mktemp("reference"))
+
+
+def compared(right: Reference, place: Path, name: str, change) -> semantics.Finding:
+    """Compare the reference with itself, but for one tensor that is changed or taken away."""
+    made = {key: folders.array(one) for key, one in right.made.tensors.items()}
+    made |= {
+        f"restarted/{key.removeprefix('free/')}": one
+        for key, one in made.items()
+        if key.startswith("free/")
+    }
+    whole = made.pop(name)
+    if change is not None:
+        made[name] = change(whole)
+    folders.write(place / "made", made, {"request": {"thin": 0}})
+    again = folders.open_folder(place / "made")
+    return semantics.semantics(SMALL, right.given, right.made, again, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("free/3/biased/bias", None),
+        ("free/3/behind/mean", None),
+        ("free/1/behind/mean", "behind: running mean after update 1"),
+        ("restarted/3/behind/mean", "behind: running mean after update 3 from"),
+        ("free/3/elsewhere/mean", "elsewhere: running mean after update 3"),
+        ("free/3/fc/bias", "fc: bias after update 3"),
+    ],
+)
+def test_adam_s_steps_of_rounding_are_allowed_where_they_reach(
+    right, tmp_path, name, words
+) -> None:
+    finding = compared(right, tmp_path, name, lambda whole: whole + RATE)
+    assert (finding.differs or "").startswith(words or "")
+    assert (finding.differs is None) == (words is None)
+
+
+def test_every_layer_s_output_must_be_given(right, tmp_path) -> None:
+    finding = compared(right, tmp_path, "activation/relu", None)
+    assert finding.differs == "relu: output: nothing was given"
+
+
+def test_what_should_be_zero_is_not_called_no_number() -> None:
+    zero, made = np.zeros(2), np.array([1.0, 3.0])
+    words = semantics.off_by("it", made, zero, np.inf, 1e-8)
+    assert words == "it is up to 3.0e+00, and should be zero"
+    words = semantics.off_by("it", made * np.inf, zero, np.inf, 1e-8)
+    assert words == "it is not a number everywhere"

@@ -1,0 +1,54 @@
+"""This file holds a process of our own to ending with its function, with us, and with its words."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.gate import separate_process
+from harness.ranks.interrupts import Interrupts
+
+
+@pytest.fixture
+def interrupts() -> Iterator[Interrupts]:
+    """Count signals, and close what they wake."""
+    counted = Interrupts()
+    with counted.installed():
+        yield counted
+
+
+def test_it_ends_with_its_function(tmp_path: Path, interrupts: Interrupts) -> None:
+    separate_process.call(interrupts, os.mkdir, tmp_path / "made")
+    assert (tmp_path / "made").is_dir()
+
+
+def test_what_went_wrong_is_told(tmp_path: Path, interrupts: Interrupts) -> None:
+    with pytest.raises(separate_process.Failed, match=r"FileExistsError: .*File exists"):
+        separate_process.call(interrupts, os.mkdir, tmp_path)
+
+
+def test_one_that_was_killed_is_told(interrupts: Interrupts) -> None:
+    with pytest.raises(separate_process.Failed, match="signal 9; is there enough memory"):
+        separate_process.call(interrupts, signal.raise_signal, signal.SIGKILL)
+
+
+def test_who_asks_us_to_stop_ends_it(interrupts: Interrupts) -> None:
+    before = set(multiprocessing.active_children())
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(SystemExit) as end:
+        separate_process.call(interrupts, signal.pause)
+    assert end.value.code == 128 + signal.SIGTERM
+    assert set(multiprocessing.active_children()) <= before
+
+
+def test_one_that_never_listened_leaves_nothing_open() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Interrupts()
+    assert [str(one.message) for one in said] == []

@@ -1,0 +1,86 @@
+"""This file holds the estimate of a plan's time to its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.plan.duration import doubts, estimate
+from harness.plan.plan import Plan
+from harness.platform.platform import Platform
+
+Planned = Callable[..., Plan]
+
+TEXT = """\
+title = "T"
+[matrix]
+workload = ["alexnet", "tinycnn"]
+framework = "torch"
+compile = [false, true]
+compile_cache = "cold"
+[measure]
+trials = 3
+warmup = "10 s"
+until = "60 s"
+timeout = "100 s"
+"""
+
+
+def test_the_first_guess_follows_the_protocol(planned: Planned) -> None:
+    plan = planned(TEXT)
+    first = estimate(plan)
+    eager = next(c.key for c in plan.cells if c.workload == "tinycnn" and not c.factors["compile"])
+    assert first.trial_s[eager] == pytest.approx(75, abs=1)
+    assert max(first.trial_s.values()) == 100  # compiling exceeds the timeout
+    assert first.total_s == pytest.approx(3 * sum(first.trial_s.values()))
+    assert first.node_hours == pytest.approx(first.total_s / 3600)
+    assert not first.refined
+
+
+def test_finished_trials_replace_and_scale_the_guesses(planned: Planned) -> None:
+    plan = planned(TEXT.replace("compile = [false, true]\n", ""))
+    seen, unseen = (cell.key for cell in plan.cells)
+    guess = estimate(plan).trial_s
+    later = estimate(plan, {seen: [guess[seen] / 2, 1.0, guess[seen] * 9], unseen: []})
+    assert later.trial_s[seen] == guess[seen] / 2
+    assert later.trial_s[unseen] == pytest.approx(guess[unseen] / 2)
+    assert later.refined
+
+
+def test_trials_that_remain_are_summed_by_cell(planned: Planned) -> None:
+    plan = planned(TEXT)
+    first = estimate(plan)
+    key = plan.cells[0].key
+    assert first.of_trials([key, key]) == 2 * first.trial_s[key]
+
+
+def test_more_nodes_cost_more_node_hours(
+    planned: Planned, machine: Callable[..., Platform]
+) -> None:
+    text = TEXT.replace("compile = [false, true]", "nodes = 4\nstrategy = 'ddp'")
+    plan = planned(text, platform=machine(nodes=8))
+    found = estimate(plan)
+    assert found.node_hours == pytest.approx(4 * found.total_s / 3600)
+
+
+def test_steps_are_guessed_from_the_workload(planned: Planned) -> None:
+    text = TEXT.replace('until = "60 s"', 'until = "50 steps"').replace("100 s", "9 h")
+    plan = planned(text)
+    by_workload = {c.workload: estimate(plan).trial_s[c.key] for c in plan.cells}
+    assert by_workload["alexnet"] > by_workload["tinycnn"] + 10
+
+
+def test_a_cell_that_will_not_end_in_time_is_named_not_clamped_in_silence(
+    planned: Planned,
+) -> None:
+    plan = planned(TEXT)
+    guess = estimate(plan)
+    compiled = {cell.key for cell in plan.cells if cell.factors["compile"]}
+    assert compiled <= set(guess.late)
+    (said,) = doubts(plan, guess)
+    assert said.startswith(
+        f"{len(guess.late)} cells may not end within measure.timeout (1 min 40 s): "
+    )
+    late = {key: [90.0] for key in guess.late}
+    assert doubts(plan, estimate(plan, late)) == ()

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.agent.protocol import RankCommand, TrialCommand
+from harness.errors import Unavailable
+from harness.launch.contract import Node
+from harness.platform.platform import Launcher, Observer, Platform
+from harness.ranks.interrupts import Interrupts
+from harness.ranks.nodes import Nodes, run_on
+from harness.ranks.on_nodes import Ended
+
+TOKEN = f"nodes-{os.getpid()}/cell/trial-1"
+WAIT = "import threading; threading.Event().wait()"
+# Goes nowhere, but takes its words as ssh does.
+SSH = '#!/bin/sh\nwhile [ "$1" = -o ]; do shift 2; done\nshift\nexec sh -c "$*"\n'
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Platform:
+    script = tmp_path / "ssh"
+    script.write_text(SSH)
+    launcher = Launcher(name="ssh", settings={"hosts": "n[1-3]", "command": f"sh {script}"})
+    return Platform.model_construct(name="there", launcher=launcher, observer=Observer(cores=0))
+
+
+@pytest.fixture
+def nodes(platform: Platform, tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(platform, tmp_path / "agent.err")
+    yield made
+    made.close()
+
+
+def run(nodes: Nodes, folder: Path, *scripts: str) -> tuple[tuple[Node, ...], Ended]:
+    gathered = nodes.gather(len(scripts), 1)
+    commands = [
+        (node, None, _command(folder, rank, script))
+        for rank, (node, script) in enumerate(zip(gathered, scripts, strict=True))
+    ]
+    interrupts = Interrupts()
+    with interrupts.installed():
+        return gathered, nodes.run(commands, interrupts=interrupts, on_tick=lambda: None)
+
+
+def _command(folder: Path, rank: int, script: str) -> TrialCommand:
+    return TrialCommand(
+        token=f"{TOKEN}-{rank}",
+        ranks=(
+            RankCommand(
+                rank=rank,
+                argv=(sys.executable, "-S", "-c", script),
+                env={"BAKEOFF_TOKEN": f"{TOKEN}-{rank}"},
+                cwd=str(folder),
+                cpus=tuple(os.sched_getaffinity(0)),
+                stdout=str(folder / f"{rank}.out"),
+                stderr=str(folder / f"{rank}.err"),
+            ),
+        ),
+        timeout_s=60.0,
+        grace_s=5.0,
+        memory_bytes=None,
+        output_bytes=1 << 16,
+    )
+
+
+def test_nodes_are_asked_once_what_they_offer(nodes, platform):
+    first, again = nodes.gather(2, 2), nodes.gather(2, 2)
+    assert [node.name for node in first] == ["n1", "n2"]
+    assert first[0].cpus == tuple(sorted(os.sched_getaffinity(0)))
+    assert first[0].topology is not None
+    assert len(first[0].ports) == 3
+    assert not set(first[0].ports) & set(again[0].ports), "each trial has ports of its own"
+
+
+def test_a_command_on_a_node_gives_what_it_printed_or_why_not(platform):
+    assert run_on(platform, "n2", ("echo", "here I am")) == "here I am\n"
+    with pytest.raises(Unavailable, match=r"node n2: ls failed: .*nowhere"):
+        run_on(platform, "n2", ("ls", "/nowhere"))
+
+
+def test_a_rank_that_dies_ends_the_trial_on_all_nodes_at_once(nodes, tmp_path):
+    _, ended = run(nodes, tmp_path, WAIT, "raise SystemExit(9)", WAIT)
+    assert ended.end is not None
+    assert ended.end.cause == "rank-failed"
+    assert [rank.rank for rank in ended.end.ranks] == [0, 1, 2]
+    assert [rank.stopped for rank in ended.end.ranks] == [True, False, True]
+    assert ended.end.ranks[1].exit_code == 9
+    assert set(ended.hosts) == {0, 1, 2}
+
+
+def test_a_node_that_is_lost_is_named_and_taken_last_from_then_on(nodes, tmp_path):
+    kill = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
+    _, ended = run(nodes, tmp_path, kill, WAIT)
+    assert ended.end is None
+    assert ended.lost
+    gathered, again = run(nodes, tmp_path, "pass", "pass")
+    assert [node.name for node in gathered] == ["n2", "n3"]
+    assert again.end is not None
+    assert again.end.cause == "ended"
+
+
+def test_too_few_nodes_are_refused(nodes):
+    with pytest.raises(Unavailable, match="there offers 3 of 4 nodes"):
+        nodes.gather(4, 1)

@@ -1,0 +1,193 @@
+"""This file holds a run to having its cells examined before they are compared, and only once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.analyse import analyse
+from harness.analysis.ranking import rankings
+from harness.gate.result import Result
+from harness.plan.plan import Plan, make_plan
+from harness.platform.platform import load_platform
+from harness.ranks.payload import Payload
+from harness.run.session import resume, start
+from harness.store.dataset import Dataset
+from harness.store.layout import RunPaths, TrialName
+from harness.study.study import load_study
+from harness.verdicts.results import CellResult
+from tests.run.test_session import Listener
+
+STUDY = """title = "Two cells"
+[matrix]
+workload = "tinycnn"
+framework = "null"
+batch = [8, 16]
+[measure]
+trials = 2
+warmup = "3 steps"
+until = "20 ms"
+tolerate = ["contended", "throttled", "stalled"]
+reference = { batch = 16 }
+"""
+CHANGED = Path("harness/node/loop.py")
+
+
+@dataclass
+class Gate:
+    """Stands in for the gate: the cell with a batch of 16 computes something else."""
+
+    stop: Callable[[], None] = lambda: None
+    """What happens after the first cell."""
+    asked: list[str] = field(default_factory=list)
+    payloads: list[Payload] = field(default_factory=list)
+
+    def ensure(self, plan: Plan, *, keep, watch, payload) -> dict[str, Result]:
+        found = {}
+        self.payloads.append(payload)
+        for cell in plan.cells:
+            watch(cell.label)
+            self.asked.append(cell.key)
+            wrong = cell.factors["batch"] == 16
+            found[cell.key] = Result(*(("differs", "fc") if wrong else ("equivalent", "3e-11")))
+            keep(cell.key, found[cell.key])
+            self.stop()
+        return found
+
+
+class Killed(BaseException):
+    """The host dies."""
+
+
+class Dying(Listener):
+    """Kills the host when its first trial has ended."""
+
+    def trial_ended(self, progress, ended) -> None:
+        super().trial_ended(progress, ended)
+        if ended.trial.startswith("trial"):
+            raise Killed
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY)
+    return make_plan(load_study(study), load_platform())
+
+
+def begin(plan: Plan, root: Path, gate: Gate, listener: Listener | None = None):
+    listener = listener or Listener()
+    return start(plan, root=root, study_text=STUDY, observer=listener, ensure=gate.ensure)
+
+
+def cells_of(root: Path) -> dict[int, CellResult]:
+    return {cell.factors["batch"]: cell for cell in analyse(Dataset([root])).cells}
+
+
+def change(root: Path, key: str, block: int) -> None:
+    """Make a run look as if a cell's code had been another before its last trial."""
+    paths = RunPaths(root)
+    paths.trial(key, TrialName(block)).outcome.unlink()
+    identity = json.loads(paths.run.read_text())
+    identity["first"][key] = identity["accepted"][key] = "of-other-code"
+    paths.run.write_text(json.dumps(identity))
+    for outcome in (paths.cells / key).glob("trial-*/outcome.json"):
+        told = json.loads(outcome.read_text())
+        outcome.write_text(json.dumps({**told, "fingerprint": "of-other-code"}))
+    found = paths.gate / f"{key}.json"
+    (result,) = json.loads(found.read_text())["found"].values()
+    found.write_text(json.dumps({"version": 2, "found": {"of-other-code": result}}))
+
+
+def test_a_killed_run_greys_the_cell_that_differs_even_where_it_is_the_reference(plan, tmp_path):
+    with pytest.raises(Killed):
+        begin(plan, tmp_path / "run", Gate(), Dying())
+    results = analyse(Dataset([tmp_path / "run"]))
+    assert {c.factors["batch"]: c.gate.state for c in results.cells} == {
+        8: "equivalent",
+        16: "differs",
+    }
+    (ranking,) = rankings(results)
+    assert [cell.factors["batch"] for cell in ranking.set_aside] == [16]
+    assert all(cell.comparison is None for cell in results.cells)
+
+
+def test_every_cell_is_examined_before_the_first_trial_from_the_run_s_own_payload(plan, tmp_path):
+    class Watching(Listener):
+        def progressed(self, progress) -> None:
+            if not self.progress:
+                self.first = len(gate.asked)
+            super().progressed(progress)
+
+    gate, listener = Gate(), Watching()
+    begin(plan, tmp_path / "run", gate, listener)
+    assert listener.first == len(plan.cells)
+    (payload,) = gate.payloads
+    assert payload.files[CHANGED.as_posix()] == tmp_path / "run" / "payload" / CHANGED
+    assert listener.notes[0].startswith("Gate: 1 equivalent, 1 differs.")
+
+
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_a_gate_that_is_stopped_ends_the_run_and_resume_examines_the_rest(
+    plan, tmp_path, stop, code
+):
+    def interrupt() -> None:
+        raise stop
+
+    result = begin(plan, tmp_path / "run", Gate(interrupt))
+    assert (result.interrupted, result.done) == (code, 0)
+    first, second = (cell.key for cell in plan.cells)
+    assert [path.stem for path in (tmp_path / "run" / "gate").iterdir()] == [first]
+    gate = Gate()
+    assert resume(tmp_path / "run", observer=Listener(), ensure=gate.ensure).done == 4
+    assert gate.asked == [second]
+
+
+def test_what_was_examined_is_not_examined_again_unless_its_result_is_gone(plan, tmp_path):
+    begin(plan, tmp_path / "run", Gate())
+    again = Gate()
+    resume(tmp_path / "run", observer=Listener(), ensure=again.ensure)
+    assert again.asked == []
+    key = plan.cells[1].key
+    (tmp_path / "run" / "gate" / f"{key}.json").write_text("{")
+    resume(tmp_path / "run", observer=Listener(), ensure=again.ensure)
+    assert again.asked == [key]
+    assert cells_of(tmp_path / "run")[16].gate.state == "differs"
+
+
+def test_code_that_changed_is_examined_again_and_the_worse_result_holds(plan, tmp_path):
+    begin(plan, tmp_path / "run", Gate())
+    by_batch = {cell.factors["batch"]: cell.key for cell in plan.cells}
+    change(tmp_path / "run", by_batch[16], 2)
+    gate = Gate()
+    resume(tmp_path / "run", mix=True, observer=Listener(), ensure=gate.ensure)
+    assert gate.asked == [by_batch[16]]
+    (payload,) = gate.payloads
+    assert payload.files[CHANGED.as_posix()] == tmp_path / "run" / "payload.2" / CHANGED
+    assert cells_of(tmp_path / "run")[16].gate.state == "differs"
+
+
+def test_a_cell_mixed_by_a_session_without_the_gate_is_not_called_equivalent(plan, tmp_path):
+    begin(plan, tmp_path / "run", Gate())
+    by_batch = {cell.factors["batch"]: cell.key for cell in plan.cells}
+    change(tmp_path / "run", by_batch[8], 2)
+    resume(tmp_path / "run", mix=True, observer=Listener())
+    assert cells_of(tmp_path / "run")[8].gate.state == "not checked"
+    resume(tmp_path / "run", observer=Listener(), ensure=Gate().ensure)
+    assert cells_of(tmp_path / "run")[8].gate.state == "equivalent"
+
+
+def test_an_allocation_examines_the_cells_that_it_runs(plan, tmp_path):
+    first, second = (cell.key for cell in plan.cells)
+    with pytest.raises(Killed):
+        begin(plan, tmp_path / "run", Gate(lambda: None), Dying())
+    for file in (tmp_path / "run" / "gate").iterdir():
+        file.unlink()
+    gate = Gate()
+    resume(tmp_path / "run", only={second}, observer=Listener(), ensure=gate.ensure)
+    assert gate.asked == [second]
+    assert first != second

@@ -1,0 +1,111 @@
+"""This file checks when cells are probed, on the null framework, which has nothing to probe."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.analyse import analyse
+from harness.plan.plan import Plan, make_plan
+from harness.platform.platform import load_platform
+from harness.run import worklist
+from harness.run.session import resume, start
+from harness.store.dataset import Dataset
+from harness.store.layout import RunPaths
+from harness.study.framework import framework_info
+from harness.study.study import load_study
+
+STUDY = """title = "Null"
+[matrix]
+workload = ["nothing"]
+framework = "null"
+[measure]
+trials = 1
+reruns = 0
+warmup = "3 steps"
+until = "20 ms"
+"""
+
+
+class Listener:
+    """Remembers which trials ended."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    def progressed(self, progress: object) -> None:
+        pass
+
+    def trial_ended(self, progress: object, ended: object) -> None:
+        self.ended.append(ended.trial)  # type: ignore[attr-defined]
+
+    def doing(self, text: str) -> None:
+        pass
+
+    def noted(self, text: str) -> None:
+        pass
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY)
+    return make_plan(load_study(study), load_platform())
+
+
+@pytest.fixture
+def probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    claimed = dataclasses.replace(framework_info("null"), has_probe=True)
+    monkeypatch.setattr(worklist, "framework_info", lambda _: claimed)
+
+
+def run(plan: Plan, root: Path) -> list[str]:
+    listener = Listener()
+    result = start(plan, root=root, study_text=STUDY, observer=listener)
+    assert (result.done, result.total, result.ok) == (1, 1, 1)
+    return listener.ended
+
+
+def test_a_framework_without_a_probe_is_not_probed(plan: Plan, tmp_path: Path) -> None:
+    assert run(plan, tmp_path / "run") == ["trial-1"]
+
+
+@pytest.mark.usefixtures("probed")
+def test_a_probe_that_fails_is_recorded_and_warned_of_and_stops_nothing(
+    plan: Plan, tmp_path: Path
+) -> None:
+    assert run(plan, tmp_path / "run") == ["probe", "trial-1"]
+    paths = RunPaths(tmp_path / "run")
+    probe = paths.probe(plan.cells[0].key)
+    assert json.loads(probe.job.read_text())["purpose"] == "probe"
+    assert json.loads(probe.outcome.read_text())["outcome"] == "unsupported"
+    results = analyse(Dataset([paths.root]))
+    assert any("its probe ended unsupported" in warning for warning in results.warnings)
+
+
+@pytest.mark.usefixtures("probed")
+def test_a_probe_is_made_once_and_one_that_was_cut_off_again(plan: Plan, tmp_path: Path) -> None:
+    run(plan, tmp_path / "run")
+    paths = RunPaths(tmp_path / "run")
+    cell = plan.cells[0]
+    assert not worklist.probe_is_due(paths, cell)
+    probe = paths.probe(cell.key)
+    outcome = json.loads(probe.outcome.read_text())
+    probe.outcome.write_text(json.dumps({**outcome, "outcome": "cancelled"}))
+    (paths.cells / cell.key / "trial-1" / "outcome.json").unlink()
+    listener = Listener()
+    resume(paths.root, observer=listener)
+    assert listener.ended == ["probe", "trial-1"]
+    assert len(list(paths.interrupted.iterdir())) == 2
+
+
+@pytest.mark.usefixtures("probed")
+def test_a_cell_whose_cold_trial_failed_is_not_probed(plan: Plan, tmp_path: Path) -> None:
+    paths, cell = RunPaths(tmp_path), plan.cells[0]
+    cold = paths.cold(cell.key)
+    cold.root.mkdir(parents=True)
+    cold.outcome.write_text(json.dumps({"version": 1, "outcome": "unsupported"}))
+    assert not worklist.probe_is_due(paths, cell)

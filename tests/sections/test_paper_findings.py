@@ -1,0 +1,109 @@
+"""This file lays made-up papers beside made-up results, and refuses findings that say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.analyse import analyse
+from harness.errors import BakeoffError
+from harness.sections.context.paper_findings import findings
+from harness.store.dataset import Dataset
+from harness.store.records import Gate
+from harness.study.study import load_study
+from harness.verdicts.io_results import InputResult
+from harness.verdicts.results import Results
+from tests.reports import samples
+from tests.runs import RecordedCell, Recording, write_run
+
+STUDY = """
+[[finding]]
+question = "How much faster is torch?"
+paper = "not available"
+of = { framework = "torch", workload = "alexnet", precision = "fp32" }
+over = { framework = "jax", workload = "alexnet", precision = "fp32" }
+[[finding]]
+question = "Is input waited for?"
+paper = "no"
+measure = "waited"
+of = { framework = "torch", workload = "alexnet", precision = "fp32" }
+[[finding]]
+question = "And Caffe?"
+paper = "slower"
+of = { framework = "caffe" }
+over = { framework = "jax" }
+"""
+
+
+def results(folder: Path) -> Results:
+    made = samples.demo()
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    told = InputResult(cache="cold", wait_share=0.125)
+    cells = tuple(
+        replace(cell, trials=tuple(replace(one, input=told) for one in cell.trials))
+        for cell in made.cells
+    )
+    return replace(made, cells=cells, runs=(replace(made.runs[0], directory=str(folder)),))
+
+
+def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
+    ratio, waited, missing = (one.measured for one in findings(results(tmp_path)))
+    assert ratio.startswith("1.2")
+    assert "times, 1.2" in ratio
+    assert "alexnet · torch fp32 against alexnet · jax fp32, n = 6" in ratio
+    assert waited.startswith("12.5 % of the time")
+    assert missing == "not measured: this run has no counted trial of it"
+
+
+def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Path) -> None:
+    def cell(
+        nodes: int, workload: str = "tinycnn", unit: str = "images", **more: object
+    ) -> RecordedCell:
+        factors = {"nodes": nodes, "strategy": "ddp" if nodes > 1 else "none", **more}
+        return RecordedCell(workload, factors=factors, unit=unit)
+
+    cells = [
+        cell(2, "all-reduce", "bytes", message_bytes=2**24),
+        *(cell(nodes, container=boxed) for nodes in (1, 2) for boxed in (True, False)),
+    ]
+    run = write_run(tmp_path, cells, Recording())
+    question = (
+        '[[finding]]\nquestion = "?"\npaper = "!"\nof = { nodes = 2 }\nover = { nodes = 1 }\n'
+    )
+    (run / "study.toml").write_text(question, "utf-8")
+    (told,) = findings(analyse(Dataset([run])))
+    named, _, against = told.measured.partition(" against ")
+    assert "all-reduce" not in told.measured.replace("tinycnn", "")
+    assert ("container" in named) == ("container" in against), "alike in all that was not asked"
+
+
+@pytest.mark.parametrize("wrong", ["torch", "jax"])
+def test_what_computes_something_else_is_no_answer(tmp_path: Path, wrong: str) -> None:
+    made = results(tmp_path)
+    cells = tuple(
+        replace(one, gate=Gate("differs", "fc")) if one.framework == wrong else one
+        for one in made.cells
+    )
+    ratio, waited, _ = (one.measured for one in findings(replace(made, cells=cells)))
+    assert ratio.startswith(f"not measured: alexnet · {wrong} fp32")
+    assert ratio.endswith("computes something else, as the gate found")
+    assert waited.startswith("not measured" if wrong == "torch" else "12.5 %")
+
+
+def test_a_run_without_findings_has_none(tmp_path: Path) -> None:
+    told = results(tmp_path)
+    (tmp_path / "study.toml").write_text("", "utf-8")
+    assert findings(told) == ()
+
+
+def test_a_finding_names_factors_that_there_are(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'title = "One"\n[matrix]\nworkload = "nothing"\nframework = "null"\n'
+        '[[finding]]\nquestion = "?"\npaper = "!"\nof = { raeder = "pread" }\n',
+        "utf-8",
+    )
+    with pytest.raises(BakeoffError, match="raeder"):
+        load_study(study)

@@ -1,0 +1,216 @@
+"""These tests hold results against published figures, and the figures against their source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.analysis.analyse import analyse
+from harness.cli.verbs.reference import command
+from harness.cli.verbs.show import command as show
+from harness.errors import FaultyFile
+from harness.sections.context.closest_figure import nearest
+from harness.sections.context.published_figures import Figure, own, parse, published
+from harness.store.dataset import Dataset
+from harness.store.records import RunInfo
+from harness.verdicts.results import CellResult
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
+
+FACTORS = {"device": "gpu", "batch": 64, "precision": "fp32"}
+RESNET = RecordedCell(
+    workload="resnet50", factors=FACTORS, behaviour=Behaviour(step_s=64 / 350, windows=10)
+)
+GPU = {
+    "name": "minna",
+    "title": "Minna",
+    "accelerators": [{"model": "Tesla V100-SXM2-16GB", "count": 4}],
+}
+EXACT = Figure(
+    machine="Minna",
+    processor="V100",
+    framework="torch",
+    framework_version="2.13.0",
+    model="resnet50",
+    workload="resnet50",
+    batch=64,
+    precision="fp32",
+    layout="channels-last",
+    loader="synthetic",
+    value=350.0,
+    unit="images/s",
+    source="a test",
+)
+
+
+def measured(folder: Path, cell: RecordedCell = RESNET) -> tuple[CellResult, RunInfo]:
+    run = write_run(folder, [cell], Recording(platform=GPU, block_noise=0.0))
+    told = analyse(Dataset([run]))
+    return told.cells[0], told.runs[0]
+
+
+def test_a_figure_that_agrees_in_everything_matches_exactly(tmp_path: Path) -> None:
+    match = nearest(*measured(tmp_path), [EXACT])
+    assert match is not None
+    assert match.is_exact
+    assert match.share == pytest.approx(1.0, rel=0.05)
+    assert "of the published 350 images/s" in str(match)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"workload": "resnet50-v1"}, "variant resnet50-v1"),
+        ({"workload": None}, "variant not stated"),
+        ({"workload": None, "variant": "resnet50_v2"}, "variant resnet50_v2"),
+        ({"batch": 192}, "batch 192"),
+        ({"batch": None}, "batch not stated"),
+        ({"batch": None, "global_batch": 256}, "batch 256"),
+        ({"loader": "DALI"}, "DALI loader"),
+        ({"layout": None}, "layout not stated"),
+        ({"precision": "tf32"}, "tf32 precision"),
+        ({"framework": "mxnet"}, "framework mxnet"),
+        ({"framework_version": "1.6"}, "version 1.6"),
+        ({"machine": "DGX-1"}, "machine DGX-1"),
+        ({"note": "fwd+bwd"}, "fwd+bwd"),
+    ],
+)
+def test_whatever_differs_is_listed_and_never_exact(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    match = nearest(*measured(tmp_path), [replace(EXACT, **change)])  # type: ignore[arg-type]
+    assert match is not None
+    assert not match.is_exact
+    assert match.differences == (said,)
+    assert f"(differs: {said})" in str(match)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"processor": "A100"},
+        {"processor": None},
+        {"device": "cpu"},
+        {"devices": 8},
+        {"model": "alexnet"},
+        {"precision": "mixed"},
+        {"unit": "images/s per device"},
+        {"metric": "time to accuracy"},
+    ],
+)
+def test_what_is_not_comparable_matches_nothing(tmp_path: Path, change: dict[str, object]) -> None:
+    assert nearest(*measured(tmp_path), [replace(EXACT, **change)]) is None  # type: ignore[arg-type]
+
+
+def test_the_figure_that_differs_least_is_chosen(tmp_path: Path) -> None:
+    figures = [
+        replace(EXACT, workload="resnet50-v1"),
+        replace(EXACT, batch=128),
+        replace(EXACT, framework="mxnet"),
+    ]
+    match = nearest(*measured(tmp_path), figures)
+    assert match is not None
+    assert match.figure.batch == 128
+
+
+def test_no_published_figure_of_another_variant_matches_exactly(tmp_path: Path) -> None:
+    v1 = replace(RESNET, workload="resnet50-v1")
+    cell, run = measured(tmp_path, v1)
+    for figure in published():
+        match = nearest(cell, run, [figure])
+        assert match is None or not match.is_exact
+        if match is not None and figure.workload == "resnet50":
+            assert "variant resnet50" in match.differences
+
+
+def test_a_time_per_epoch_is_better_when_shorter(tmp_path: Path) -> None:
+    figure = replace(EXACT, metric="epoch", unit="s", value=100.0)
+    cell, run = measured(tmp_path)
+    match = nearest(cell, run, [figure])
+    assert match is not None
+    assert cell.epoch_s is not None
+    assert match.share == pytest.approx(100 / cell.epoch_s.value)
+
+
+def test_a_derived_figure_keeps_its_mark(tmp_path: Path) -> None:
+    match = nearest(*measured(tmp_path), [replace(EXACT, kind="derived", batch=1)])
+    assert "350 images/s †" in str(match)
+
+
+def find(**wanted: object) -> list[float]:
+    return [
+        figure.value
+        for figure in published()
+        if all(getattr(figure, name) == value for name, value in wanted.items())
+    ]
+
+
+def test_published_figures_are_those_of_their_sources() -> None:
+    figures = published()
+    assert len(figures) == 133
+    assert all(figure.source for figure in figures)
+    p100 = {"machine": "DGX-1 P100", "loader": "synthetic"}
+    assert find(**p100, model="resnet50") == [219, 422, 852, 1734]
+    assert find(**p100, model="alexnet") == [2987, 5658, 10509, 17822]
+    assert find(machine="DGX-1 V100", framework="mxnet", precision="mixed") == [1376, 10723]
+    assert find(machine="RTX 3090", model="resnet50", layout="channels-last") == [1218]
+    assert find(machine="Cori KNL, 1 node", model="resnet50") == [9.56]
+    assert find(machine="Cori KNL 7250", model="cosmoflow") == [1059, 1941]
+    assert find(model="neuron-inverter") == [37.0, 0.63, 22.2, 1.39, 14.6, 0.6]
+
+
+def test_sources_that_disagree_are_both_kept() -> None:
+    one_v100 = find(model="resnet50", processor="V100", devices=1, precision="fp32")
+    assert {367, 412, 384, 362, 369} <= set(one_v100)
+
+
+def test_only_what_its_source_calls_v1_5_is_our_resnet50() -> None:
+    sure = {figure.source.split()[0] for figure in published() if figure.workload == "resnet50"}
+    assert sure == {"NVIDIA/DeepLearningExamples", "NVIDIA's", "Oneflow-Inc/DLPerf"}
+
+
+def test_faults_of_a_file_are_told_together() -> None:
+    text = (
+        'version = 1\n[[figure]]\nmachine = "M"\nmodel = "resnet50"\n'
+        "speed = 1\nvalue = [1, 2]\ndevices = [1]\n"
+    )
+    with pytest.raises(FaultyFile) as told:
+        parse(text, "mine.toml")
+    for said in ("speed: unknown key", "unit: is missing", "source: is missing", "equally long"):
+        assert said in str(told.value)
+
+
+def test_own_runs_are_kept_in_the_same_format(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [RESNET], Recording(platform=GPU))
+    folder = tmp_path / "references"
+    arguments = ["add", str(run), "--to", str(folder)]
+    result = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert result.exception is None, result.exception
+    assert "1 figure" in result.output
+    told = analyse(Dataset([run]))
+    match = nearest(told.cells[0], told.runs[0], own(folder))
+    assert match is not None
+    assert match.is_exact
+    assert match.share == pytest.approx(1, rel=1e-4)
+    again = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert "already" in str(again.exception)
+
+
+def test_figures_are_listed_by_words() -> None:
+    output = CliRunner().invoke(command, ["list", "cosmoflow", "fugaku"]).output
+    assert output.count("\n") == 1
+    assert "2060 samples/s †" in output
+
+
+def test_a_run_is_shown_beside_the_nearest_figures_as_information(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [RESNET], Recording(platform=GPU))
+    shown = " ".join(CliRunner().invoke(show, [str(run)]).output.split())
+    told = re.search(
+        r"Is that normal\? .* torch: (\d+) % of the nearest published figure, (.*)\)", shown
+    )
+    assert told is not None, shown
+    assert "differs:" in told[2]
+    assert "verdict" not in told[2]

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+
+from harness.store.layout import TrialPaths
+from harness.store.rank_tail import Glance, glance, said
+
+
+def write(trial, *events, cut=""):
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    trial.events(0).write_text(text + cut)
+
+
+ANCHOR = {"event": "anchor", "size": 2}
+UNITS = {"event": "units", "units": {"images": 16.0}}
+MEASURE = {"event": "phase", "name": "measure", "t": 1}
+WINDOW = {"event": "window", "phase": "measure", "first": 0, "steps": 4, "start": 0, "end": 10**9}
+
+
+def test_a_glance_gives_the_rate_of_the_last_window_over_all_ranks(tmp_path):
+    trial = TrialPaths(tmp_path)
+    assert glance(trial, "images") is None
+    write(trial, ANCHOR, UNITS, MEASURE)
+    assert glance(trial, "images") == Glance("measure", None)
+    write(trial, ANCHOR, UNITS, MEASURE, WINDOW, cut='{"event": "window", "pha')
+    assert glance(trial, "images") == Glance("measure", 128.0)
+
+
+def test_a_line_cut_off_by_a_crash_is_left_out(tmp_path):
+    trial = TrialPaths(tmp_path)
+    write(trial, ANCHOR, MEASURE, cut='{"event": "finish')
+    assert said(trial, 0).finished is False
+    assert said(trial, 0).phase == "measure"
+
+
+def test_a_failure_is_found_behind_megabytes_of_windows(tmp_path):
+    trial = TrialPaths(tmp_path)
+    failed = {"event": "failed", "kind": "error", "message": "KeyError: 1", "trace": ""}
+    write(trial, ANCHOR, *[WINDOW] * 20_000, failed)
+    trial.stderr(0).write_text("last words\n")
+    found = said(trial, 0)
+    assert (found.failed_kind, found.failed_message) == ("error", "KeyError: 1")
+    assert (found.phase, found.stderr) == ("measure", "last words\n")

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as some
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from harness.errors import RunError
+from harness.store import run_directory as store
+from harness.store.files import explained
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+
+
+def test_a_run_is_made_once(tmp_path):
+    with store.creating(tmp_path / "run", {"id": "x"}):
+        pass
+    with (
+        pytest.raises(RunError, match="bakeoff resume"),
+        store.creating(tmp_path / "run", {"id": "y"}),
+    ):
+        pass
+    assert store.open_run(tmp_path / "run").root == tmp_path / "run"
+
+
+def test_only_run_directories_of_our_format_are_opened(tmp_path):
+    with pytest.raises(RunError, match="no run directory"):
+        store.open_run(tmp_path)
+    (tmp_path / "run.json").write_text('{"version": 99}')
+    with pytest.raises(RunError, match="format 99"):
+        store.open_run(tmp_path)
+
+
+def test_a_run_cannot_be_made_where_nobody_may_write():
+    with pytest.raises(RunError, match=r"may not write|read-only"):
+        store.creating(Path("/sys/bakeoff"), {}).__enter__()
+
+
+def test_nothing_is_left_of_a_run_that_could_not_be_made_whole(tmp_path):
+    with (
+        pytest.raises(RunError, match="the disk is full"),
+        store.creating(tmp_path / "run", {"id": "x"}),
+        explained(tmp_path),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from harness.store.layout import RunPaths
+from harness.store.run_directory import locked
+with locked(RunPaths(Path(sys.argv[1]))):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_lock_names_its_holder_and_does_not_survive_it(tmp_path):
+    paths = RunPaths(tmp_path)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(RunError, match=f"process {holder.pid} on "), store.locked(paths):
+            pass
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    with store.locked(paths):
+        assert str(os.getpid()) in paths.lock.read_text()
+
+
+class Trials(RuleBasedStateMachine):
+    """Whatever is cut off, a trial is complete or absent, and its job is there with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.mkdtemp()
+        with store.creating(Path(self.folder) / "run", {"id": "x"}) as self.paths:
+            pass
+        self.running: set[TrialName] = set()
+        self.done: set[TrialName] = set()
+
+    names = some.builds(TrialName, some.integers(1, 4), some.integers(1, 3))
+
+    @rule(name=names)
+    def start(self, name: TrialName) -> None:
+        if name not in self.running | self.done:
+            store.make_trial(self.paths, "cell", name, "{}")
+            self.running.add(name)
+
+    @precondition(lambda self: self.running)
+    @rule(data=some.data())
+    def end(self, data: some.DataObject) -> None:
+        name = data.draw(some.sampled_from(sorted(self.running)))
+        store.complete(self.paths.trial("cell", name), {"outcome": "ok"})
+        self.running.remove(name)
+        self.done.add(name)
+
+    @rule(name=names)
+    def crash_while_making(self, name: TrialName) -> None:
+        beside = self.paths.cells / "cell" / f".{name}.new"
+        beside.mkdir(parents=True, exist_ok=True)
+        TrialPaths(beside).job.write_text('{"cut')
+
+    @precondition(lambda self: self.running)
+    @rule(data=some.data())
+    def crash_while_ending(self, data: some.DataObject) -> None:
+        trial = self.paths.trial("cell", data.draw(some.sampled_from(sorted(self.running))))
+        trial.outcome.with_name(".outcome.json.new").write_text('{"outcome": "o')
+
+    @rule()
+    def clean_up(self) -> None:
+        store.set_interrupted_aside(self.paths)
+        self.running.clear()
+        cell = self.paths.cells / "cell"
+        left = {one.name for one in cell.iterdir()} if cell.exists() else set()
+        assert left == {str(name) for name in self.done}
+
+    @invariant()
+    def complete_trials_are_what_is_counted(self) -> None:
+        assert set(store.outcomes(self.paths).get("cell", {})) == self.done
+        for name in self.running | self.done:
+            assert self.paths.trial("cell", name).job.read_text() == "{}"
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+
+TestTrials = Trials.TestCase
+TestTrials.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)

@@ -1,0 +1,140 @@
+"""This file holds claims against facts that real frameworks recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.verdicts.asked_vs_ran import contradictions
+
+TORCH: dict[str, Any] = {
+    "device": "cpu",
+    "threads": 2,
+    "interop_threads": 2,
+    "layout": "channels-last",
+    "compiler": None,
+    "deterministic": False,
+    "busy_threads": 2,
+    "computed": {"float32": 1.0},
+    "computed_by": "time in oneDNN's convolutions and products",
+    "onednn_primitives": {"convolution brg_conv_fwd:avx512_core": 4.0, "reorder jit:uni": 8.0},
+}
+ASKED: dict[str, Any] = {
+    "device": "cpu",
+    "precision": "fp32",
+    "compile": False,
+    "layout": "default",
+    "threads": None,
+    "interop_threads": None,
+    "onednn": None,
+    "deterministic": False,
+}
+
+
+def said(factors: dict[str, Any], facts: dict[str, Any]) -> list[str]:
+    return [str(one) for one in contradictions({**ASKED, **factors}, {**TORCH, **facts})]
+
+
+def test_what_was_asked_for_and_ran_is_not_mentioned() -> None:
+    asked = {"threads": 2, "interop_threads": 2, "layout": "channels-last", "onednn": True}
+    assert said(asked, {}) == []
+
+
+def test_facts_that_nobody_told_contradict_nothing() -> None:
+    asked = {"precision": "bf16", "threads": 2, "compile": True, "onednn": True}
+    assert contradictions({**ASKED, **asked, "deterministic": True}, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("factors", "facts", "words"),
+    [
+        (
+            # TensorFlow 2.21 with XLA on a CPU that has AVX-512 bf16
+            {"precision": "bf16", "compile": True},
+            {
+                "compiler": "xla",
+                "computed": {"float32": 1.0},
+                "computed_by": "convolutions and products of XLA's optimised step",
+            },
+            (
+                "asked for bf16, ran float32 kernels (100 % of the convolutions and products of "
+                "XLA's optimised step)"
+            ),
+        ),
+        (
+            {"threads": 2},
+            {"busy_threads": 1},
+            "asked for 2 threads, ran 1 (threads that computed in the probe's steps)",
+        ),
+        ({"threads": 1}, {}, "asked for 1 thread, ran 2 (the size of its pool)"),
+        (
+            {"interop_threads": 1},
+            {},
+            "asked for 1 interop thread, ran 2 (the size of its pool)",
+        ),
+        (
+            {"compile": True},
+            {
+                "compiler": "inductor",
+                "compiled_graphs": 4,
+                "graph_breaks": 3,
+                "graph_break_reasons": ["call to print"],
+            },
+            "asked for compile, 3 graph breaks (call to print)",
+        ),
+        (
+            {"compile": True},
+            {"compiler": "inductor", "compiled_graphs": 0},
+            "asked for compile, nothing was compiled (the framework's own count)",
+        ),
+        (
+            {"onednn": True},
+            {"onednn_primitives": {"gemm_api": 247.0}},
+            (
+                "asked for oneDNN, none of its primitives ran (oneDNN printed none while being "
+                "watched)"
+            ),
+        ),
+        (
+            {"onednn": False},
+            {},
+            (
+                "asked for no oneDNN, 12 of its primitives ran a step (convolution "
+                "brg_conv_fwd:avx512_core)"
+            ),
+        ),
+        (
+            {"layout": "channels-first"},
+            {},
+            "asked for channels-first, ran channels-last (the layout of its activations)",
+        ),
+        (
+            {"deterministic": True},
+            {},
+            "asked for deterministic, the switch is off (the framework's own word after the steps)",
+        ),
+        (
+            {"device": "gpu"},
+            {},
+            "asked for a gpu, ran on a cpu (the framework's own word)",
+        ),
+        (
+            {"device": "gpu"},
+            {"device": "gpu", "tf32_convolutions": True, "tf32_products": False},
+            "asked for fp32, convolutions may run in TF32 (the framework's own switch)",
+        ),
+    ],
+)
+def test_what_did_not_run_is_said_with_its_evidence(
+    factors: dict[str, Any], facts: dict[str, Any], words: str
+) -> None:
+    assert said(factors, facts) == [words]
+
+
+def test_the_matrix_routine_that_eigen_borrows_does_not_make_onednn_run() -> None:
+    assert said({"onednn": False}, {"onednn_primitives": {"gemm_api": 247.0}}) == []
+
+
+def test_a_mixed_step_counts_as_what_most_of_it_was() -> None:
+    assert said({"precision": "bf16"}, {"computed": {"bfloat16": 0.8, "float32": 0.2}}) == []
