@@ -16,10 +16,10 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
-from harness.node import events as event_format
-from harness.node.job import Job, Span
-from harness.node.job import text as job_text
 from harness.store.layout import VERSION, RunPaths, TrialName
+from harness.worker import events as event_format
+from harness.worker.job import Job, Span
+from harness.worker.job import text as job_text
 
 FACTORS: Mapping[str, Any] = {
     "strategy": "none",
@@ -292,7 +292,7 @@ def _job(cell: RecordedCell, name: TrialName, directory: Path) -> Job:
         workload=cell.workload,
         workload_module=f"workloads.{cell.workload.replace('-', '_')}",
         framework=cell.framework,
-        adapter_module=f"harness.node.adapters.{cell.framework}",
+        adapter_module=f"harness.worker.adapters.{cell.framework}",
         strategy=str(cell.resolved["strategy"]),
         factors=cell.resolved,
         options={},

@@ -5,8 +5,8 @@ Torchvision's adaptive average pool is the identity at 224, so it is not a layer
 
 from __future__ import annotations
 
-from harness.node.network import Conv, Dense, Dropout, Flatten, MaxPool, Network, ReLU
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.layers import Conv, Dense, Dropout, Flatten, MaxPool, Network, ReLU
+from harness.worker.network.workload import SGD, DataSet, Training
 
 WORKLOAD = Training(
     name="alexnet",

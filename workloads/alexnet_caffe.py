@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from harness.node.network import LRN, Conv, Dense, Dropout, Flatten, MaxPool, Network, ReLU
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.layers import LRN, Conv, Dense, Dropout, Flatten, MaxPool, Network, ReLU
+from harness.worker.network.workload import SGD, DataSet, Training
 
 
 def reference_network(image: int, pad: Tuple[int, int], groups: int, classes: int) -> Network:

@@ -5,7 +5,7 @@ TensorFlow's SAME on the first convolution pads 3 before and 4 after; the pools 
 
 from __future__ import annotations
 
-from harness.node.workload import Adam, DataSet, Training
+from harness.worker.network.workload import Adam, DataSet, Training
 from workloads.alexnet_caffe import reference_network
 
 WORKLOAD = Training(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.node.workload import Collective
+from harness.worker.network.workload import Collective
 
 WORKLOAD = Collective(
     name="broadcast",

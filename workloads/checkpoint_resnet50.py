@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.node.workload import Checkpointing
+from harness.worker.network.workload import Checkpointing
 from workloads.resnet50 import WORKLOAD as TRAINING
 
 WORKLOAD = Checkpointing(

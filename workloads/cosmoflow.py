@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     Conv,
     Dense,
     Dropout,
@@ -16,7 +16,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 
 
 def _network() -> Network:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     AveragePool,
     BatchNorm,
     Conv,
@@ -15,7 +15,7 @@ from harness.node.network import (
     Network,
     ReLU,
 )
-from harness.node.workload import Adam, DataSet, Training
+from harness.worker.network.workload import Adam, DataSet, Training
 
 # Channels, stride and whether an average pool follows.
 CONVOLUTIONS = (

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from harness.node.workload import Nothing
+from harness.worker.network.workload import Nothing
 
 WORKLOAD = Nothing(name="nothing", title="No work at all: the harness's own floor")

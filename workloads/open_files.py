@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.node.workload import Opening
+from harness.worker.network.workload import Opening
 
 WORKLOAD = Opening(
     name="open-files",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.node.workload import Reading
+from harness.worker.network.workload import Reading
 
 WORKLOAD = Reading(
     name="read-deep-volumes",

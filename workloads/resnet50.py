@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     BatchNorm,
     Conv,
     Dense,
@@ -18,7 +18,7 @@ from harness.node.network import (
     ReLU,
     Residual,
 )
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 
 EXPANSION = 4
 

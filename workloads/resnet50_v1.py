@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 from workloads.resnet50 import resnet50_network
 
 WORKLOAD = Training(

@@ -6,7 +6,7 @@ The trap worth its place: the last convolution's stride makes TensorFlow's SAME 
 
 from __future__ import annotations
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     BatchNorm,
     Conv,
     Dense,
@@ -16,7 +16,7 @@ from harness.node.network import (
     ReLU,
     Residual,
 )
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 
 WORKLOAD = Training(
     name="tinycnn",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.node.workload import Ceiling
+from harness.worker.network.workload import Ceiling
 
 WORKLOAD = Ceiling(
     name="triad",

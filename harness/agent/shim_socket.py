@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from harness.agent.shim import INHERITED
-from harness.node import place
+from harness.worker import place
 
 # What an engine tells its ranks; all else a rank gets from the launcher.
 _IDENTITY = (

@@ -11,12 +11,12 @@ from harness.analysis.compare_cells import compared
 from harness.analysis.warnings import criticise
 from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
-from harness.stats.verdict import rejecting
 from harness.store import gate_results
 from harness.store.dataset import Dataset
 from harness.store.layout import PILOT
 from harness.store.rank_streams import read_streams
 from harness.store.records import CANCELLED, CellRecord, Gate, RunRecord
+from harness.verdicts.judge import rejecting
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, Results, TrialResult
 from harness.verdicts.trial import judge_trial
 from harness.verdicts.what_ran import what_ran

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from harness.analysis import stopping
 from harness.stats import compare
-from harness.stats.verdict import rejecting
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
+from harness.verdicts.judge import rejecting
 from harness.verdicts.results import CellResult, Comparison, Interval
 
 

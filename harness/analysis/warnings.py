@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
-from harness.stats.verdict import REJECTING
 from harness.store.dataset import Dataset
 from harness.units import counted
+from harness.verdicts.judge import REJECTING
 from harness.verdicts.results import CellResult, Results, TrialResult
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
 

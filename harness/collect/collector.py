@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import plugins
-from harness.collect.itself import Itself
+from harness.collect.own_cost import Itself
 from harness.collect.recorder import SHORTEST_S, Counts, Group, Lane, Recording
 from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable

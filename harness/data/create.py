@@ -26,8 +26,8 @@ from harness.data.make_files import bytes_of, in_parallel, parts, sha256, write_
 from harness.data.sets import MADE, Spec, began, is_finished
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
-from harness.node.durable import settle
-from harness.node.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
+from harness.worker.durable import settle
+from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
 
 Record = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.data.make_files import sha256
 from harness.data.sets import is_finished
-from harness.node.input.dataset import FILES, MANIFEST, Dataset
+from harness.worker.input.dataset import FILES, MANIFEST, Dataset
 
 
 def faults(folder: Path, *, doing: Callable[[str], None]) -> list[str]:

@@ -21,8 +21,8 @@ from harness.child_process import end_with_parent
 from harness.data.catalogue import CONTENTS, Content
 from harness.data.contents import sample
 from harness.data.sets import Spec
-from harness.node.durable import settle
-from harness.node.input.imprints import imprint
+from harness.worker.durable import settle
+from harness.worker.input.evidence.imprints import imprint
 
 _WAITING = 64
 """Files handed to the processes ahead of time."""

@@ -21,8 +21,8 @@ from harness.data.make_files import parts
 from harness.data.sets import MADE, Spec, began
 from harness.data.user_data import CONTENT
 from harness.errors import BakeoffError
-from harness.node.durable import settle
-from harness.node.input.dataset import (
+from harness.worker.durable import settle
+from harness.worker.input.dataset import (
     FILES,
     IMPRINTS,
     INDEX,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.node.input.dataset import MANIFEST, VERSION, name_of
+from harness.worker.input.dataset import MANIFEST, VERSION, name_of
 
 MADE = "made.jsonl"
 """What was made so far of a set that is not finished."""

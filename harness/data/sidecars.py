@@ -8,8 +8,8 @@ from array import array
 from pathlib import Path
 from typing import Any
 
-from harness.node.durable import settle
-from harness.node.input.dataset import IMPRINTS, INDEX, KEYS, TARGETS
+from harness.worker.durable import settle
+from harness.worker.input.dataset import IMPRINTS, INDEX, KEYS, TARGETS
 
 
 def write_numbers(path: Path, numbers: array[Any]) -> None:

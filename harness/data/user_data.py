@@ -1,6 +1,6 @@
 """This file adopts a user's own files: it describes them in a folder of ours and leaves them alone.
 
-What lies in that folder is what ``harness/node/input/dataset.py`` reads; its manifest names the
+What lies in that folder is what ``harness/worker/input/dataset.py`` reads; its manifest names the
 place of the files. Its name follows from where they lie, what they are called, how large they are
 and when they changed, so that it describes them for good: changed files are adopted anew.
 """
@@ -22,7 +22,7 @@ from harness.data import user_files
 from harness.data.sets import is_finished
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import UsageError
-from harness.node.input.dataset import INDEX, KEYS, MANIFEST, TARGETS, VERSION
+from harness.worker.input.dataset import INDEX, KEYS, MANIFEST, TARGETS, VERSION
 
 CONTENT = "own"
 _DIGEST = 12

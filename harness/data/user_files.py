@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.errors import UsageError
-from harness.node.input import records
+from harness.worker.input import records
 
 PICTURES = (
     *(".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp"),

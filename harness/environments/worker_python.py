@@ -41,7 +41,7 @@ class Interpreter:
     """How a framework's workers start."""
 
     argv: tuple[str, ...]
-    """The interpreter; ``-m harness.node`` and a job follow."""
+    """The interpreter; ``-m harness.worker`` and a job follow."""
     env: Mapping[str, str]
     """The whole environment that a rank begins with; the launcher adds its own to it."""
     fingerprint: str

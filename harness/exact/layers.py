@@ -10,7 +10,7 @@ import numpy as np
 from harness.exact.layer import Array, Forward, Own
 from harness.exact.norms import batch_norm, lrn
 from harness.exact.windows import average_pool, conv, max_pool
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,

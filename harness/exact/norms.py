@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.exact.layer import Array, Forward, Own
-from harness.node.network import LRN, BatchNorm
+from harness.worker.network.layers import LRN, BatchNorm
 
 
 def batch_norm(layer: BatchNorm, x: Array, own: Own, _counts: Sequence[int]) -> Forward:

@@ -1,6 +1,6 @@
 """This file computes a whole network, forward and back, and keeps what enters and leaves layers.
 
-State, gradients and what is kept have the names of ``harness/node/examine.py``.
+State, gradients and what is kept have the names of ``harness/worker/gate/subject.py``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.exact.layer import Array, Forward
 from harness.exact.layers import compute
 from harness.exact.norms import running
-from harness.node.network import BatchNorm, Layer, Network, Residual
-from harness.node.shapes import Site, parameter_shapes, sites
+from harness.worker.network.layers import BatchNorm, Layer, Network, Residual
+from harness.worker.network.shapes import Site, parameter_shapes, sites
 
 State = Mapping[str, Array]
 """Every parameter and running statistic."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from harness.exact.layer import Array
 from harness.exact.passes import Pass, State
-from harness.node.network import Conv, Dense
-from harness.node.shapes import sites
-from harness.node.workload import SGD, Adam, Training
+from harness.worker.network.layers import Conv, Dense
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import SGD, Adam, Training
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness.exact.layer import Array, Forward, Own
-from harness.node.network import AveragePool, Conv, MaxPool
+from harness.worker.network.layers import AveragePool, Conv, MaxPool
 
 _MOST_ITEMS = 1 << 24
 """How many items of all windows are laid out at once."""

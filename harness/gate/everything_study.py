@@ -8,9 +8,9 @@ from harness import plugins
 from harness.environments import worker_python
 from harness.environments.lock import lock_files
 from harness.errors import Unavailable
-from harness.node.workload import Training
 from harness.platform.platform import Platform
 from harness.study.framework import framework_info, framework_names
+from harness.worker.network.workload import Training
 
 _IDLE = "null"
 """Computes nothing."""

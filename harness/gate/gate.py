@@ -30,7 +30,6 @@ from harness.gate.reference import References, code_digest
 from harness.gate.reference import key as reference_key
 from harness.gate.result import EQUIVALENT, NOT_CHECKED, Part, Result, joined, read, record
 from harness.gate.tensors import folders, requests
-from harness.node.workload import Collective, Training
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform
@@ -40,6 +39,7 @@ from harness.ranks.payload import Closures, Payload
 from harness.store.bounded_cache import Cache
 from harness.store.files import explained, read_json, write_json
 from harness.study.framework import framework_info
+from harness.worker.network.workload import Collective, Training
 
 Watcher = Callable[[str], None]
 

@@ -18,8 +18,6 @@ from harness.environments.worker_python import Interpreter
 from harness.gate import separate_process
 from harness.launch.contract import Worker
 from harness.launch.placement import lay_out
-from harness.node import job as jobs
-from harness.node.job import Job, Span
 from harness.plan.cell import Cell
 from harness.platform.platform import Observer, Platform
 from harness.ranks.interrupts import Interrupts
@@ -28,6 +26,8 @@ from harness.ranks.outcome import NODE_LOST, Outcome, judge
 from harness.ranks.rank_environment import environment
 from harness.store.layout import TrialPaths
 from harness.store.rank_tail import said
+from harness.worker import job as jobs
+from harness.worker.job import Job, Span
 
 _GRACE_S = 5.0
 _OUTPUT_BYTES = 1 << 20

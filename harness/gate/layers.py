@@ -11,7 +11,8 @@ from harness.gate import tolerances as arithmetic
 from harness.gate.semantics import Finding, off_by
 from harness.gate.tensors import folders, requests, sensitive_inputs
 from harness.gate.tensors.sensitive_inputs import Part
-from harness.node.network import (
+from harness.worker.gate.tensors import Folder
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,
@@ -23,9 +24,8 @@ from harness.node.network import (
     Residual,
     Tanh,
 )
-from harness.node.shapes import Site, parameter_shapes, product, sites
-from harness.node.tensors import Folder
-from harness.node.workload import Training
+from harness.worker.network.shapes import Site, parameter_shapes, product, sites
+from harness.worker.network.workload import Training
 
 
 def timed(

@@ -2,7 +2,7 @@
 
 Two ranks with the cell's own strategy, or one rank with two devices, and one rank without take two
 updates in float64, from the same weights, each on its share of one batch; what the updates changed
-is compared, and the ranks with each other (``harness/node/together.py``).
+is compared, and the ranks with each other (``harness/worker/gate/rank_equality.py``).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from harness.gate.jobs import door
 from harness.gate.result import DIFFERS, NOT_CHECKED, Part, Result, record
 from harness.gate.semantics import Finding
 from harness.gate.tensors import draws, folders, requests
-from harness.node.examine import stride
-from harness.node.job import Job
-from harness.node.network import BatchNorm
-from harness.node.shapes import sites
-from harness.node.tensors import Folder
-from harness.node.together import path_of
-from harness.node.workload import Training
 from harness.plan.cell import Cell
 from harness.ranks.outcome import OK, UNSUPPORTED, Outcome
+from harness.worker.gate.rank_equality import path_of
+from harness.worker.gate.subject import stride
+from harness.worker.gate.tensors import Folder
+from harness.worker.job import Job
+from harness.worker.network.layers import BatchNorm
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import Training
 
 RANKS = 2
 UPDATES = 2

@@ -22,12 +22,12 @@ from harness.exact.layer import Array
 from harness.exact.passes import Pass, State, alone
 from harness.exact.training import loss, steps
 from harness.gate.tensors import draws, folders, reduced_size, requests, sensitive_inputs
-from harness.node import network, shapes, workload
-from harness.node.network import Dropout
-from harness.node.shapes import sites
-from harness.node.tensors import Folder, Writer
-from harness.node.workload import Training
 from harness.store.bounded_cache import Cache
+from harness.worker.gate.tensors import Folder, Writer
+from harness.worker.network import layers, shapes, workload
+from harness.worker.network.layers import Dropout
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import Training
 
 Compute = Callable[..., object]
 """Calls a function with arguments, in a process of its own."""
@@ -79,7 +79,7 @@ def key(small: Training) -> str:
 def code_digest() -> str:
     """Digest the code that makes references."""
     package = Path(harness.__file__).parent / "exact"
-    modules = (draws, folders, reduced_size, requests, sensitive_inputs, network, shapes, workload)
+    modules = (draws, folders, reduced_size, requests, sensitive_inputs, layers, shapes, workload)
     files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
     for file in (*files, Path(__file__)):

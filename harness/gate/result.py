@@ -9,9 +9,9 @@ from typing import Any
 
 from harness import plugins
 from harness.gate.semantics import Finding, held
-from harness.node.shapes import sites
 from harness.plan.cell import Cell
 from harness.study.framework import framework_info
+from harness.worker.network.shapes import sites
 
 EQUIVALENT = "equivalent"
 NAMED = "named difference"

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from harness.gate import tolerances as arithmetic
 from harness.gate.tensors import folders
-from harness.node.examine import stride
-from harness.node.network import BatchNorm, Layer, Residual
-from harness.node.shapes import Site, parameter_shapes, product, sites
-from harness.node.tensors import Folder
-from harness.node.workload import Adam, Training
+from harness.worker.gate.subject import stride
+from harness.worker.gate.tensors import Folder
+from harness.worker.network.layers import BatchNorm, Layer, Residual
+from harness.worker.network.shapes import Site, parameter_shapes, product, sites
+from harness.worker.network.workload import Adam, Training
 
 Array = npt.NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness import units
 from harness.errors import UsageError
-from harness.node.workload import Collective, Nothing, Training
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
+from harness.worker.network.workload import Collective, Nothing, Training
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.launch.contract import Rank
-from harness.node.checkpoints.asked import THROUGH, TO
-from harness.node.job import Job
 from harness.plan.resolve import environment
 from harness.platform.platform import Container, Platform
 from harness.study.factors import FACTORS
+from harness.worker.checkpoints.request import THROUGH, TO
+from harness.worker.job import Job
 
 _OURS = (
     "BAKEOFF_",

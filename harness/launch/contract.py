@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harness.machine.topology import Topology
 
 if TYPE_CHECKING:
-    from harness.node.job import Job
     from harness.platform.platform import Platform
+    from harness.worker.job import Job
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Worker:
     """How a rank is started in its framework's interpreter, and what is shared out among ranks."""
 
     argv: tuple[str, ...]
-    """The interpreter; ``-m harness.node JOB`` follows."""
+    """The interpreter; ``-m harness.worker JOB`` follows."""
     env: Mapping[str, str]
     """The environment that every rank begins with."""
     payload: str

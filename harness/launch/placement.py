@@ -16,8 +16,8 @@ from harness.launch.container import inside
 from harness.launch.contract import Launch, Node, Rank, Worker
 from harness.launch.rendezvous import Seat, seats, variables
 from harness.machine.topology import flat
-from harness.node.job import Job
 from harness.platform.platform import Platform
+from harness.worker.job import Job
 
 DOOR = "BAKEOFF_DOOR"
 """Variable that leads a shim to the agent of its node: a name in the abstract socket space."""
@@ -75,7 +75,7 @@ def _rank(
     each = len(binding.shares)
     return Rank(
         rank=seat.rank,
-        argv=share.memory.wrap((*worker.argv, "-m", "harness.node", job_path)),
+        argv=share.memory.wrap((*worker.argv, "-m", "harness.worker", job_path)),
         env={
             **worker.env,
             "PYTHONPATH": worker.payload,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.node.workload import Checkpointing
 from harness.platform.platform import Platform
 from harness.toml.values import Value
+from harness.worker.network.workload import Checkpointing
 
 TIERS = ("checkpoint_to", "checkpoint_through")
 

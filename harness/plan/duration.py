@@ -8,10 +8,10 @@ from math import ceil
 from statistics import median
 
 from harness.data.catalogue import CONTENTS
-from harness.node.job import Span
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.units import duration
+from harness.worker.job import Span
 
 # What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
 # accelerator. Backward costs twice the forward pass, and one MAC is two operations.

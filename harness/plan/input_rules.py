@@ -8,13 +8,13 @@ from typing import Any
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.user_data import Own
 from harness.errors import nearest
-from harness.node import shapes
-from harness.node.workload import Ceiling, Opening, Reading, Training
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.study.factors import FACTORS, OF_INPUT
 from harness.study.framework import FrameworkInfo
 from harness.toml.values import Value
+from harness.worker.network import shapes
+from harness.worker.network.workload import Ceiling, Opening, Reading, Training
 
 _ON_STORAGE = ("read", "write")
 OPEN = "open"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.node.workload import Collective
 from harness.toml.values import Value
+from harness.worker.network.workload import Collective
 
 _FLOAT_BYTES = 4
 

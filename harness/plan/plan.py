@@ -10,8 +10,6 @@ from typing import Any
 
 from harness.data.user_data import Own
 from harness.errors import UsageError
-from harness.node.job import Span
-from harness.node.workload import task
 from harness.plan import cell as cells
 from harness.plan.cell import Cell
 from harness.plan.holes import Hole, NothingLeft
@@ -26,6 +24,8 @@ from harness.study.measure import Measure
 from harness.study.study import Study
 from harness.toml.tables import STORED
 from harness.toml.values import Value, shown
+from harness.worker.job import Span
+from harness.worker.network.workload import task
 
 VERSION = 1  # 1: first
 

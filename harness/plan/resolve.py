@@ -10,8 +10,6 @@ from typing import Any
 from harness import plugins
 from harness.data.user_data import Own
 from harness.errors import nearest
-from harness.node import shapes
-from harness.node.workload import Checkpointing, Opening, Reading, Training
 from harness.plan import checkpoint_rules, message_rules, stripe_rules
 from harness.plan.cell import Cell, cell_key
 from harness.plan.input_rules import complete, content_of
@@ -22,6 +20,8 @@ from harness.study.framework import FrameworkInfo, framework_info
 from harness.study.matrix import Matrix, Point, adapter_of
 from harness.study.measure import Measure
 from harness.toml.values import Value
+from harness.worker.network import shapes
+from harness.worker.network.workload import Checkpointing, Opening, Reading, Training
 
 RESOLVED = (*IN_CELL, "strategy")
 

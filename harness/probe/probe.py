@@ -28,7 +28,7 @@ from harness.machine.surroundings import (
 )
 from harness.machine.sysfs_topology import read_distances, read_topology
 from harness.machine.topology import FAST, Topology
-from harness.node import survey
+from harness.worker.facts import node_survey
 
 UNKNOWN = {
     "node.memory[0].bandwidth": "calibrate measures it",
@@ -59,7 +59,7 @@ def look(
     told: Mapping[str, Any] | None = None,
 ) -> Surroundings:
     """Look at this machine; or at another, whose files lie under ``root``, by what it told."""
-    told = survey.facts() if told is None else told
+    told = node_survey.facts() if told is None else told
     environ: dict[str, str] = told["environ"]
     machine = read_machine(root, allowed=told["affinity"], environ=environ)
     topology, words = _topology(machine, root, told["answers"].get("hwloc"))

@@ -16,20 +16,20 @@ from typing import Any
 from harness import plugins
 from harness.errors import Unavailable
 from harness.machine.gpus import Gpu
-from harness.node import survey
 from harness.platform.hardware import LINK
 from harness.platform.sources import hardware_leaves
 from harness.probe.check import facts
 from harness.probe.probe import Surroundings, look, profile
 from harness.ranks.remote_node import NodeThere
 from harness.study.framework import framework_info
+from harness.worker.facts import node_survey
 
 _PYTHONS = ("python3", "/usr/libexec/platform-python")
 
 
 def tell(node: NodeThere) -> dict[str, Any]:
     """Let a node tell what it is."""
-    text = Path(survey.__file__).read_text("utf-8")
+    text = Path(node_survey.__file__).read_text("utf-8")
     words = []
     for python in _PYTHONS:
         answer = node.ask(python, "-c", text)

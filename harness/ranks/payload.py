@@ -18,8 +18,8 @@ import workloads
 from harness import plugins
 from harness.store.files import explained
 
-_WORKER = "harness.node.__main__"
-_OURS = ("harness.node", "workloads")
+_WORKER = "harness.worker.__main__"
+_OURS = ("harness.worker", "workloads")
 _GROUPS = ("workloads", "adapters", "readers")
 _SUFFIXES = (".py", ".toml")
 
@@ -48,9 +48,9 @@ def gather() -> Payload:
     """Find the worker side: ours, and the packages that third-party plug-ins declare."""
     home = Path(harness.__file__).parent
     files: dict[str, Path | None] = {"harness/__init__.py": home / "__init__.py"}
-    files |= _package("harness.node", home / "node")
+    files |= _package("harness.worker", home / "worker")
     files |= _package("workloads", Path(workloads.__file__).parent)
-    packages = {"workloads", "harness.node.adapters", "harness.node.readers"}
+    packages = {"workloads", "harness.worker.adapters", "harness.worker.readers"}
     for group in _GROUPS:
         for provider in plugins.providers(group):
             packages.add(provider.package)

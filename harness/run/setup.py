@@ -84,7 +84,7 @@ def _readers(cell: Cell) -> tuple[str, ...]:
     """Name the module that reads a cell's files, which its loader imports by the format's name."""
     if cell.content is None:
         return ()
-    return (f"harness.node.readers.{cell.factors['format']}",)
+    return (f"harness.worker.readers.{cell.factors['format']}",)
 
 
 def _missing_data(plan: Plan) -> list[str]:

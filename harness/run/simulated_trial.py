@@ -17,14 +17,14 @@ from harness.errors import Unavailable
 from harness.launch.cluster_model import Cluster, NoModel, Step, step
 from harness.launch.launchers import simulated
 from harness.launch.launchers.simulated import Fault, Played
-from harness.node import job as jobs
-from harness.node.events import VERSION
-from harness.node.job import Job
 from harness.plan.cell import Cell
 from harness.ranks.outcome import NODE_LOST, OK, TIMED_OUT, UNSUPPORTED, Outcome
 from harness.run.trial import LOST, Bench, Prepared, job_of
 from harness.store.layout import TrialName, TrialPaths
 from harness.store.run_directory import complete, make_trial
+from harness.worker import job as jobs
+from harness.worker.events import VERSION
+from harness.worker.job import Job
 
 ORIGIN = "simulated"
 

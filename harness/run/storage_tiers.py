@@ -13,12 +13,12 @@ from typing import Any
 
 from harness.environments import cache
 from harness.errors import Unavailable, nearest
-from harness.node.checkpoints import asked
-from harness.node.input.dataset import name_of
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform
 from harness.run import lustre
+from harness.worker.checkpoints import request
+from harness.worker.input.dataset import name_of
 
 DATA = "bakeoff-data"
 CHECKPOINTS = "bakeoff-checkpoints"
@@ -79,11 +79,11 @@ def checkpoint_folders(platform: Platform, cell: Cell, trial: str) -> dict[str, 
     if factors.get("checkpoint_every") is None:
         return {}
     to = tier_folder(platform, _tier(factors.get("checkpoint_to")), "checkpoint")
-    folders = {asked.TO: to / CHECKPOINTS / trial}
+    folders = {request.TO: to / CHECKPOINTS / trial}
     through = _tier(factors.get("checkpoint_through"))
     if through is not None:
         fast = tier_folder(platform, through, "fast")
-        folders[asked.THROUGH] = fast / CHECKPOINTS / trial
+        folders[request.THROUGH] = fast / CHECKPOINTS / trial
     return folders
 
 

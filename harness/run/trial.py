@@ -19,8 +19,6 @@ from harness.errors import RunError
 from harness.launch.contract import Launch, Node, Worker
 from harness.launch.placement import DOOR
 from harness.machine.share import cpu_quota
-from harness.node import job as jobs
-from harness.node.job import Job, Span
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.ranks.interrupts import Interrupts
@@ -40,6 +38,8 @@ from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.rank_tail import has_stand_in, said
 from harness.store.run_directory import complete, make_trial
 from harness.study.measure import Measure
+from harness.worker import job as jobs
+from harness.worker.job import Job, Span
 
 COLD = "cold"
 PROBE = "probe"

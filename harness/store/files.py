@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
-from harness.node.durable import settle
+from harness.worker.durable import settle
 
 _SPACE = "Free some space, then go on: a run that was begun by `bakeoff resume`."
 _REASONS = {

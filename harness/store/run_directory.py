@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
-from harness.node.durable import settle
 from harness.store.files import (
     append_line,
     explained,
@@ -29,6 +28,7 @@ from harness.store.files import (
     write_whole,
 )
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
+from harness.worker.durable import settle
 
 OUTCOME_VERSION = 1  # 1: first
 

@@ -10,10 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic.json_schema import WithJsonSchema
 
 from harness import units
-from harness.node.job import Span
 from harness.stats.repeat import schedule
 from harness.toml.tables import Bytes, Listed, Seconds, Share, Table
 from harness.toml.values import shown
+from harness.worker.job import Span
 
 _MOST_PER_TRIAL = 5
 _MOST_TRIALS = 10_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.node.input.cold import COLD_HERE
 from harness.units import counted
 from harness.verdicts.results import Contradiction
+from harness.worker.input.evidence.cold import COLD_HERE
 
 TYPES: Mapping[Any, str] = {
     "fp32": "float32",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.stats.verdict import Hardware
 from harness.store.rank_streams import Stream
 from harness.store.recording import Series
 from harness.verdicts.hardware_use import NodeUse, Span, devices
+from harness.verdicts.judge import Hardware
 
 _CPU = ("rank.user", "rank.system")
 _RUNNING = ("cpu.user", "cpu.nice", "cpu.system")

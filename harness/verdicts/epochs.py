@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.node.input.audit import digest
-from harness.node.input.cold import CHARGED, COLD_HERE, label
 from harness.store.epoch_events import Epoch, Input
 from harness.verdicts.io_results import InputResult
+from harness.worker.input.evidence.audit import digest
+from harness.worker.input.evidence.cold import CHARGED, COLD_HERE, label
 
 if TYPE_CHECKING:
     pass

@@ -1,8 +1,8 @@
 """This file reads by which network the ranks of a trial talked: from facts, and from logs.
 
-Every rank's facts count its TCP by interface (``harness/node/network_use.py``). NCCL and UCX print
-which transport they chose where they are asked to: in a cell's probe, or, where nothing is probed,
-in the trial itself, before anything is timed.
+Every rank's facts count its TCP by interface (``harness/worker/facts/network_use.py``). NCCL and
+UCX print which transport they chose where they are asked to: in a cell's probe, or, where nothing
+is probed, in the trial itself, before anything is timed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from harness.stats.routes import Claim, Route
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.rank_streams import Stream
 from harness.store.records import TrialRecord
+from harness.verdicts.route_claims import Claim, Route
 
 _MOST = 1 << 20
 # 'NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA', and without numbers before 2.6

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.node.workload import task
 from harness.store.records import Gate, Hole, RunInfo
 from harness.verdicts.io_results import CheckpointResult, InputResult
+from harness.worker.network.workload import task
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class WhatRan:
     """What really ran in a cell, as its facts tell, beside what it asked for."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of the probe and of the trials; `harness/node/contracts.py` names them."""
+    """Of the probe and of the trials; `harness/worker/contracts.py` names them."""
     probe: str = "not probed"
     """watched, not probed, or how the probe failed."""
     first_step_cold_s: float | None = None

@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.stats import steady, verdict
-from harness.stats.verdict import rejecting
+from harness.stats import steady
 from harness.store.layout import TrialPaths
 from harness.store.rank_streams import Stream, read_streams
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trial
-from harness.verdicts import checkpoints, disturbances, epochs, hardware_use
+from harness.verdicts import checkpoints, disturbances, epochs, hardware_use, judge
 from harness.verdicts.io_results import InputResult
+from harness.verdicts.judge import rejecting
 from harness.verdicts.results import Start, TrialResult
 
 if TYPE_CHECKING:
@@ -68,22 +68,22 @@ def judge_trial(
     begin = _begin(times, steady_from, fed, ordered)
     shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = hardware_use.nodes_of(record, streams, begin.start)
-    findings = verdict.gravest_first(
+    findings = judge.gravest_first(
         (
-            *verdict.judge(begin, shape),
-            *verdict.judge_ranks(_step_by_rank(record, streams, begin.start)),
+            *judge.judge(begin, shape),
+            *judge.judge_ranks(_step_by_rank(record, streams, begin.start)),
             *_routes(run, record, streams),
             *(
                 finding
                 for seen in disturbances.hardware(nodes, streams, begin.start)
-                for finding in verdict.judge_hardware(seen)
+                for finding in judge.judge_hardware(seen)
             ),
         ),
         tolerated,
     )
     return TrialResult(
         **told,
-        verdict=verdict.worst(findings, tolerated),
+        verdict=judge.worst(findings, tolerated),
         evidence=(
             *(finding.evidence for finding in findings),
             *_of_clocks(record, streams),
@@ -208,12 +208,12 @@ def _total(values: Any) -> int | None:
 
 def _routes(
     run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream]
-) -> tuple[verdict.Finding, ...]:
+) -> tuple[judge.Finding, ...]:
     """Hold the ways that messages took against what the platform of the run claims."""
     if run is None or len(streams) < 2:
         return ()
-    from harness.stats.routes import judge_routes
     from harness.verdicts import network_routes
+    from harness.verdicts.route_claims import judge_routes
 
     claim = network_routes.claim(run.info.platform)
     if not claim.fabric and not claim.interface:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy
 
-from harness.node.contracts import Unsupported
-from harness.node.feed import describe
-from harness.node.input.dataset import Dataset
-from harness.node.input.open import container
-from harness.node.place import find
+from harness.worker.contracts import Unsupported
+from harness.worker.feed import describe
+from harness.worker.input.dataset import Dataset
+from harness.worker.input.open import container
+from harness.worker.place import find
 
 BATCH = 4
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.node import job as jobs
+from harness.worker import job as jobs
 from tests import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def work_with(
         "workload": "tinycnn",
         "workload_module": "workloads.tinycnn",
         "framework": framework,
-        "adapter_module": f"harness.node.adapters.{framework}.adapter",
+        "adapter_module": f"harness.worker.adapters.{framework}.adapter",
         "strategy": "none",
         "factors": {"batch": 8},
         "options": {},
@@ -76,7 +76,7 @@ def work_with(
     path = directory / "job.json"
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
     subprocess.run(
-        [program, "-m", "harness.node", path],
+        [program, "-m", "harness.worker", path],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -10,12 +10,12 @@ import json
 import sys
 from typing import Any
 
-from harness.node import feed as feeds
-from harness.node.checkpoints import kept
-from harness.node.checkpoints.asked import Asked
-from harness.node.checkpoints.series import Series
-from harness.node.job import Job, Span
-from harness.node.place import Place
+from harness.worker import feed as feeds
+from harness.worker.checkpoints import checkpoint_files
+from harness.worker.checkpoints.request import Asked
+from harness.worker.checkpoints.series import Series
+from harness.worker.job import Job, Span
+from harness.worker.place import Place
 from workloads.tinycnn import WORKLOAD
 
 ALONE = Place(0, 1, 0, 1, "here", "none")
@@ -28,7 +28,7 @@ def main(folder: str, framework: str, *savers: str) -> None:
 
 def told(folder: str, framework: str, options: dict[str, Any]) -> dict[str, Any]:
     """Save through a fast tier, train on at once, restore; say what came back."""
-    module = f"harness.node.adapters.{framework}.adapter"
+    module = f"harness.worker.adapters.{framework}.adapter"
     factors = {"batch": 4, "precision": "fp32", "checkpoint_every": 1}
     job = _job(framework, module, factors, options, folder)
     adapter = importlib.import_module(module).open(job, ALONE)
@@ -51,7 +51,7 @@ def told(folder: str, framework: str, options: dict[str, Any]) -> dict[str, Any]
         "saver": saver.name,
         "changed": changed != before,
         "restored": saver.digest() == before,
-        "true": kept.is_true(one),
+        "true": checkpoint_files.is_true(one),
         "bytes": saver.bytes,
         "tier": one.folder[len(folder) :],
     }

@@ -9,9 +9,9 @@ import pytest
 
 from harness.data.create import create
 from harness.data.sets import Spec
-from harness.node.input.audit import digest
-from harness.node.input.order import epoch_order
-from harness.node.job import Span
+from harness.worker.input.evidence.audit import digest
+from harness.worker.input.order import epoch_order
+from harness.worker.job import Span
 from tests.adapters.interpreter import answers, checks, losses, told, work
 
 pytestmark = pytest.mark.framework

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.node import job as jobs
+from harness.worker import job as jobs
 from tests.adapters.interpreter import ROOT, losses, python, told, work
 from tests.needs import program
 
@@ -19,7 +19,7 @@ def exchanged(folder: Path, name: str, size: int) -> list[dict[str, Any]]:
     """Let mpirun start two ranks of a job; give what the second one says."""
     job = jobs.Job(
         *("trial", "k", "t", name, f"workloads.{name.replace('-', '_')}", "mpi"),
-        adapter_module="harness.node.adapters.mpi",
+        adapter_module="harness.worker.adapters.mpi",
         strategy="mpi",
         factors={"message_bytes": size},
         options={},
@@ -31,7 +31,7 @@ def exchanged(folder: Path, name: str, size: int) -> list[dict[str, Any]]:
     path = folder / "job.json"
     path.write_text(jobs.text(job), encoding="utf-8")
     mpirun = (program("mpirun", package="openmpi-bin"), "--allow-run-as-root", "--oversubscribe")
-    worker = (python("mpi"), "-m", "harness.node", path)
+    worker = (python("mpi"), "-m", "harness.worker", path)
     made = subprocess.run(
         [*mpirun, "-np", "2", "--bind-to", "none", *worker],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -61,7 +61,7 @@ def test_ranks_that_no_mpi_started_are_told_what_to_do(tmp_path, monkeypatch):
         *("mpi", tmp_path),
         workload="all-reduce",
         workload_module="workloads.all_reduce",
-        adapter_module="harness.node.adapters.mpi",
+        adapter_module="harness.worker.adapters.mpi",
         strategy="mpi",
         factors={"message_bytes": 4000},
     )

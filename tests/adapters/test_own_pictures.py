@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from harness.data.user_data import Own, adopt
-from harness.node.input.audit import digest
-from harness.node.input.order import epoch_order
-from harness.node.job import Span
+from harness.worker.input.evidence.audit import digest
+from harness.worker.input.order import epoch_order
+from harness.worker.job import Span
 from tests.adapters.interpreter import losses, python, told, work_with
 from tests.data.test_user_data import quiet, state
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.node import job as jobs
-from harness.node.job import Job, Span
+from harness.worker import job as jobs
+from harness.worker.job import Job, Span
 from tests.needs import framework
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def test_two_ranks_save_and_restore_together(saver: str, tmp_path: Path) -> None
         workload="tinycnn",
         workload_module="workloads.tinycnn",
         framework="torch",
-        adapter_module="harness.node.adapters.torch.adapter",
+        adapter_module="harness.worker.adapters.torch.adapter",
         strategy="ddp",
         factors={"batch": 4, "checkpoint_every": 10, "precision": "fp32", "threads": 1},
         options={"saver": saver},
@@ -54,7 +54,7 @@ def _rank(number: int, folder: Path, port: int) -> subprocess.Popen[bytes]:
     told = {name: str(value) for name, value in place.items()}
     with (folder / f"printed.{number}").open("wb") as printed:
         return subprocess.Popen(
-            [framework("torch"), "-m", "harness.node", str(folder / "job.json")],
+            [framework("torch"), "-m", "harness.worker", str(folder / "job.json")],
             env={**os.environ, **told, "MASTER_ADDR": "127.0.0.1"},
             cwd=ROOT,
             stdout=printed,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.node import job as jobs
 from harness.ranks import payload
 from harness.verdicts.asked_vs_ran import contradictions
+from harness.worker import job as jobs
 from tests import needs
 
 pytestmark = pytest.mark.framework
@@ -61,7 +61,7 @@ def probe(
         workload="tinycnn",
         workload_module="workloads.tinycnn",
         framework=framework,
-        adapter_module=f"harness.node.adapters.{framework}.adapter",
+        adapter_module=f"harness.worker.adapters.{framework}.adapter",
         strategy="none",
         factors=asked,
         options={},
@@ -72,7 +72,7 @@ def probe(
     )
     (folder / "job.json").write_text(jobs.text(job), encoding="utf-8")
     ended = subprocess.run(
-        [needs.framework(framework), "-m", "harness.node", folder / "job.json"],
+        [needs.framework(framework), "-m", "harness.worker", folder / "job.json"],
         cwd=folder,
         env={**os.environ, **environment, "PYTHONPATH": str(source)},
         capture_output=True,
@@ -89,7 +89,7 @@ def probe(
 def test_a_layout_that_torch_s_tensors_do_not_have_is_seen(tmp_path: Path) -> None:
     source = changed(
         tmp_path,
-        "harness/node/adapters/torch/settings.py",
+        "harness/worker/adapters/torch/settings.py",
         'return None if self.layout == "channels-first" else LAYOUTS.get(spatial)',
         "return None",
     )
@@ -102,7 +102,7 @@ def test_a_layout_that_torch_s_tensors_do_not_have_is_seen(tmp_path: Path) -> No
 def test_a_step_that_tensorflow_did_not_compile_is_seen(tmp_path: Path) -> None:
     source = changed(
         tmp_path,
-        "harness/node/adapters/tensorflow/settings.py",
+        "harness/worker/adapters/tensorflow/settings.py",
         "return tf.function(function, autograph=False, jit_compile=True)",
         "return tf.function(function, autograph=False)",
     )
@@ -114,7 +114,7 @@ def test_a_step_that_tensorflow_did_not_compile_is_seen(tmp_path: Path) -> None:
 def test_a_layout_that_xla_did_not_take_is_seen(tmp_path: Path) -> None:
     source = changed(
         tmp_path,
-        "harness/node/adapters/jax/settings.py",
+        "harness/worker/adapters/jax/settings.py",
         'channels_last=factors.get("layout") != "channels-first"',
         "channels_last=True",
     )

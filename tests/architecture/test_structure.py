@@ -15,7 +15,7 @@ OURS = ("harness", "workloads", "platforms", "reports", "studies")
 
 # A floor may import the floors before it, and itself only within one part.
 FLOORS = (
-    ("harness.node", "harness.stats", "harness.errors", "harness.units", "harness.child_process"),
+    ("harness.worker", "harness.stats", "harness.errors", "harness.units", "harness.child_process"),
     (
         "workloads",
         "harness.toml",
@@ -110,7 +110,10 @@ def test_no_import_leads_back_to_itself() -> None:
 
 
 def test_the_gate_s_reference_reads_definitions_only() -> None:
-    definitions = {f"harness.node.{name}" for name in ("network", "shapes", "workload")}
+    definitions = {
+        f"harness.worker.{name}"
+        for name in ("network.layers", "network.shapes", "network.workload")
+    }
     for module in MODULES:
         if module.startswith("harness.exact"):
             others = {one for one in own_imports(module) if not one.startswith("harness.exact")}
@@ -126,8 +129,8 @@ def test_a_package_marker_holds_one_docstring(path: Path) -> None:
     assert isinstance(body[0], ast.Expr)
 
 
-WORKER = [m for m in MODULES if m.startswith(("harness.node", "workloads"))]
-MAY_IMPORT_A_FRAMEWORK = ("harness.node.adapters.", "harness.node.readers.")
+WORKER = [m for m in MODULES if m.startswith(("harness.worker", "workloads"))]
+MAY_IMPORT_A_FRAMEWORK = ("harness.worker.adapters.", "harness.worker.readers.")
 
 
 @pytest.mark.parametrize("module", WORKER)
@@ -138,7 +141,7 @@ def test_the_worker_side_needs_the_standard_library_only(module: str) -> None:
     for name in imports(MODULES[module]):
         top = name.split(".")[0]
         allowed = top in sys.stdlib_module_names or top == "workloads"
-        assert allowed or name.startswith("harness.node") or name == "harness", (module, name)
+        assert allowed or name.startswith("harness.worker") or name == "harness", (module, name)
     assert tree.body
 
 

@@ -13,11 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.node.checkpoints.asked import Asked
-from harness.node.checkpoints.plain import PlainState
-from harness.node.checkpoints.series import Series
-from harness.node.place import Place
 from harness.stats.estimate import median_interval
+from harness.worker.checkpoints.plain import PlainState
+from harness.worker.checkpoints.request import Asked
+from harness.worker.checkpoints.series import Series
+from harness.worker.place import Place
 from tests.storage.slow_tier import missing, slow_tier
 
 STATE_BYTES = 96 << 20

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.node.input.order import epoch_order
+from harness.worker.input.order import epoch_order
 
 MARGIN = math.log(1.05)
 SEEDS = 30

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from harness.node.checkpoints import kept
-from harness.node.checkpoints.asked import Asked
-from harness.node.checkpoints.plain import PlainState
-from harness.node.checkpoints.series import Series
-from harness.node.place import Place
+from harness.worker.checkpoints import checkpoint_files
+from harness.worker.checkpoints.plain import PlainState
+from harness.worker.checkpoints.request import Asked
+from harness.worker.checkpoints.series import Series
+from harness.worker.place import Place
 
 STEPS = 4
 STATE_BYTES = 3 << 19
@@ -74,7 +74,7 @@ def saved(
     folder: str, state: Any, told: Callable[[int], None], stage: str | None, number: int
 ) -> dict[str, int]:
     """Take checkpoints until the moment comes; count those that there were."""
-    kept.CHUNK = _PIECE
+    checkpoint_files.CHUNK = _PIECE
     series = series_of(folder, state)
     state.step()
     series.save(1)
@@ -95,7 +95,7 @@ def saved(
 def restarted(folder: str, reported: int, make: Callable[[], Any]) -> None:
     """Restart after a kill: a true checkpoint restores, none that was reported is lost."""
     places = [f"{folder}/fast", f"{folder}/slow"]
-    found = kept.newest(places)
+    found = checkpoint_files.newest(places)
     assert found is not None
     assert reported <= found.step <= reported + 1, (reported, found.step)
     assert _holds(found, make)
@@ -103,14 +103,14 @@ def restarted(folder: str, reported: int, make: Callable[[], Any]) -> None:
     goes_on.finish()
     left = [name for place in places for name in os.listdir(place) if name.startswith(".")]  # noqa: PTH208 - on the node side
     assert left == []
-    again = kept.newest(places[1:])  # drained by whoever went on
+    again = checkpoint_files.newest(places[1:])  # drained by whoever went on
     assert again is not None
     assert again.step == found.step
     assert _holds(again, make)
     goes_on.close()
 
 
-def _holds(found: kept.Kept, make: Callable[[], Any]) -> bool:
+def _holds(found: checkpoint_files.Kept, make: Callable[[], Any]) -> bool:
     """Tell whether a checkpoint holds the state of its step and no other."""
     restored, expected = make(), make()
     restored.restore(found.folder)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.node.checkpoints import kept
-from harness.node.checkpoints.asked import Asked
-from harness.node.checkpoints.plain import PlainState
-from harness.node.checkpoints.series import Full, Series
-from harness.node.place import Place
+from harness.worker.checkpoints import checkpoint_files
+from harness.worker.checkpoints.plain import PlainState
+from harness.worker.checkpoints.request import Asked
+from harness.worker.checkpoints.series import Full, Series
+from harness.worker.place import Place
 from tests.needs import missing
 
 pytestmark = pytest.mark.io
@@ -47,7 +47,7 @@ def taken(one: Series, state: PlainState, step: int) -> None:
 
 
 def newest(*places: Path) -> int:
-    found = kept.newest(map(str, places))
+    found = checkpoint_files.newest(map(str, places))
     assert found is not None
     fresh = PlainState(SIZE, 1, {})
     fresh.restore(found.folder)
@@ -67,7 +67,7 @@ def test_a_full_tier_is_named_and_the_checkpoints_before_stay_true(
         taken(one, state, 3)
     assert "No space left on device; the checkpoint of step 3 did not fit" in str(told.value)
     assert str(small) in str(told.value)
-    assert [each.step for each in kept.complete(str(small / "to"))] == [2, 1]
+    assert [each.step for each in checkpoint_files.complete(str(small / "to"))] == [2, 1]
     assert newest(small / "to") == 2
     assert not [*(small / "to").glob(".*")]
     if is_through:

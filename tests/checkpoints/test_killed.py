@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.node.checkpoints import kept
+from harness.worker.checkpoints import checkpoint_files
 from tests import needs
 from tests.checkpoints.saving import STEPS, plain, restarted
 
@@ -90,7 +90,7 @@ def test_the_process_that_is_killed_ends_well_when_left_alone(
     counted: Mapping[str, int], tmp_path: Path
 ) -> None:
     assert saved_by(tmp_path, "save", str(counted["save"] * 9)).returncode == 0
-    found = kept.newest([str(tmp_path / "slow")])
+    found = checkpoint_files.newest([str(tmp_path / "slow")])
     assert found is not None
     assert found.step == STEPS
 

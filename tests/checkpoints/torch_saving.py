@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from harness.node.adapters.torch.saver import TorchSaver
+from harness.worker.adapters.torch.saver import TorchSaver
 from tests.checkpoints.saving import restarted, saved
 
 STAGES = ("save", "drain", "rename")

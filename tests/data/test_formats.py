@@ -14,9 +14,9 @@ from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.formats import tfrecord
 from harness.data.sets import Spec
-from harness.node.input import records
-from harness.node.input.dataset import Dataset
-from harness.node.input.open import container
+from harness.worker.input import records
+from harness.worker.input.dataset import Dataset
+from harness.worker.input.open import container
 
 COUNT = 70
 PAIRS = [

@@ -12,12 +12,12 @@ import pytest
 from harness.data.formats.tfrecord import crc32c
 from harness.data.user_data import Own, adopt, changed
 from harness.errors import UsageError
-from harness.node.feed import describe
-from harness.node.input import records
-from harness.node.input.dataset import Dataset
-from harness.node.input.open import reading
-from harness.node.place import Place
-from harness.node.workload import Reading
+from harness.worker.feed import describe
+from harness.worker.input import records
+from harness.worker.input.dataset import Dataset
+from harness.worker.input.open import reading
+from harness.worker.network.workload import Reading
+from harness.worker.place import Place
 from tests.cli.command import bakeoff
 
 pytestmark = pytest.mark.io

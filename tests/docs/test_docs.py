@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import VERBS
-from harness.node import events
 from harness.store import layout
 from harness.study.factors import FACTORS
 from harness.study.measure import MeasureTable
 from harness.study.study import StudyFile, load_study
+from harness.worker import events
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -12,11 +12,11 @@ import pytest
 
 from harness.doctor.ceilings import Measured, Session, measured, peaks, sessions, with_ceilings
 from harness.errors import UsageError
-from harness.node.contracts import Unsupported
-from harness.node.storage import StorageActivity
 from harness.platform.platform import load_platform
 from harness.sections.context.roofline import roof
 from harness.verdicts.results import Results
+from harness.worker.contracts import Unsupported
+from harness.worker.storage import StorageActivity
 from tests.needs import framework
 from tests.reports import samples
 
@@ -153,9 +153,9 @@ def test_storage_needs_a_tier_that_may_be_written_to() -> None:
 
 _BESIDE_PLAIN = """
 import json, time, torch
-from harness.node.adapters.torch import ceiling, settings
-from harness.node.place import Place
-from harness.node.workload import Ceiling
+from harness.worker.adapters.torch import ceiling, settings
+from harness.worker.place import Place
+from harness.worker.network.workload import Ceiling
 
 place = Place(rank=0, size=1, local_rank=0, local_size=1, host="here", launcher="none")
 chosen = settings.apply({"precision": "fp32", "device": "cpu", "threads": 1}, {}, place)

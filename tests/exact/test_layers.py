@@ -10,7 +10,7 @@ import pytest
 from harness.exact import norms
 from harness.exact.passes import Pass, alone
 from harness.exact.training import loss
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,
@@ -27,7 +27,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.shapes import parameter_shapes, sites
+from harness.worker.network.shapes import parameter_shapes, sites
 
 SAMPLES = 3
 STEP = 1e-6

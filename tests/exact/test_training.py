@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.exact.training import steps
-from harness.node.network import Dense, Network
-from harness.node.workload import SGD, Adam, DataSet, Training
+from harness.worker.network.layers import Dense, Network
+from harness.worker.network.workload import SGD, Adam, DataSet, Training
 
 WORKLOAD = Training(
     name="line",

@@ -19,13 +19,13 @@ from harness.gate import semantics as semantic_checks
 from harness.gate.reference import Reference
 from harness.gate.semantics import Finding
 from harness.gate.tensors import folders, requests
-from harness.node import job as jobs
-from harness.node.job import Job, Span
-from harness.node.shapes import sites
-from harness.node.tensors import Folder
-from harness.node.workload import Training
 from harness.ranks import payload
 from harness.study.framework import framework_info
+from harness.worker import job as jobs
+from harness.worker.gate.tensors import Folder
+from harness.worker.job import Job, Span
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import Training
 from tests.gate import network as gated
 from tests.needs import framework
 

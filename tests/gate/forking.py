@@ -22,10 +22,10 @@ for line in sys.stdin:
         words = os.open("words", os.O_CREAT | os.O_WRONLY, 0o644)
         os.dup2(words, 1)
         os.dup2(words, 2)
-        sys.argv = ["harness.node", "job.json"]
+        sys.argv = ["harness.worker", "job.json"]
         code = 0
         try:
-            runpy.run_module("harness.node", run_name="__main__", alter_sys=True)
+            runpy.run_module("harness.worker", run_name="__main__", alter_sys=True)
         except SystemExit as end:
             code = int(end.code or 0)
         sys.stdout.flush()

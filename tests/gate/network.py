@@ -5,7 +5,7 @@ The tests put it into a payload as a workload of its own.
 
 from __future__ import annotations
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     BatchNorm,
     Conv,
@@ -17,7 +17,7 @@ from harness.node.network import (
     ReLU,
     Residual,
 )
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 
 STRIDES = (1, 2)  # in the 3 x 3, as ResNet v1.5 does
 

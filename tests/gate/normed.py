@@ -5,7 +5,7 @@ The tests put it into a payload as a workload of its own.
 
 from __future__ import annotations
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     BatchNorm,
     Conv,
@@ -15,7 +15,7 @@ from harness.node.network import (
     MaxPool,
     Network,
 )
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 
 WORKLOAD = Training(
     name="gated",

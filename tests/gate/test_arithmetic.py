@@ -9,7 +9,7 @@ import pytest
 
 from harness.gate import layers, tolerances
 from harness.gate.tensors import draws, reduced_size, sensitive_inputs
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     BatchNorm,
     Dense,
@@ -21,7 +21,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.shapes import ImpossibleNetwork, sites
+from harness.worker.network.shapes import ImpossibleNetwork, sites
 from tests.gate.network import WORKLOAD
 from workloads import alexnet, cosmoflow_lee, resnet50, tinycnn
 

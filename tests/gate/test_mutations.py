@@ -8,8 +8,8 @@ from tests.gate.conftest import Subject
 
 pytestmark = pytest.mark.framework
 
-TORCH = "harness/node/adapters/torch/"
-JAX = "harness/node/adapters/jax/"
+TORCH = "harness/worker/adapters/torch/"
+JAX = "harness/worker/adapters/jax/"
 WORKLOAD = "workloads/gated.py"
 
 MISTAKES = {

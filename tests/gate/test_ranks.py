@@ -14,14 +14,14 @@ from harness.gate.jobs import Examiner
 from harness.gate.result import DIFFERS, EQUIVALENT, NOT_CHECKED, Part, Result
 from harness.gate.semantics import Finding
 from harness.gate.tensors import folders, requests
-from harness.node.network import BatchNorm
-from harness.node.shapes import sites
-from harness.node.together import share, without_norms
 from harness.plan.cell import Cell
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.ranks import payload
 from harness.study.study import load_study
+from harness.worker.gate.rank_equality import share, without_norms
+from harness.worker.network.layers import BatchNorm
+from harness.worker.network.shapes import sites
 from tests.needs import compiled, framework
 
 STUDY = """
@@ -49,12 +49,12 @@ STRATEGIES = (
 MISTAKES = {
     "gradients that are not exchanged": (
         *("torch", "ddp"),
-        "harness/node/adapters/torch/strategies/ddp.py",
+        "harness/worker/adapters/torch/strategies/ddp.py",
         ("if not self._communicates:", "if True:"),
     ),
     "gradients that are added up, not averaged": (
         *("tensorflow", "multiworker"),
-        "harness/node/adapters/tensorflow/strategies.py",
+        "harness/worker/adapters/tensorflow/strategies/strategies.py",
         ("mean = self._tf.distribute.ReduceOp.MEAN", "mean = self._tf.distribute.ReduceOp.SUM"),
     ),
 }

@@ -11,8 +11,8 @@ import pytest
 from harness.gate import reference, semantics
 from harness.gate.reference import Reference
 from harness.gate.tensors import folders
-from harness.node.network import BatchNorm, Conv, Dense, Flatten, Network, ReLU
-from harness.node.workload import Adam
+from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Network, ReLU
+from harness.worker.network.workload import Adam
 from tests.gate.network import WORKLOAD
 
 RATE = 1e-3

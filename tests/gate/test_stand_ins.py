@@ -19,8 +19,8 @@ from tests.gate.conftest import Subject
 pytestmark = pytest.mark.framework
 
 ADAPTERS = Path(__file__).parents[1] / "adapters"
-CAFFE = "harness/node/adapters/caffe/lowering.py"
-SINGA = "harness/node/adapters/singa/lowering.py"
+CAFFE = "harness/worker/adapters/caffe/lowering.py"
+SINGA = "harness/worker/adapters/singa/lowering.py"
 
 
 @pytest.fixture

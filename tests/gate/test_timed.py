@@ -12,7 +12,7 @@ from tests.gate.conftest import Subject
 
 pytestmark = pytest.mark.framework
 
-ADAPTERS = "harness/node/adapters/"
+ADAPTERS = "harness/worker/adapters/"
 TENSORFLOW = ADAPTERS + "tensorflow/layers.py"
 PADDING = ADAPTERS + "tensorflow/padding.py"
 KERAS = ADAPTERS + "keras/layers.py"

@@ -16,8 +16,8 @@ from harness.launch.contract import Launch, Node, Worker
 from harness.launch.launchers.local import launch
 from harness.machine.sysfs_topology import read_topology
 from harness.machine.topology import MemoryNode, Topology
-from harness.node.job import Job, Span
 from harness.platform.platform import Binding, Observer, Platform
+from harness.worker.job import Job, Span
 from tests.agent.spoken import Agent
 from tests.needs import program
 
@@ -40,7 +40,7 @@ def live(
         workload="nothing",
         workload_module="workloads.nothing",
         framework="null",
-        adapter_module="harness.node.adapters.null",
+        adapter_module="harness.worker.adapters.null",
         strategy="none",
         factors={"ranks_per_node": 2},
         options={},

@@ -14,8 +14,8 @@ import pytest
 from harness.errors import UsageError
 from harness.launch.container import Room, enter, inside, parse_bind, room_env, with_host_mpi
 from harness.launch.contract import Rank
-from harness.node.job import Job, Span
 from harness.platform.platform import Container, FrameworkThere, Launcher, Platform
+from harness.worker.job import Job, Span
 from tests.cli.command import bakeoff
 from tests.needs import program
 
@@ -38,7 +38,7 @@ JOB = Job(
     workload="nothing",
     workload_module="workloads.nothing",
     framework="null",
-    adapter_module="harness.node.adapters.null",
+    adapter_module="harness.worker.adapters.null",
     strategy="none",
     factors={"ranks_per_node": 1, "nodes": 1, "container": True},
     options={},
@@ -52,7 +52,7 @@ JOB = Job(
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_engines_command_is_as_accepted(engine: str, golden) -> None:
     container = Container.model_construct(engine=engine, image="image")
-    argv = enter(container, ROOM, ("python3", "-m", "harness.node", "job.json"))
+    argv = enter(container, ROOM, ("python3", "-m", "harness.worker", "job.json"))
     golden(f"launch/container-{engine}.txt", "\n".join(argv) + "\n")
 
 
@@ -116,7 +116,7 @@ def test_horovod_is_entered_where_it_was_built() -> None:
         for name, text in image.items()
     }
     platform = Platform.model_construct(name="p", environment={}, frameworks=there)
-    rank = Rank(0, ("/py", "-m", "harness.node", "j.json"), {}, JOB.directory, (0,))
+    rank = Rank(0, ("/py", "-m", "harness.worker", "j.json"), {}, JOB.directory, (0,))
     for strategy, wanted in (("ddp", "plain"), ("horovod", "with Horovod")):
         job = replace(JOB, framework="torch", strategy=strategy)
         assert wanted in inside(platform, job, rank, "/payload", ()).argv
@@ -125,11 +125,20 @@ def test_horovod_is_entered_where_it_was_built() -> None:
 def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_data_inside_its_container() -> None:
     there = FrameworkThere(container=Container(engine="bwrap", image="/", interpreter="py"))
     platform = Platform.model_construct(name="p", environment={}, frameworks={"null": there})
-    argv = ("numactl", "--preferred=1", "--", "/host/python", "-s", "-m", "harness.node", "j.json")
+    argv = (
+        "numactl",
+        "--preferred=1",
+        "--",
+        "/host/python",
+        "-s",
+        "-m",
+        "harness.worker",
+        "j.json",
+    )
     rank = Rank(0, argv, {"BAKEOFF_RANK": "0"}, JOB.directory, (0,))
     boxed = inside(platform, JOB, rank, "/runs/one/payload", ())
     assert boxed.argv[:4] == ("numactl", "--preferred=1", "--", "bwrap")
-    assert boxed.argv[-5:] == ("--", "py", "-m", "harness.node", "j.json")
+    assert boxed.argv[-5:] == ("--", "py", "-m", "harness.worker", "j.json")
     reads = replace(JOB, paths={"data": "/disk/set"})
     assert "--ro-bind /disk/set /disk/set" in " ".join(
         inside(platform, reads, rank, "/runs/one/payload", ()).argv

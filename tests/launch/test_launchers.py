@@ -14,8 +14,8 @@ from harness.launch.container import room_env
 from harness.launch.contract import Node, Worker
 from harness.launch.host_lists import unfolded
 from harness.launch.rendezvous import Seat, ports_needed, seats, variables
-from harness.node.place import find
 from harness.platform.platform import Launcher, Platform
+from harness.worker.place import find
 from tests.launch.test_local import PLATFORM, WORKER, job
 
 Golden = Callable[[str, str], None]

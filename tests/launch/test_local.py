@@ -6,8 +6,8 @@ import json
 from harness.launch.contract import Node, Worker
 from harness.launch.launchers.local import launch
 from harness.machine.topology import Core, Device, MemoryNode, Topology
-from harness.node.job import Job, Span
 from harness.platform.platform import Binding, Observer, Platform
+from harness.worker.job import Job, Span
 
 
 def job(ranks: int) -> Job:
@@ -18,7 +18,7 @@ def job(ranks: int) -> Job:
         workload="tinycnn",
         workload_module="workloads.tinycnn",
         framework="torch",
-        adapter_module="harness.node.adapters.torch.adapter",
+        adapter_module="harness.worker.adapters.torch.adapter",
         strategy="ddp",
         factors={"nodes": 1, "ranks_per_node": ranks},
         options={},

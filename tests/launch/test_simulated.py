@@ -12,12 +12,12 @@ from harness import plugins
 from harness.errors import UsageError
 from harness.launch.cluster_model import Cluster, NoModel, Step, step
 from harness.launch.launchers import simulated
-from harness.node import loop
-from harness.node.job import Job, Span
 from harness.plan.cell import Cell
 from harness.plan.plan import make_plan
 from harness.platform.platform import Platform, load_platform
 from harness.study.study import load_study
+from harness.worker import loop
+from harness.worker.job import Job, Span
 
 QUIET = {"latency": "5 us", "jitter": "0 %", "spread": "0 %", "efficiency": "50 %"}
 

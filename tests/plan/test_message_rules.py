@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.node.workload import Collective, Nothing
 from harness.plan import message_rules
+from harness.worker.network.workload import Collective, Nothing
 
 
 @pytest.mark.parametrize(

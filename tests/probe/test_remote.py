@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Unavailable, UsageError
-from harness.node import survey
 from harness.probe import remote
 from harness.probe.write import profile_text
 from harness.ranks.remote_node import through
+from harness.worker.facts import node_survey
 from tests.cli.command import bakeoff
 from tests.needs import python37
 
@@ -70,7 +70,7 @@ def test_srun_is_asked_for_what_the_profile_says() -> None:
 
 
 def test_nodes_that_differ_are_named() -> None:
-    told = json.loads(json.dumps(survey.survey()))
+    told = json.loads(json.dumps(node_survey.survey()))
     other = {
         **told,
         "files": {
@@ -84,7 +84,7 @@ def test_nodes_that_differ_are_named() -> None:
 
 
 def test_an_old_python_on_the_node_is_enough() -> None:
-    text = Path(survey.__file__).read_text()
+    text = Path(node_survey.__file__).read_text()
     said = subprocess.run([python37(), "-c", text], capture_output=True, text=True, check=True)
     told = json.loads(said.stdout)
     assert told["affinity"] == sorted(os.sched_getaffinity(0))
@@ -104,7 +104,7 @@ Legend:
 
 def test_gpus_are_read_from_what_their_driver_prints() -> None:
     row = "{}, Tesla P100, 535.1, 16280, Enabled, [N/A], 300.00\n"
-    told = json.loads(json.dumps(survey.survey()))
+    told = json.loads(json.dumps(node_survey.survey()))
     told["devices"] = ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2"]
     told["answers"] |= {"gpus": "".join(map(row.format, "abc")), "links": TOPOLOGY}
     seen = remote.look_there(told, ("torch 2.1",))

@@ -58,7 +58,7 @@ def test_the_payload_holds_the_worker_side_and_nothing_of_the_host(tmp_path):
     top = {path.name for path in (tmp_path / "payload").iterdir()}
     inside = {path.name for path in (tmp_path / "payload" / "harness").iterdir()}
     assert top == {"harness", "workloads"}
-    assert inside == {"__init__.py", "node"}
+    assert inside == {"__init__.py", "worker"}
     assert not list(tmp_path.rglob("__pycache__"))
 
 
@@ -99,7 +99,7 @@ def test_a_third_partys_adapters_travel_without_the_rest_of_its_package(third_pa
 
 def test_one_framework_is_not_in_the_closure_of_another():
     ours = gather()
-    files = Closures(ours).files("workloads.nothing", "harness.node.adapters.null")
-    assert "harness/node/loop.py" in files
-    assert "harness/node/adapters/null.py" in files
+    files = Closures(ours).files("workloads.nothing", "harness.worker.adapters.null")
+    assert "harness/worker/loop.py" in files
+    assert "harness/worker/adapters/null.py" in files
     assert not [file for file in files if "/adapters/torch/" in file or file.endswith("alexnet.py")]

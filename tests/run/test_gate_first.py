@@ -34,7 +34,7 @@ until = "20 ms"
 tolerate = ["contended", "throttled", "stalled"]
 reference = { batch = 16 }
 """
-CHANGED = Path("harness/node/loop.py")
+CHANGED = Path("harness/worker/loop.py")
 
 
 @dataclass

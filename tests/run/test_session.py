@@ -130,7 +130,7 @@ def test_changed_code_is_refused_unless_mixing_is_wanted_and_then_marked(plan, t
     outcome = json.loads(paths.trial(key, TrialName(block)).outcome.read_text())
     assert outcome["mixed"] is True
     job = paths.trial(key, TrialName(block)).job.read_text()
-    assert (tmp_path / "run" / "payload.2" / "harness" / "node" / "loop.py").is_file()
+    assert (tmp_path / "run" / "payload.2" / "harness" / "worker" / "loop.py").is_file()
     assert json.loads(job)["trial"] == f"trial-{block}"
 
 

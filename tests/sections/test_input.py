@@ -9,12 +9,12 @@ import pytest
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import rankings
-from harness.node.input import cold
 from harness.sections.files.goodput import goodput
 from harness.sections.files.input import input_table
 from harness.sections.files.input_ladders import ladders
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult, Estimate, Results
+from harness.worker.input.evidence import cold
 from reports.page.page import render
 from tests.reports import samples
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from harness.cli.verbs.sql import command as sql
 from harness.sections.read import read_results
-from harness.stats.verdict import THRESHOLDS
+from harness.verdicts.judge import THRESHOLDS
 from reports.page.page import render
 from tests.runs import Behaviour, RecordedCell, write_run
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.stats.verdict import (
+from harness.verdicts.judge import (
     REJECTING,
     SEVERITY,
     THRESHOLDS,

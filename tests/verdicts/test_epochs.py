@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.node.input.audit import digest
-from harness.node.input.cold import CHARGED, label
 from harness.store import epoch_events, event_lines
 from harness.verdicts import epochs
+from harness.worker.input.evidence.audit import digest
+from harness.worker.input.evidence.cold import CHARGED, label
 
 
 def written(path: Path, said: list[dict[str, Any]]) -> Path:

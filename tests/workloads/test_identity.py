@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import workloads
-from harness.node.shapes import count
-from harness.node.workload import Training
+from harness.worker.network.shapes import count
+from harness.worker.network.workload import Training
 from workloads.resnet50 import resnet50_network
 
 # Published identities (parameters, forward multiplications per sample), computed with torch.

@@ -20,7 +20,7 @@ UNKNOWN = "–"
 
 def _workloads() -> list[Row]:
     from harness import plugins
-    from harness.node.shapes import count
+    from harness.worker.network.shapes import count
 
     rows: list[Row] = []
     for entry, module in plugins.loaded("workloads"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.collect.held import held
+from harness.collect.open_files import held
 from harness.collect.sampler import Observed
 from harness.store.samples_format import LOST, Channel
 

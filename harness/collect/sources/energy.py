@@ -6,7 +6,7 @@ of full load; the header says where. Since CVE-2020-8694 only root may read them
 
 from __future__ import annotations
 
-from harness.collect.held import Held, text
+from harness.collect.open_files import Held, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import Channel

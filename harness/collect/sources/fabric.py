@@ -6,7 +6,7 @@ of four bytes; Omni-Path's driver (hfi1) shows the same names.
 
 from __future__ import annotations
 
-from harness.collect.held import Held
+from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import Channel

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.collect.held import Held, hold
+from harness.collect.open_files import Held, hold
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import NOT_READ, Channel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.collect.held import hold
+from harness.collect.open_files import hold
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import Channel

@@ -5,7 +5,7 @@ Source: proc_meminfo(5), proc_vmstat(5).
 
 from __future__ import annotations
 
-from harness.collect.held import hold, number_after
+from harness.collect.open_files import hold, number_after
 from harness.collect.sampler import Observed
 from harness.store.samples_format import Channel
 

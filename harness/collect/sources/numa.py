@@ -6,7 +6,7 @@ Xeon Max the fast memory of flat mode is such a node.
 
 from __future__ import annotations
 
-from harness.collect.held import hold, number_after, text
+from harness.collect.open_files import hold, number_after, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import Channel

@@ -5,7 +5,7 @@ Source: kernel documentation, accounting/psi.rst. "some": at least one task wait
 
 from __future__ import annotations
 
-from harness.collect.held import Held
+from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import UNSUPPORTED, Channel

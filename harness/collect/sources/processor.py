@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from harness.collect.held import hold
+from harness.collect.open_files import hold
 from harness.collect.sampler import Observed
 from harness.store.samples_format import NOT_READ, Channel
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.collect.held import Held
+from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import ENDED, UNSUPPORTED, Channel

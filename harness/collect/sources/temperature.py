@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.collect.held import Held, text
+from harness.collect.open_files import Held, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples_format import Channel

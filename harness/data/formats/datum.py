@@ -9,7 +9,7 @@ from harness.data.catalogue import Content
 from harness.data.contents import Sample
 from harness.data.formats import lmdb
 from harness.data.formats.written import Places
-from harness.node.input.datum import head
+from harness.worker.input.datum import head
 
 HOLDS = "all"
 suffix = lmdb.suffix

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from harness.data.catalogue import Content
 from harness.data.contents import Sample
 from harness.data.formats.written import Places
-from harness.node.input import records
+from harness.worker.input import records
 
 HOLDS = "shard"
 _LANES = 512

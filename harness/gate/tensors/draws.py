@@ -16,9 +16,9 @@ from itertools import zip_longest
 import numpy as np
 import numpy.typing as npt
 
-from harness.node.network import BatchNorm, Network, Tanh
-from harness.node.shapes import parameter_shapes, product, sites
-from harness.node.workload import Training
+from harness.worker.network.layers import BatchNorm, Network, Tanh
+from harness.worker.network.shapes import parameter_shapes, product, sites
+from harness.worker.network.workload import Training
 
 Array = npt.NDArray[np.float64]
 Shape = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""This file reads and writes tensor folders (``harness/node/tensors.py``) with numpy."""
+"""This file reads and writes tensor folders (``harness/worker/gate/tensors.py``) with numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.node.tensors import Folder, Tensor, Writer, read
+from harness.worker.gate.tensors import Folder, Tensor, Writer, read
 
 _TYPES = {"float64": "<f8", "int64": "<i8"}
 _WRITTEN: dict[str, npt.DTypeLike] = {"float64": np.float64, "int64": np.int64}

@@ -8,8 +8,8 @@ affordable) gets a smaller batch and fewer updates: two still tell one momentum 
 
 from __future__ import annotations
 
-from harness.node.network import BatchNorm, Network
-from harness.node.shapes import ImpossibleNetwork, count, sites
+from harness.worker.network.layers import BatchNorm, Network
+from harness.worker.network.shapes import ImpossibleNetwork, count, sites
 
 Shape = tuple[int, ...]
 

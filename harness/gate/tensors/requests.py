@@ -1,4 +1,4 @@
-"""This file writes what the gate asks of a worker, as ``harness/node/examine.py`` reads it.
+"""This file writes what the gate asks of a worker, as ``harness/worker/gate/subject.py`` reads it.
 
 reference     weights and a batch, from which the reference is computed
 semantics     everything in float64, restarting also from the reference's states
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from harness.gate.tensors import draws, folders, reduced_size, sensitive_inputs
-from harness.node.examine import resized
-from harness.node.network import Dense, MaxPool, Scale, Tanh
-from harness.node.shapes import parameter_shapes, sites
-from harness.node.tensors import Folder, Tensor
-from harness.node.workload import Training
+from harness.worker.gate.subject import resized
+from harness.worker.gate.tensors import Folder, Tensor
+from harness.worker.network.layers import Dense, MaxPool, Scale, Tanh
+from harness.worker.network.shapes import parameter_shapes, sites
+from harness.worker.network.workload import Training
 
 THIN = 65_536
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.node.network import LRN, BatchNorm, LeakyReLU
+from harness.worker.network.layers import LRN, BatchNorm, LeakyReLU
 
 Array = npt.NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from harness.launch import placement
 from harness.launch.contract import Launch, Worker
 from harness.launch.host_lists import unfolded
 from harness.launch.launchers import slurm, ssh
-from harness.node.job import Job
 from harness.platform.platform import Platform
+from harness.worker.job import Job
 
 HERE = ("",)
 SETTINGS = ("mpi", "hosts", "command", "ssh")

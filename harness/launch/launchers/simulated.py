@@ -2,8 +2,8 @@
 
 Settings, all quantities with their units: see ``harness/launch/cluster_model.py``. Nothing is
 started and no node is reached. What is played is what ranks would have said, as
-``harness/node/events.py`` states it, with windows cut as the timed loop cuts them, on one clock for
-all nodes.
+``harness/worker/events.py`` states it, with windows cut as the timed loop cuts them, on one clock
+for all nodes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from harness.errors import UsageError
 from harness.launch import cluster_model
 from harness.launch.cluster_model import Cluster, Step
 from harness.launch.contract import Launch, Worker
-from harness.node.job import Job, Span
-from harness.node.loop import WARMUP_STEPS, steps_per_window
 from harness.platform.platform import Platform
+from harness.worker.job import Job, Span
+from harness.worker.loop import WARMUP_STEPS, steps_per_window
 
 SETTINGS = tuple(cluster_model.SETTINGS)
 _NO = "{}: nothing can be started on a simulated platform; its runs play a model."

@@ -15,8 +15,8 @@ from harness.launch import placement
 from harness.launch.batch_script import Batch, text
 from harness.launch.contract import Launch, Worker
 from harness.launch.host_lists import unfolded
-from harness.node.job import Job
 from harness.platform.platform import Platform
+from harness.worker.job import Job
 
 _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
 SETTINGS = (*_ASKED, "mpi", "options")

@@ -14,10 +14,10 @@ from functools import cache
 from harness import plugins
 from harness.analysis.evidence import Ceiling, RoofPoint
 from harness.analysis.ranking import names
-from harness.node.shapes import count
 from harness.sections.context.derived import OPERATIONS_PER_MAC, PASSES, derived
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult, Results
+from harness.worker.network.shapes import count
 
 _OUTPUT_MOVES = 4
 _WEIGHT_MOVES = 7

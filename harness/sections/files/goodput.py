@@ -13,7 +13,7 @@ from math import ceil
 from statistics import median
 
 from harness.analysis import numbers
-from harness.stats.verdict import REJECTING
+from harness.verdicts.judge import REJECTING
 from harness.verdicts.results import CellResult, Results, TrialResult
 
 ALIKE = 0.9

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from harness.analysis import numbers
 from harness.analysis.evidence import Ladder, Rung
-from harness.node.input.cold import COLD_HERE
 from harness.sections.files.bottleneck import (
     BYTES,
     DECODED,
@@ -26,6 +25,7 @@ from harness.sections.files.bottleneck import (
 from harness.sections.files.goodput import Alone, alone, ranks
 from harness.sections.files.input import Fed, fed
 from harness.verdicts.results import Results
+from harness.worker.input.evidence.cold import COLD_HERE
 
 _RUNGS = {
     BYTES: "bytes read",

@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from harness.node.adapters.caffe import blobs, prototxt  # noqa: E402
-from harness.node.input import datum  # noqa: E402
+from harness.worker.adapters.caffe import blobs, prototxt  # noqa: E402
+from harness.worker.input import datum  # noqa: E402
 
 LINES = {
     "bvlc": {"begin": 290, "step": 239, "output": 258, "stop": 311, "done": 332, "rate": 112},

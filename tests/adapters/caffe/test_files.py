@@ -14,7 +14,7 @@ from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.inspect import faults
 from harness.data.sets import Spec
-from harness.node.adapters.caffe import prototxt
+from harness.worker.adapters.caffe import prototxt
 from tests.adapters.caffe.test_worker import program, told, work
 from tests.cli.command import bakeoff
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.node.adapters.caffe.log import Log, parse
-from harness.node.adapters.caffe.program import failure
-from harness.node.contracts import Unsupported
+from harness.worker.adapters.caffe.log import Log, parse
+from harness.worker.adapters.caffe.program import failure
+from harness.worker.contracts import Unsupported
 
 HERE = Path(__file__).parent / "logs"
 NEAR = 1_795_258_988_000_000_000  # 2026-11-21 11:03:08 UTC

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.node import feed, place
-from harness.node.adapters.caffe import blobs, prototxt
-from harness.node.adapters.caffe.blobs import convolved, pooled
-from harness.node.adapters.caffe.lowering import lower
-from harness.node.adapters.caffe.solver import solver
-from harness.node.contracts import Unsupported
-from harness.node.network import (
+from harness.worker import feed, place
+from harness.worker.adapters.caffe import blobs, prototxt
+from harness.worker.adapters.caffe.blobs import convolved, pooled
+from harness.worker.adapters.caffe.lowering import lower
+from harness.worker.adapters.caffe.solver import solver
+from harness.worker.contracts import Unsupported
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,
@@ -29,8 +29,8 @@ from harness.node.network import (
     ReLU,
     Residual,
 )
-from harness.node.shapes import ImpossibleNetwork, sites
-from harness.node.workload import SGD, Adam, DataSet, Training
+from harness.worker.network.shapes import ImpossibleNetwork, sites
+from harness.worker.network.workload import SGD, Adam, DataSet, Training
 from tests.adapters.tinygrad import every_layer
 
 ALONE = place.find({})

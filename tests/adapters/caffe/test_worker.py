@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from harness.node import job as jobs
-from harness.node.adapters.caffe.program import CaffeFailed, time_net
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import start
 from harness.store.dataset import Dataset
 from harness.study.study import load_study
+from harness.worker import job as jobs
+from harness.worker.adapters.caffe.program import CaffeFailed, time_net
 from workloads.tinycnn import WORKLOAD
 
 HERE = Path(__file__).parent
@@ -43,7 +43,7 @@ def work(folder: Path, dialect: str = "bvlc", gpus: int = 0, **fields: Any) -> l
         "workload": "tinycnn",
         "workload_module": "workloads.tinycnn",
         "framework": "caffe",
-        "adapter_module": "harness.node.adapters.caffe.adapter",
+        "adapter_module": "harness.worker.adapters.caffe.adapter",
         "strategy": "none",
         "factors": {"batch": 8, "threads": 1},
         "options": {},
@@ -59,7 +59,7 @@ def work(folder: Path, dialect: str = "bvlc", gpus: int = 0, **fields: Any) -> l
     named = {"CAFFE_BIN": caffe} if dialect == "bvlc" else {"INTEL_CAFFE_BIN": caffe}
     env = {**os.environ, **named, "BAKEOFF_CAFFE_FLAVOUR": dialect, "PYTHONPATH": str(ROOT)}
     subprocess.run(
-        [sys.executable, "-m", "harness.node", path], env=env, capture_output=True, check=False
+        [sys.executable, "-m", "harness.worker", path], env=env, capture_output=True, check=False
     )
     lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]

@@ -2,8 +2,8 @@
 
 import numpy
 
-from harness.node.adapters.jax.feeding import Feeder
-from harness.node.adapters.jax.lowering import Lowered
+from harness.worker.adapters.jax.feeding import Feeder
+from harness.worker.adapters.jax.lowering import Lowered
 from tests.adapters.handed import BATCH, feed_of, refusal, stored
 from workloads import neuron_inverter, tinycnn
 

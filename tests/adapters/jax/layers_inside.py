@@ -5,11 +5,11 @@ import importlib
 import jax
 import numpy
 
-from harness.node import place
-from harness.node.adapters.jax import adapter, settings, strategies, training
-from harness.node.adapters.jax.lowering import Lowered, Pass
-from harness.node.job import Job, Span
-from harness.node.network import Conv, Flatten, Network
+from harness.worker import place
+from harness.worker.adapters.jax import adapter, settings, strategies, training
+from harness.worker.adapters.jax.lowering import Lowered, Pass
+from harness.worker.job import Job, Span
+from harness.worker.network.layers import Conv, Flatten, Network
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = (
@@ -104,8 +104,8 @@ def test_every_workload_is_lowered_with_its_parameters_and_outputs():
 
 
 def test_every_rank_starts_from_the_same_weights_but_its_own_batch():
-    from harness.node import feed
-    from harness.node.place import Place
+    from harness.worker import feed
+    from harness.worker.place import Place
 
     workload = importlib.import_module("tests.adapters.singa.line").WORKLOAD
     starts = []

@@ -3,10 +3,10 @@
 import importlib
 import tempfile
 
-from harness.node import place
-from harness.node.adapters.keras import adapter
-from harness.node.adapters.keras.lowering import KerasLowering
-from harness.node.job import Job, Span
+from harness.worker import place
+from harness.worker.adapters.keras import adapter
+from harness.worker.adapters.keras.lowering import KerasLowering
+from harness.worker.job import Job, Span
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = ("alexnet_caffe", "cosmoflow_lee", "neuron_inverter", "resnet50", "tinycnn")

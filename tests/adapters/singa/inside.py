@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 from singa import autograd, device, tensor
 
-from harness.node.adapters.singa.lowering import Lowered, ScaledDropout
-from harness.node.adapters.singa.training import ScopedSGD
-from harness.node.contracts import Unsupported
-from harness.node.network import AveragePool, Conv, MaxPool, Network
+from harness.worker.adapters.singa.lowering import Lowered, ScaledDropout
+from harness.worker.adapters.singa.training import ScopedSGD
+from harness.worker.contracts import Unsupported
+from harness.worker.network.layers import AveragePool, Conv, MaxPool, Network
 
 DEVICE = device.create_cpu_device()
 

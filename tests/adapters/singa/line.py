@@ -1,6 +1,6 @@
 """This file is a small network over one dimension with the layers that SINGA has for it."""
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     AveragePool,
     BatchNorm,
     Conv,
@@ -13,7 +13,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.workload import Adam, DataSet, Training
+from harness.worker.network.workload import Adam, DataSet, Training
 
 LAYERS = (
     Conv("conv", 6, 4, pad=(1, 2)),

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from harness.node import job as jobs
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import start
 from harness.study.study import load_study
+from harness.worker import job as jobs
 from tests.adapters.interpreter import losses, told, work_with
 from workloads.tinycnn import WORKLOAD
 

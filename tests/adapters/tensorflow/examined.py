@@ -8,9 +8,10 @@ import tempfile
 
 import numpy
 
-from harness.node import shapes, tensors
-from harness.node.examine import examine
-from harness.node.network import (
+from harness.worker.gate import tensors
+from harness.worker.gate.subject import examine
+from harness.worker.network import shapes
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,
@@ -27,7 +28,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.workload import SGD, DataSet, Training
+from harness.worker.network.workload import SGD, DataSet, Training
 from tests.adapters.tensorflow.slowly import Slowly
 
 BATCH = 3

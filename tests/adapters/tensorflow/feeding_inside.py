@@ -3,9 +3,9 @@
 import numpy
 import tensorflow.compat.v2 as tf
 
-from harness.node.adapters.tensorflow.arrangement import Arrangement
-from harness.node.adapters.tensorflow.feeding import fed
-from harness.node.adapters.tensorflow.strategies import Strategy
+from harness.worker.adapters.tensorflow.feeding import fed
+from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
+from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
 from tests.adapters.handed import BATCH, feed_of, refusal, stored
 from workloads import alexnet_chien, neuron_inverter, tinycnn
 

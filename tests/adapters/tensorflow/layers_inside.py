@@ -8,12 +8,12 @@ import tempfile
 
 import numpy
 
-from harness.node import place
-from harness.node.adapters.tensorflow import adapter, settings
-from harness.node.adapters.tensorflow.lowering import Lowering
-from harness.node.adapters.tensorflow.style import Pass
-from harness.node.job import Job, Span
-from harness.node.network import Dense, Network
+from harness.worker import place
+from harness.worker.adapters.tensorflow import adapter, settings
+from harness.worker.adapters.tensorflow.lowering.layer_style import Pass
+from harness.worker.adapters.tensorflow.lowering.network import Lowering
+from harness.worker.job import Job, Span
+from harness.worker.network.layers import Dense, Network
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = (

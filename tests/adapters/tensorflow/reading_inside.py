@@ -6,12 +6,12 @@ The environment ``READING_SETS`` names the folder of the sets, ``READING_OWN`` w
 import os
 from pathlib import Path
 
-from harness.node.adapters.tensorflow.loading import SIDE, own
-from harness.node.feed import describe
-from harness.node.input.audit import WrongDelivery
-from harness.node.input.open import reading
-from harness.node.place import Place
-from harness.node.workload import Reading
+from harness.worker.adapters.tensorflow.loading import SIDE, own
+from harness.worker.feed import describe
+from harness.worker.input.evidence.audit import WrongDelivery
+from harness.worker.input.open import reading
+from harness.worker.network.workload import Reading
+from harness.worker.place import Place
 
 WORKLOAD = Reading("read-small", "Small pictures", "small-pictures", 24)
 

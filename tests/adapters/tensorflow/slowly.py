@@ -7,7 +7,7 @@ import itertools
 
 import numpy
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,

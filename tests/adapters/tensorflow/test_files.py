@@ -13,7 +13,7 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import Spec
 from harness.data.user_data import adopt
-from harness.node.input import records
+from harness.worker.input import records
 from tests.cli.command import bakeoff
 from tests.needs import framework
 

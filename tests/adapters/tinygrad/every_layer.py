@@ -1,6 +1,6 @@
 """This file is a network with every layer of the vocabulary and each of its traps, for the gate."""
 
-from harness.node.network import (
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,
@@ -17,7 +17,7 @@ from harness.node.network import (
     Scale,
     Tanh,
 )
-from harness.node.workload import Adam, DataSet, Training
+from harness.worker.network.workload import Adam, DataSet, Training
 
 BODY = (Conv("c1", 4, 3, pad=(1, 1), groups=2, bias=False), BatchNorm("n", epsilon=1e-3))
 WORKLOAD = Training(

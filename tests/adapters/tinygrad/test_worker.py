@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.node import shapes, tensors
-from harness.node.network import BatchNorm
-from harness.node.workload import Training
+from harness.worker.gate import tensors
+from harness.worker.network import shapes
+from harness.worker.network.layers import BatchNorm
+from harness.worker.network.workload import Training
 from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.node.workload import SGD
+from harness.worker.network.workload import SGD
 from tests.adapters.tinygrad import every_layer
 
 WORKLOAD = replace(

@@ -7,11 +7,12 @@ import torch
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from harness.node import feed, place
-from harness.node.adapters.torch import hooks, settings
-from harness.node.adapters.torch.activity import TrainingActivity
-from harness.node.adapters.torch.strategies.ddp import DataParallel
-from harness.node.adapters.torch.training import Trainer
+from harness.worker import feed, place
+from harness.worker.adapters.torch import settings
+from harness.worker.adapters.torch.activity import TrainingActivity
+from harness.worker.adapters.torch.strategies import exchange_hooks
+from harness.worker.adapters.torch.strategies.ddp import DataParallel
+from harness.worker.adapters.torch.training import Trainer
 from workloads.tinycnn import WORKLOAD
 
 LATE_S = 0.05
@@ -38,7 +39,7 @@ def watched(communicates=True, late_s=0.0):
             described = feed.describe(WORKLOAD, factors, 1, alone)
             activity = TrainingActivity(trainer, described, "images")
             activity.step()
-            return hooks.watched(activity).get("exchange_hooks"), trainer
+            return exchange_hooks.watched(activity).get("exchange_hooks"), trainer
         finally:
             distributed.all_reduce = exchange
             distributed.destroy_process_group()

@@ -4,8 +4,8 @@ import itertools
 
 import torch
 
-from harness.node.adapters.torch.lowering import Lowered, Sum, operator
-from harness.node.network import (
+from harness.worker.adapters.torch.lowering import Lowered, Sum, operator
+from harness.worker.network.layers import (
     LRN,
     AveragePool,
     BatchNorm,

@@ -13,7 +13,7 @@ import pytest
 
 from harness.data.create import create
 from harness.data.sets import Spec
-from harness.node.job import Job, Span, text
+from harness.worker.job import Job, Span, text
 from tests.needs import framework
 
 pytestmark = pytest.mark.framework
@@ -36,7 +36,7 @@ def events(
         workload=workload,
         workload_module=f"workloads.{workload}",
         framework="torch",
-        adapter_module="harness.node.adapters.torch.adapter",
+        adapter_module="harness.worker.adapters.torch.adapter",
         strategy="none",
         factors=asked,
         options={"compile_mode": "default", "backend": "default", **options},
@@ -47,7 +47,7 @@ def events(
         paths={"data": str(folder / "set")},
     )
     (place / "job.json").write_text(text(job))
-    command = [framework("torch"), "-m", "harness.node", place / "job.json"]
+    command = [framework("torch"), "-m", "harness.worker", place / "job.json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(command, env=environment, check=not options, capture_output=True)
     return [json.loads(line) for line in (place / "events.0.jsonl").read_text().splitlines()]

@@ -10,9 +10,10 @@ import pytest
 
 from harness.exact.passes import Pass
 from harness.exact.training import loss
-from harness.node import shapes, tensors
-from harness.node.examine import resized
-from harness.node.network import BatchNorm
+from harness.worker.gate import tensors
+from harness.worker.gate.subject import resized
+from harness.worker.network import shapes
+from harness.worker.network.layers import BatchNorm
 from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 

@@ -6,15 +6,15 @@ import math
 import torch
 from torch import nn
 
-from harness.node import feed, place
-from harness.node.adapters.torch import failures, settings
-from harness.node.adapters.torch.activity import MarkedActivity, TrainingActivity, draw
-from harness.node.adapters.torch.lowering import Lowered
-from harness.node.adapters.torch.training import Trainer, decay_groups
-from harness.node.contracts import OutOfMemory, Unsupported
-from harness.node.network import BatchNorm, Conv, Dense, Flatten, Network, ReLU
-from harness.node.shapes import output_shapes
-from harness.node.workload import SGD, Adam, DataSet, Training
+from harness.worker import feed, place
+from harness.worker.adapters.torch import failures, settings
+from harness.worker.adapters.torch.activity import MarkedActivity, TrainingActivity, draw
+from harness.worker.adapters.torch.lowering import Lowered
+from harness.worker.adapters.torch.training import Trainer, decay_groups
+from harness.worker.contracts import OutOfMemory, Unsupported
+from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Network, ReLU
+from harness.worker.network.shapes import output_shapes
+from harness.worker.network.workload import SGD, Adam, DataSet, Training
 
 SMALL = {
     "alexnet": (3, 64, 64),

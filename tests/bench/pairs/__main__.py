@@ -66,7 +66,7 @@ def code(framework: str) -> str:
     script = insides.REFERENCES.get(framework, plain) + "_train.py"
     adapters = {plain} | ({"tensorflow"} if plain == "keras" else set())
     compared_by = Path(insides.__file__), Path(__file__).with_name("frameworks")
-    folders = (ROOT / "harness/node/adapters" / name for name in adapters)
+    folders = (ROOT / "harness/worker/adapters" / name for name in adapters)
     return digest([*folders, ROOT / "tests/bench/reference" / script, *compared_by])
 
 

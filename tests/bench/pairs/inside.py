@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-from harness.node import feed, place
-from harness.node.job import Job, Span
+from harness.worker import feed, place
+from harness.worker.job import Job, Span
 
 WARM_STEPS = 2
 TURN_S = 0.3
@@ -39,7 +39,7 @@ GIVEN = {"precision": "precision", "compile": "compiled"}
 def opened(framework, name, batch, chosen, strategy="none", environment=()):
     """Open the adapter, which joins other ranks; give it, and what makes our activity."""
     framework = framework.partition("@")[0]
-    adapter = importlib.import_module("harness.node.adapters." + framework + ".adapter")
+    adapter = importlib.import_module("harness.worker.adapters." + framework + ".adapter")
     workload = importlib.import_module("workloads." + name).WORKLOAD
     where = place.find(dict(environment))
     factors = {"precision": "fp32", **chosen, "batch": batch}

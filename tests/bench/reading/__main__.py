@@ -21,8 +21,8 @@ from typing import Any
 
 from harness.data.create import create
 from harness.data.sets import Spec
-from harness.node.input.dataset import Dataset
 from harness.stats.estimate import median_interval
+from harness.worker.input.dataset import Dataset
 from tests.bench.reading.readers import Fio, Reader
 from tests.storage.slow_tier import FIGURES, missing, slow_tier
 

@@ -11,10 +11,10 @@ import sys
 import time
 from typing import Any
 
-from harness.node.feed import describe
-from harness.node.input.open import Own, reading
-from harness.node.place import Place
-from harness.node.workload import Reading
+from harness.worker.feed import describe
+from harness.worker.input.open import Own, reading
+from harness.worker.network.workload import Reading
+from harness.worker.place import Place
 
 
 def opened(folder: str, factors: dict[str, Any]) -> Any:
@@ -23,7 +23,7 @@ def opened(folder: str, factors: dict[str, Any]) -> Any:
     feed = describe(workload, factors, 1, Place(0, 1, 0, 1, "here", "none"), {"data": folder})
     own: Own | None = None
     if factors["reader"] == "dataloader":
-        from harness.node.adapters.torch.loading import own as loaders
+        from harness.worker.adapters.torch.loading import own as loaders
 
         own = loaders({})
     return reading(workload, feed, own)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.node.input import cold
-from harness.node.input.dataset import Dataset
+from harness.worker.input.dataset import Dataset
+from harness.worker.input.evidence import cold
 
 INSIDE = Path(__file__).with_name("inside.py")
 ROOT = Path(__file__).parents[3]

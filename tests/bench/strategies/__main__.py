@@ -72,7 +72,7 @@ def code(name: str) -> str:
     here, framework = Path(__file__).parent, name.partition("-")[0]
     scripts = here.parent.joinpath("reference").glob(f"{framework}_*.py")
     pairs = (here.parent / "pairs" / file for file in ("inside.py", f"frameworks/{framework}.py"))
-    return digest([ROOT / "harness/node/adapters" / framework, here, *scripts, *pairs])
+    return digest([ROOT / "harness/worker/adapters" / framework, here, *scripts, *pairs])
 
 
 def same(seen: Any) -> bool:

@@ -15,7 +15,8 @@ import os
 import re
 import sys
 
-from harness.node import network_use, place
+from harness.worker import place
+from harness.worker.facts import network_use
 from tests.bench.pairs.inside import ORDERS, opened, timed
 
 WARM_STEPS = 2

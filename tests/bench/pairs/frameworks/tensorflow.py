@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from harness.node.adapters.tensorflow import settings
+from harness.worker.adapters.tensorflow import settings
 from tests.bench.pairs import hlo
 
 MOVED = "1.15's running statistics: ours assigns old + part, the script takes a part away in place"

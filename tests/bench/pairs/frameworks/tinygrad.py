@@ -4,7 +4,7 @@ import os
 import re
 from collections import Counter
 
-from harness.node.adapters.tinygrad import adapter
+from harness.worker.adapters.tinygrad import adapter
 
 COLOUR = re.compile(r"\x1b\[\d+m")
 EXPLAINED = (

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from harness.node.contracts import Unsupported
+from harness.worker.contracts import Unsupported
 
 
 class Unruly:

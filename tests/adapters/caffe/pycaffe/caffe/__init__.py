@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from harness.node.adapters.caffe import blobs, prototxt
-from harness.node.adapters.caffe.prototxt import every, one
+from harness.worker.adapters.caffe import blobs, prototxt
+from harness.worker.adapters.caffe.prototxt import every, one
 
 __version__ = "1.0.0-stand-in"
 TRAIN, TEST = 0, 1

@@ -1,0 +1,193 @@
+"""This file is a worker: ``python -m harness.worker JOB.json``, one process per rank.
+
+Exit codes: 0 finished; 3 the ``failed`` event says why; anything else is not the worker's own word.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, Optional
+
+from harness.worker import external_loop, feed, loop, place
+from harness.worker.checkpoints.request import asked
+from harness.worker.contracts import Activity, Adapter, OutOfMemory, Unsupported
+from harness.worker.events import Events
+from harness.worker.facts import resources
+from harness.worker.job import Job, read
+from harness.worker.network.workload import Training, Workload
+
+if TYPE_CHECKING:
+    from harness.worker.checkpoints.series import Series
+
+FAILED = 3
+
+
+class WrongIdentity(Exception):
+    """Say that what would be timed is not the workload it is called."""
+
+
+class Worker:
+    """One rank of a job: what it was asked, where it stands, what it says."""
+
+    def __init__(self, job: Job, where: place.Place, events: Events) -> None:
+        self.job = job
+        self.where = where
+        self.events = events
+
+    def work(self) -> None:
+        """Open the adapter and go through the door that the job names.
+
+        After a fault nothing is closed: a group of ranks that lost one may never close.
+        """
+        doors = {"trial": self._trial, "examine": self._examine, "probe": self._probe}
+        if self.job.purpose not in doors:
+            raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
+        self._phase("open")
+        self._assert_allocator()
+        workload = importlib.import_module(self.job.workload_module).WORKLOAD
+        adapter = importlib.import_module(self.job.adapter_module).open(self.job, self.where)
+        versions = {"python": sys.version.split()[0]}
+        versions.update(adapter.versions())
+        self.events.say("versions", versions=versions)
+        doors[self.job.purpose](adapter, workload)
+        self._phase("close")
+        adapter.close()
+
+    def _trial(self, adapter: Adapter, workload: Workload) -> None:
+        self._phase("build")
+        job = self.job
+        activity = adapter.activity(workload, self._feed(workload), job.options)
+        self._assert_identity(activity, workload)
+        self.events.say("units", units=dict(activity.units))
+        warmup, until = job.warmup, job.until
+        marks = getattr(activity, "marks", None)
+        series = self._checkpoints(activity, workload)
+        if marks is not None:
+            external_loop.run(marks, self.events, warmup=warmup, until=until)
+        else:
+            loop.run(
+                activity,
+                self.events,
+                warmup=warmup,
+                until=until,
+                size=self.where.size,
+                checkpoints=series,
+            )
+        if series is not None:
+            series.close()
+        facts = dict(adapter.facts())
+        if self.where.size > 1:
+            from harness.worker.facts import network_use  # a lone rank has nobody to talk to
+
+            facts["network"] = network_use.carried()
+        self._say_facts(facts)
+
+    def _checkpoints(self, activity: Activity, workload: Workload) -> Optional[Series]:
+        wanted = asked(workload, self.job.factors, self.job.paths)
+        if wanted is None:
+            return None
+        door = getattr(activity, "saver", None)
+        if door is None:
+            raise Unsupported("the {} adapter saves no checkpoints".format(self.job.framework))
+        from harness.worker.checkpoints.series import Series  # most trials take none
+
+        return Series(wanted, door(), self.where)
+
+    def _examine(self, adapter: Adapter, workload: Workload) -> None:
+        from harness.worker.gate.subject import examine  # no trial does
+
+        examine(adapter, workload, self.job.paths["given"], self.job.paths["made"])
+
+    def _probe(self, adapter: Adapter, workload: Workload) -> None:
+        probe = getattr(adapter, "probe", None)
+        if probe is None:
+            raise Unsupported("this adapter cannot be probed")
+        self._say_facts(probe(workload, self._feed(workload), self.job.options))
+
+    def _feed(self, workload: Workload) -> feed.Feed:
+        job = self.job
+        paths = dict(job.paths, meeting=job.directory)
+        return feed.describe(workload, job.factors, job.seed, self.where, paths)
+
+    def _assert_identity(self, activity: Activity, workload: Workload) -> None:
+        if not isinstance(workload, Training):
+            return
+        from harness.worker.network.shapes import count  # only what trains has layers
+
+        counts = count(workload.network)
+        door = getattr(activity, "parameters", None)
+        lowered = None if door is None else door()
+        self.events.say(
+            "identity",
+            parameters=counts.parameters,
+            macs=counts.macs,
+            shapes=counts.shapes,
+            digest=counts.identity,
+            lowered=lowered,
+        )
+        for what, expected, found in (
+            ("parameters as described", workload.parameters, counts.parameters),
+            ("multiplications as described", workload.macs, counts.macs),
+            ("parameters in " + self.job.framework, workload.parameters, lowered),
+        ):
+            if found not in (None, expected):
+                raise WrongIdentity(
+                    "{}: {} {}, not {}".format(workload.name, found, what, expected)
+                )
+
+    def _assert_allocator(self) -> None:
+        wanted = self.job.factors.get("allocator")
+        if wanted and not resources.has_mapped(os.path.basename(wanted)):
+            raise Unsupported(
+                "the allocator '{}' is not loaded: install its library on this node, "
+                "or give the library's path".format(wanted)
+            )
+
+    def _say_facts(self, facts: Any) -> None:
+        self.events.say("facts", facts=dict(resources.used(), **facts))
+
+    def _phase(self, name: str) -> None:
+        self.events.say("phase", name=name, t=time.monotonic_ns())
+        self.events.flush()
+
+
+def main(path: str) -> int:
+    """Work one job; say how it ended."""
+    job = read(path)
+    where = place.find(os.environ)
+    events = Events(os.path.join(job.directory, "events.{}.jsonl".format(where.rank)), where)
+    try:
+        Worker(job, where, events).work()
+    except Unsupported as fault:
+        return _fail(events, "unsupported", fault)
+    except (OutOfMemory, MemoryError) as fault:
+        return _fail(events, "out-of-memory", fault)
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - the rim: no fault ends untold
+        return _fail(events, "error", fault)
+    events.say("finished", t=time.monotonic_ns())
+    events.close()
+    return 0
+
+
+def _fail(events: Events, kind: str, fault: BaseException) -> int:
+    trace = traceback.format_exc()
+    sys.stderr.write(trace)
+    message = "{}: {}".format(type(fault).__name__, fault) if kind == "error" else str(fault)
+    events.say("failed", kind=kind, message=message or type(fault).__name__, trace=trace)
+    events.close()
+    return FAILED
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    code = main(sys.argv[1])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code:
+        # Threads that a framework left behind must not keep a failed rank, and with it all others.
+        os._exit(code)

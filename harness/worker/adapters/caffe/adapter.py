@@ -1,0 +1,219 @@
+"""This file opens the caffe program for a worker: BVLC's, or Intel's flavour of it.
+
+Which one, the environment says: ``caffe`` runs CAFFE_BIN, ``caffe@intel`` INTEL_CAFFE_BIN, which
+understands ``-engine``. Defaults and why: the engine is the build's own; threads are all that the
+rank may use; on a GPU, the rank's own. Caffe computes in fp32 and trains with one process, which
+drives several GPUs with ``several-gpus``: each takes a batch of its own, and the gradients' mean is
+what all are updated by.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import resource
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from harness.worker import loop
+from harness.worker.adapters.caffe import blobs, program, prototxt
+from harness.worker.adapters.caffe.lowering import lower
+from harness.worker.adapters.caffe.solver import solver
+from harness.worker.contracts import Unsupported
+from harness.worker.external_loop import Mark
+from harness.worker.facts.resources import threads
+from harness.worker.feed import Feed
+from harness.worker.input.open import opened
+from harness.worker.job import Job, Span
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import Training
+from harness.worker.place import Place
+
+ITERATIONS = 5
+PROGRAMS = {"bvlc": ("CAFFE_BIN", "caffe"), "intel": ("INTEL_CAFFE_BIN", "caffe")}
+
+
+class WrongShape(Exception):
+    """Say that Caffe set up another network than the one described."""
+
+
+class CaffeActivity:
+    """A net and how to train it; the steps happen in another process."""
+
+    def __init__(self, adapter: CaffeAdapter, workload: Training, feed: Feed) -> None:
+        self._adapter = adapter
+        self._workload = workload
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+        # each GPU runs a net of its own, with the batch that is written there
+        self._feed = feed = replace(feed, batch=adapter.each(feed.batch))
+        source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
+        self.net, tops = lower(workload, feed, source)
+        self._net_path = adapter.write("net.prototxt", self.net)
+        self.timing = adapter.time_net(self._net_path)
+        self._assert_shapes(tops)
+
+    def marks(self, until: Span) -> Iterator[Mark]:
+        """Train until this is closed, with windows as long as the loop's own."""
+        step_s = sum(self.timing.passes.values())
+        message = solver(
+            self._workload,
+            net=self._net_path,
+            global_batch=self._feed.global_batch,
+            display=loop.steps_per_window(step_s, until),
+            device=self._adapter.device,
+            seed=self._feed.seed,
+        )
+        return self._adapter.train(self._adapter.write("solver.prototxt", message))
+
+    def parameters(self) -> int:
+        """Count what the solver changes, from the prototxt that Caffe reads."""
+        with builtins.open(self._net_path, encoding="utf-8") as file:
+            net = prototxt.read(file.read())
+        return blobs.infer(net, tuple(self._feed.input)).learned
+
+    def _assert_shapes(self, tops: Mapping[str, str]) -> None:
+        """Compare what Caffe printed on setting up with what the vocabulary says."""
+        wanted = {site.path: site.output for site in sites(self._workload.network)}
+        for path, layer in tops.items():
+            said = self.timing.shapes.get(layer)
+            if said is None:
+                continue
+            expected = (self._feed.batch, *(size for size in wanted[path] if size != 1))
+            if (said[0], *(size for size in said[1:] if size != 1)) != expected:
+                raise WrongShape(
+                    "layer '{}' is {} in Caffe, not {}".format(path, said[1:], wanted[path])
+                )
+
+
+class CaffeAdapter:
+    """One caffe program."""
+
+    def __init__(self, job: Job, place: Place) -> None:
+        self.flavour = os.environ.get("BAKEOFF_CAFFE_FLAVOUR", "bvlc")
+        self.device = str(job.factors.get("device") or "cpu")
+        self._engine: Optional[str] = job.options.get("engine")
+        if self._engine and self.flavour != "intel":
+            raise Unsupported("only Intel's flavour has engines; use caffe@intel")
+        if self.device == "gpu" and self.flavour == "intel":
+            raise Unsupported("Intel's flavour computes on CPUs")
+        variable, name = PROGRAMS[self.flavour]
+        self._argv = [os.environ.get(variable) or name]
+        count = int(job.factors.get("devices_per_rank") or 1)
+        self._gpus = [place.local_rank * count + number for number in range(count)]
+        self._threads = threads(job.factors)
+        self._env = program.environment(self._threads)
+        self._folder = os.path.join(job.directory, "caffe")
+        self._timing: Dict[str, Any] = {}
+
+    def versions(self) -> Mapping[str, str]:
+        """Name the program's version and flavour."""
+        return {"caffe": program.version(self._argv, self._env), "flavour": self.flavour}
+
+    def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> CaffeActivity:
+        """Write the net, and time it once, which shows what Caffe made of it."""
+        activity = CaffeActivity(self, workload, feed)
+        layers = activity.timing.layers
+        self._timing = {
+            "forward_s": activity.timing.passes["forward"],
+            "backward_s": activity.timing.passes["backward"],
+            "input_s": layers.get("input", {}).get("forward"),
+        }
+        return activity
+
+    def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say what each layer takes in both directions."""
+        activity = self.activity(workload, feed, options)
+        return dict(self.facts(), layers=activity.timing.layers)
+
+    def examine(self, workload: Training, precision: str) -> Any:
+        """Examine layer by layer in fp32, where this interpreter has pycaffe."""
+        if precision == "float64":
+            raise Unsupported("Caffe computes in fp32 only")
+        if self._engine:
+            raise Unsupported("pycaffe takes no engine, so this one cannot be examined")
+        os.environ.update(program.environment(self._threads))  # read as the library is loaded
+        try:
+            import caffe
+        except ImportError as fault:
+            raise Unsupported(
+                "Caffe's program gives no tensors out, and this interpreter has no pycaffe; "
+                "name one that has it: [frameworks.caffe] interpreter in the platform"
+            ) from fault
+        from harness.worker.adapters.caffe.subject import CaffeSubject
+
+        if self.device == "gpu":
+            caffe.set_device(self._gpus[0])
+            caffe.set_mode_gpu()
+        else:
+            caffe.set_mode_cpu()
+        return CaffeSubject(caffe, workload, self.write)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what was used, by the programs that ran."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {
+            "clock": "external",
+            "device": self.device,
+            "replicas": len(self._gpus),
+            "program": self._argv[0],
+            "engine": self._engine,
+            "threads": self._threads,
+            "peak_rss_bytes": used.ru_maxrss * 1024,
+            "cpu_s": used.ru_utime + used.ru_stime,
+            **self._timing,
+        }
+
+    def close(self) -> None:
+        """Have nothing left open."""
+
+    def write(self, name: str, message: prototxt.Message) -> str:
+        """Write a file that Caffe reads, beside the trial's own."""
+        os.makedirs(self._folder, exist_ok=True)
+        path = os.path.join(self._folder, name)
+        with builtins.open(path, "w", encoding="utf-8") as file:
+            file.write(prototxt.write(message))
+        return path
+
+    def lay(self, database: str) -> str:
+        """Show Caffe an LMDB as it wants it, a folder with data.mdb; its lock stays in there."""
+        folder = os.path.join(self._folder, "input")
+        os.makedirs(folder, exist_ok=True)
+        link = os.path.join(folder, "data.mdb")
+        if not os.path.lexists(link):
+            os.symlink(database, link)
+        return folder
+
+    def time_net(self, net: str) -> Any:
+        """Run ``caffe time``."""
+        argv = [*self._argv, "time", "-model", net, "-iterations", str(ITERATIONS)]
+        return program.time_net([*argv, *self._flags(self._gpus[:1])], self._env, self._log("time"))
+
+    def train(self, solver_path: str) -> Iterator[Mark]:
+        """Run ``caffe train``."""
+        argv = [*self._argv, "train", "-solver", solver_path, *self._flags(self._gpus)]
+        return program.train(argv, self._env, self._log("train"))
+
+    def each(self, batch: int) -> int:
+        """Give one GPU's part of the rank's batch."""
+        part, rest = divmod(batch, len(self._gpus))
+        if rest:
+            raise Unsupported(
+                "a batch of {} does not divide over {} GPUs".format(batch, len(self._gpus))
+            )
+        return part
+
+    def _flags(self, gpus: Sequence[int]) -> List[str]:
+        flags = ["-gpu", ",".join(map(str, gpus))] if self.device == "gpu" else []
+        return flags + (["-engine", self._engine] if self._engine else [])
+
+    def _log(self, name: str) -> str:
+        return os.path.join(self._folder, name + ".log")
+
+
+def open(job: Job, place: Place) -> CaffeAdapter:  # noqa: A001 - the contract's name
+    """Find the program that the environment names."""
+    if place.size > 1:
+        raise Unsupported("Caffe trains with one process here; several-gpus lets it drive several")
+    if job.strategy not in ("none", "several-gpus"):
+        raise Unsupported("caffe adapter: no strategy '{}'".format(job.strategy))
+    return CaffeAdapter(job, place)

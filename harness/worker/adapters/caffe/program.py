@@ -1,0 +1,128 @@
+"""This file runs the caffe program: one timing, one training that is stopped, every word kept.
+
+A training is told to go on without end and is stopped by SIGINT, which Caffe answers by leaving
+its loop after the iteration it is in. What it prints goes to a file beside the nets and through the
+parser, line by line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from typing import Dict, Iterator, Mapping, Optional, Sequence, TextIO
+
+from harness.worker.adapters.caffe.log import Log
+from harness.worker.contracts import OutOfMemory, Unsupported
+from harness.worker.external_loop import Mark
+
+GRACE_S = 30.0
+MEMORY = ("out of memory", "bad_alloc", "Cannot allocate memory", "ENOMEM")
+UNABLE = (
+    "Cannot use GPU in CPU-only Caffe",
+    "Multi-GPU execution not available",  # built without NCCL
+    "Unknown layer type",
+    "invalid device ordinal",
+)
+
+
+class CaffeFailed(Exception):
+    """Carry Caffe's own last words."""
+
+
+def environment(threads: int) -> Dict[str, str]:
+    """Give the program's environment: log to stderr, in UTC, with so many threads."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    own.update(GLOG_logtostderr="1", GLOG_minloglevel="0", TZ="UTC")
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        own[library + "_NUM_THREADS"] = str(threads)
+    return own
+
+
+def version(argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """Ask the program for its version; builds without one say only their name."""
+    asked = subprocess.run(
+        [*argv, "--version"],
+        env=dict(env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        check=False,
+    )
+    words = asked.stdout.split()
+    return words[words.index("version") + 1] if "version" in words[:-1] else "unknown"
+
+
+def time_net(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Log:
+    """Run ``caffe time`` to its end."""
+    log = Log(time.time_ns())
+    with open(log_path, "w", encoding="utf-8") as file, _start(argv, env) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            file.write(line)
+            log.add(line)
+    if process.returncode != 0 or len(log.passes) < 2:
+        raise failure(log, process.returncode, "caffe time")
+    return log
+
+
+def train(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Iterator[Mark]:
+    """Run ``caffe train``; give a mark for its start and each iteration that it shows."""
+    log = Log(time.time_ns())
+    last: Optional[Mark] = None
+    with open(log_path, "w", encoding="utf-8") as file, _start(argv, env) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                file.write(line)
+                step = log.add(line)
+                if last is None and log.began_ns is not None:
+                    last = Mark(0, log.began_ns, {})
+                    yield last
+                if last is not None and step is not None and step.wall_ns > last.wall_ns:
+                    # Iteration N, shown, is N + 1 steps.
+                    last = Mark(step.iteration + 1, step.wall_ns, {"loss": step.loss})
+                    yield last
+        finally:
+            _stop(process, file)
+    if not log.is_done:
+        raise failure(log, process.returncode, "caffe train")
+
+
+def failure(log: Log, code: int, what: str) -> Exception:
+    """Say in Caffe's words why it ended; a CHECK that failed aborts with signal 6 (134)."""
+    words = " ".join(log.fatal + log.complaints)
+    said = (log.complaints[-2:] if not log.fatal else log.complaints[:1] + log.fatal) or ["nothing"]
+    message = "{} ended with exit code {}: {}".format(what, code, " / ".join(said))
+    if any(word in words for word in MEMORY):
+        return OutOfMemory(message)
+    if any(word in words for word in UNABLE):
+        return Unsupported(log.fatal[-1] if log.fatal else message)
+    return CaffeFailed(message)
+
+
+def _start(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        list(argv),
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        errors="replace",
+        bufsize=1,
+    )
+
+
+def _stop(process: "subprocess.Popen[str]", file: TextIO) -> None:
+    """Interrupt a training, and insist if it does not end."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        _, rest = process.communicate(timeout=GRACE_S)
+        if rest:
+            file.write(rest)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,174 @@
+"""This file puts a Caffe net under examination through pycaffe, layer by layer, in fp32.
+
+The nets are those of the lowering, with three changes that examining needs: the batch enters by an
+``Input`` layer instead of being drawn, ``force_backward`` asks for the gradient of the input, and
+in the whole network nothing is dropped. A layer alone is a net of that layer alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Tuple
+
+import numpy
+
+from harness.worker.adapters.caffe.lowering import Lowering, lower_loss
+from harness.worker.adapters.caffe.prototxt import Message
+from harness.worker.contracts import Unsupported
+from harness.worker.gate.subject import Made, undropped
+from harness.worker.gate.tensors import Tensor
+from harness.worker.network.layers import BatchNorm, Network
+from harness.worker.network.shapes import parameter_shapes, sites
+from harness.worker.network.workload import Training
+
+# Where Caffe keeps what the vocabulary names: behind the layer's name, and at which place.
+BLOBS = {
+    "weight": ("", 0),
+    "bias": ("", 1),
+    "mean": ("", 0),
+    "variance": ("", 1),
+    "gamma": ("/scale", 0),
+    "beta": ("/scale", 1),
+}
+FACTOR = 2
+"""The place of the number by which a BatchNorm's statistics are still to be divided."""
+
+
+class CaffeSubject:
+    """One network under examination; ``caffe`` is pycaffe, ``write`` puts a net into a file."""
+
+    def __init__(
+        self, caffe: Any, workload: Training, write: Callable[[str, Message], str]
+    ) -> None:
+        self._caffe = caffe
+        self._write = write
+        self._workload = workload
+        self._sites = {site.path: site for site in sites(workload.network)}
+        self._state: Dict[str, Any] = {}
+        self._whole: Any = None
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Remember every parameter and running statistic for the nets to come."""
+        self._state = {name: _array(tensor) for name, tensor in state.items()}
+
+    def reset(self) -> None:
+        """Have nothing to forget: nothing is updated here."""
+
+    def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
+        """Run the whole network forward and backward."""
+        network = self._workload.network
+        plain = Network(network.input, undropped(network.layers))
+        wanted = _array(target)
+        net, top, weight = self._net("whole", plain, given.shape[0], wanted.shape)
+        self._fill(net, "", self._sites.values())
+        net.blobs["data"].data[...] = _array(given).reshape(net.blobs["data"].data.shape)
+        net.blobs["label"].data[...] = wanted
+        net.forward()
+        net.backward()
+        self._whole = net
+        yield _made("output", net.blobs[top].data, self._sites[network.layers[-1].name].output)
+        yield _whole("loss", net.blobs["loss"].data * weight, ())
+        for name, shape in _learned(self._sites.values()):
+            yield _whole("gradient/" + name, _blob(net, name).diff, shape)
+
+    def update(self, given: Tensor, target: Tensor) -> None:
+        """Refuse: updates are compared in float64, which Caffe does not have."""
+        raise Unsupported("Caffe computes in fp32 only")
+
+    def state(self) -> Iterator[Made]:
+        """Give every parameter and running statistic after the pass."""
+        for name, shape in _learned(self._sites.values()):
+            yield _whole(name, _blob(self._whole, name).data, shape)
+        for site in self._sites.values():
+            if isinstance(site.layer, BatchNorm):
+                factor = float(self._whole.params[site.path][FACTOR].data.reshape(-1)[0])
+                for kind in ("mean", "variance"):
+                    name = "{}/{}".format(site.path, kind)
+                    value = _blob(self._whole, name).data / (factor or 1.0)
+                    yield _whole(name, value, site.input[:1])
+
+    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
+        """Run a net of one layer, forward and backward."""
+        site = self._sites[path]
+        alone = Network(site.input, (site.layer,))
+        net, top, _ = self._net("alone", alone, given.shape[0], None)
+        prefix = path[: len(path) - len(site.layer.name)]
+        self._fill(net, prefix, [site])
+        data = net.blobs["data"]
+        data.data[...] = _array(given).reshape(data.data.shape)
+        net.forward()
+        y, slope = net.blobs[top], _array(gradient)
+        if y.data.size != slope.size:  # a mistake, which the gate is to name
+            yield _whole("output", y.data, y.data.shape)
+            return
+        y.diff[...] = slope.reshape(y.diff.shape)
+        net.backward()
+        yield _made("output", y.data, site.output)
+        yield _made("input-gradient", data.diff, site.input)
+        for name, shape in parameter_shapes(site):
+            kind = name.rpartition("/")[2]
+            yield _whole("gradient/" + kind, _blob(net, name[len(prefix) :]).diff, shape)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say whose pycaffe it was; it may be another build than the program that is timed."""
+        version = getattr(self._caffe, "__version__", None)
+        return {"pycaffe": version, "pycaffe_from": self._caffe.__file__}
+
+    def _net(
+        self, name: str, network: Network, samples: int, target: Any
+    ) -> Tuple[Any, str, float]:
+        """Set a network up for training; give it, its output's blob and what its loss counts."""
+        lowering = Lowering(network)
+        picture = network.input
+        if len(picture) > 1:
+            picture = (picture[0], *lowering.size(picture))
+        _enter(lowering, "data", (samples, *picture))
+        top = lowering.row(network.layers, "", "data")
+        weight = 1.0
+        if target is not None:
+            _enter(lowering, "label", target)
+            weight = lower_loss(lowering, self._workload.loss, network, top)
+        message: Message = [("name", name), ("force_backward", True)]
+        message += [("layer", one) for one in lowering.layers]
+        path = self._write("{}.prototxt".format(name), message)
+        return self._caffe.Net(path, self._caffe.TRAIN), top, weight
+
+    def _fill(self, net: Any, prefix: str, places: Any) -> None:
+        """Set parameters and statistics; ``prefix`` stands before a layer's name in the state."""
+        for site in places:
+            names = [name for name, _ in parameter_shapes(site)]
+            if isinstance(site.layer, BatchNorm):
+                names += ["{}/{}".format(site.path, kind) for kind in ("mean", "variance")]
+                net.params[site.path[len(prefix) :]][FACTOR].data[...] = 1
+            for name in names:
+                values = _blob(net, name[len(prefix) :]).data
+                values[...] = self._state[name].reshape(values.shape)
+
+
+def _enter(lowering: Lowering, name: str, shape: Sequence[int]) -> None:
+    own: Message = [("shape", [("dim", size) for size in shape])]
+    lowering.add(name, "Input", [], name, ("input_param", own))
+
+
+def _blob(net: Any, name: str) -> Any:
+    path, _, kind = name.rpartition("/")
+    behind, index = BLOBS[kind]
+    return net.params[path + behind][index]
+
+
+def _learned(places: Any) -> Iterator[Tuple[str, Tuple[int, ...]]]:
+    for site in places:
+        yield from parameter_shapes(site)
+
+
+def _array(tensor: Tensor) -> Any:
+    kind = {"float64": "<f8", "int64": "<i8"}[tensor.dtype]
+    return numpy.fromfile(tensor.path, kind).reshape(tensor.shape)
+
+
+def _made(name: str, values: Any, sample: Sequence[int]) -> Made:
+    return _whole(name, values, (values.shape[0], *sample))
+
+
+def _whole(name: str, values: Any, shape: Sequence[int]) -> Made:
+    array = numpy.array(values, numpy.float64).reshape(shape)
+    return name, tuple(int(size) for size in array.shape), numpy.ascontiguousarray(array)

@@ -1,0 +1,219 @@
+"""This file opens JAX for a worker: its versions, its activity, its doors for the gate."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Mapping
+
+from harness.worker.adapters.jax import settings as switches
+from harness.worker.adapters.jax import strategies
+from harness.worker.adapters.jax.strategies import Strategy
+from harness.worker.contracts import OutOfMemory
+from harness.worker.feed import Feed
+from harness.worker.job import Job
+from harness.worker.network.layers import Dropout
+from harness.worker.network.shapes import product
+from harness.worker.network.workload import Checkpointing, Collective, Training
+from harness.worker.place import Place
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+class JaxActivity:
+    """Train on one batch that stays on the device."""
+
+    def __init__(
+        self,
+        workload: Training,
+        feed: Feed,
+        settings: switches.Settings,
+        seed: int,
+        strategy: Strategy,
+    ) -> None:
+        import jax
+
+        from harness.worker.adapters.jax import training
+        from harness.worker.adapters.jax.lowering import Lowered
+
+        self._jax = jax
+        net = self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
+        has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
+        draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
+        self._strategy = strategy
+        self.state = strategy.replicate(draw(seed))
+        given = jax.jit(
+            lambda key: training.draw_batch(
+                net, (feed.batch, *feed.input), feed.targets, key, jax.numpy.float32
+            )
+        )(jax.random.key(feed.seed + 1))
+        self._given = strategy.share(given)
+        step = training.make_step(net, workload, settings.precision, feed.global_batch, has_dropout)
+        self._step = strategy.jit(step)
+        self._loss: Any = None
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+        self.saver_name = "orbax"
+        jax.block_until_ready((self.state, self._given))
+
+    def step(self) -> None:
+        """Enqueue one step."""
+        try:
+            self.state, self._loss = self._step(self.state, self._given)
+        except self._jax.errors.JaxRuntimeError as error:
+            raise _told(error) from error
+
+    def sync(self) -> None:
+        """Wait for the last step."""
+        try:
+            self._jax.block_until_ready((self.state, self._loss))
+        except self._jax.errors.JaxRuntimeError as error:
+            raise _told(error) from error
+
+    def compiled(self) -> Any:
+        """Compile the step ahead, and step with just that from now on."""
+        self._step = self._step.lower(self.state, self._given).compile()
+        return self._step
+
+    def values(self) -> Mapping[str, float]:
+        """Give the last step's loss."""
+        return {"loss": float(self._loss)}
+
+    def agree(self, value: float) -> float:
+        """Give the largest value any rank offers."""
+        return self._strategy.agree(value)
+
+    def saver(self) -> Any:
+        """Give what saves the state."""
+        from harness.worker.adapters.jax.saver import OrbaxSaver
+
+        return OrbaxSaver(self, self.saver_name == "orbax-async")
+
+    def parameters(self) -> int:
+        """Count what is trained."""
+        return sum(product(array.shape) for array in self.state.parameters.values())
+
+
+class FedActivity(JaxActivity):
+    """Train on batches from files; until the first came, on a synthetic one."""
+
+    def __init__(self, workload: Training, feed: Feed, *how: Any) -> None:
+        from harness.worker.adapters.jax.feeding import Feeder
+
+        super().__init__(workload, feed, *how)
+        self._feeder = Feeder(feed, self._net)
+        self.epochs = self._feeder.epochs
+
+    def fetch(self) -> None:
+        """Wait for the next batch."""
+        self._given = self._strategy.share(self._feeder.next())
+
+
+def _told(error: Exception) -> Exception:
+    """Tell memory that ran out from other faults."""
+    return OutOfMemory(str(error)) if "RESOURCE_EXHAUSTED" in str(error) else error
+
+
+class JaxAdapter:
+    """JAX in this process."""
+
+    def __init__(
+        self, settings: switches.Settings, job: Job, place: Place, strategy: Strategy
+    ) -> None:
+        import jax
+
+        self._jax = jax
+        self._job = job
+        self._place = place
+        self._seed = job.seed  # of the weights: the same in every rank, unlike the feed's
+        self._settings = settings
+        self._strategy = strategy
+        self._compile_s = 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._note)
+
+    def _note(self, event: str, seconds: float, **_: Any) -> None:
+        if event == COMPILED:
+            self._compile_s += seconds
+
+    def versions(self) -> Mapping[str, str]:
+        """Name JAX, its compiler's library and what drives the device."""
+        import jaxlib
+        import numpy
+
+        client = self._settings.device.client
+        return {
+            "jax": self._jax.__version__,
+            "jaxlib": jaxlib.__version__,
+            "numpy": numpy.__version__,
+            "platform": " ".join(client.platform_version.split()),
+        }
+
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Lower a network to one compiled training step."""
+        if isinstance(workload, Collective):
+            from harness.worker import collective
+
+            message = collective.message(workload, self._job.factors)
+            exchange = self._strategy.exchange(workload.operation, message)
+            agree = self._strategy.agree
+            return collective.activity(exchange, agree, workload, message, self._place)
+        if isinstance(workload, Checkpointing):
+            from harness.worker.checkpoints.held_state import HeldActivity
+
+            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
+        make = JaxActivity if feed.files is None else FedActivity
+        activity = make(workload, feed, self._settings, self._seed, self._strategy)
+        activity.saver_name = options.get("saver") or activity.saver_name
+        return activity
+
+    def examine(self, workload: Training, precision: str) -> Any:
+        """Open a network to the gate."""
+        from harness.worker.adapters.jax.subject import JaxSubject
+
+        return JaxSubject(workload, self._settings, precision)
+
+    def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say which types, operations and threads the compiled step takes."""
+        if isinstance(workload, Checkpointing):
+            return dict(self.facts())  # nothing is computed
+        from harness.worker.adapters.jax.probing import observe
+
+        activity = self.activity(workload, feed, options)
+        return {**self.facts(), **observe(activity)}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what was used."""
+        memory = self._settings.device.memory_stats() or {}
+        facts: Dict[str, Any] = {
+            "device_name": self._settings.device.device_kind,
+            "compiler": "xla" if self._compile_s else None,
+            "compile_s": self._compile_s,
+        }
+        if self._settings.is_gpu:
+            is_tf32 = self._jax.config.jax_default_matmul_precision != "float32"
+            facts["tf32_products"] = facts["tf32_convolutions"] = is_tf32
+        if "peak_bytes_in_use" in memory:
+            facts["peak_device_bytes"] = int(memory["peak_bytes_in_use"])
+        return {**facts, **self._strategy.facts()}
+
+    def close(self) -> None:
+        """Give back the device's memory and leave the other ranks."""
+        self._jax.clear_caches()
+        self._strategy.close()
+
+
+def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's name
+    """Import JAX with the job's switches."""
+    factors = dict(job.factors)
+    if job.purpose == "examine":
+        factors["precision"] = _examined(job) or factors.get("precision")
+    if job.purpose == "probe":
+        os.environ["ONEDNN_VERBOSE"] = "1"
+    settings = switches.apply(factors, place, lambda: strategies.meet(job, place))
+    return JaxAdapter(settings, job, place, strategies.join(job, place))
+
+
+def _examined(job: Job) -> Any:
+    """Give float64 where the gate asks for it: JAX decides on 64 bits once, for the process."""
+    from harness.worker.gate import tensors
+
+    asked = tensors.read(job.paths["given"]).about["precision"]
+    return asked if asked == "float64" else None

@@ -1,0 +1,300 @@
+"""This file turns the network vocabulary into one pure function of ``jax.lax`` operations.
+
+What an expert does here, and why:
+
+- Weights lie as Eigen and cuDNN want them: (spatial …, in, out) for channels-last, (out, in,
+  spatial …) for channels-first; dense weights (in, out). Canonical ones are converted once.
+- XLA convolves volumes on a CPU with its slowest loops, so there a volume is a sum of convolutions
+  of its slices: forward and backward took a fifth of the time in float32 (``docs/measured.md``).
+- There, too, a convolution of single positions is a product of matrices, which XLA multiplies much
+  faster than it convolves: all of ResNet-50's step took two thirds of the time.
+- Pads are part of the operation: XLA fuses them, and its max-pool pads with minus infinity.
+- Before a channels-last ``Flatten`` the sample is turned channels first, so that dense weights are
+  the canonical ones: a copy of one small activation, which XLA merges with the reshape.
+- Batch statistics are taken, and biases added, in fp32 whatever activations are: sums lose digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import jax
+import numpy
+from jax import lax
+from jax import numpy as jnp
+
+from harness.worker.contracts import Unsupported
+from harness.worker.network.layers import (
+    LRN,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    GlobalAverage,
+    Layer,
+    LeakyReLU,
+    MaxPool,
+    Network,
+    ReLU,
+    Residual,
+    Scale,
+    Tanh,
+)
+from harness.worker.network.shapes import sites
+
+Arrays = Dict[str, Any]
+SPATIAL = "DHW"
+
+
+@dataclass
+class Pass:
+    """One run through the network: what is read, and what the layers leave behind."""
+
+    parameters: Mapping[str, Any]
+    statistics: Mapping[str, Any]
+    key: Optional[Any]
+    """Where dropouts draw from; None: they are off."""
+    updated: Arrays
+    kept: Optional[Arrays]
+    """Every layer's output by path, where asked for."""
+
+
+class Lowered:
+    """A network in one layout."""
+
+    def __init__(self, network: Network, channels_last: bool, is_cpu: bool) -> None:
+        self.network = network
+        self.channels_last = channels_last
+        self.is_cpu = is_cpu
+        self.sites = {site.path: site for site in sites(network)}
+
+    def run(self, x: Any, one: Pass) -> Any:
+        """Run a batch through the network."""
+        return self._row(self.network.layers, "", x, one)
+
+    def layer(self, path: str, x: Any, one: Pass) -> Any:
+        """Run one layer alone."""
+        return self._layer(self.sites[path], x, one)
+
+    def _row(self, layers: Sequence[Layer], prefix: str, x: Any, one: Pass) -> Any:
+        for layer in layers:
+            path = prefix + layer.name
+            if isinstance(layer, Residual):
+                body = self._row(layer.body, path + "/", x, one)
+                x = body + self._row(layer.shortcut, path + "/", x, one)
+            else:
+                x = self._layer(self.sites[path], x, one)
+            if one.kept is not None:
+                one.kept[path] = x
+        return x
+
+    def _layer(self, site: Any, x: Any, one: Pass) -> Any:
+        if type(site.layer) not in MAKERS:
+            raise Unsupported("jax adapter: no lowering of layer '{}'".format(site.path))
+        return MAKERS[type(site.layer)](self, site, x, one)
+
+    def activation_in(self, x: Any) -> Any:
+        """Bring a canonical activation into this layout."""
+        return jnp.moveaxis(x, 1, -1) if self.channels_last and x.ndim > 2 else x
+
+    def activation_out(self, x: Any) -> Any:
+        """Bring an activation back into the canonical layout."""
+        return jnp.moveaxis(x, -1, 1) if self.channels_last and x.ndim > 2 else x
+
+    def weight_in(self, name: str, weight: Any) -> Any:
+        """Bring a canonical parameter or statistic into this layout."""
+        path, kind = name.rsplit("/", 1)
+        if kind == "weight" and isinstance(self.sites[path].layer, Dense):
+            return weight.T
+        if kind == "weight" and self.channels_last:
+            return jnp.moveaxis(weight, (0, 1), (-1, -2))
+        return weight
+
+    def weight_out(self, name: str, weight: Any) -> Any:
+        """Bring a parameter or statistic back into the canonical layout."""
+        path, kind = name.rsplit("/", 1)
+        if kind == "weight" and isinstance(self.sites[path].layer, Dense):
+            return weight.T
+        if kind == "weight" and self.channels_last:
+            return jnp.moveaxis(weight, (-1, -2), (0, 1))
+        return weight
+
+    def channel(self, vector: Any, x: Any) -> Any:
+        """Shape a vector of one number a channel so that it meets an activation."""
+        if self.channels_last or x.ndim == 2:
+            return vector
+        return vector.reshape(-1, *(1,) * (x.ndim - 2))
+
+    def positions(self, x: Any) -> Tuple[int, ...]:
+        """Name the spatial axes of an activation."""
+        return tuple(range(1, x.ndim - 1) if self.channels_last else range(2, x.ndim))
+
+    def over_windows(
+        self, x: Any, start: Any, function: Any, kernel: int, stride: int, pads: List[Any]
+    ) -> Any:
+        """Reduce windows over the spatial dimensions."""
+        spatial = x.ndim - 2
+        around = ([1], [1]) if self.channels_last else ([1, 1], [])
+        return lax.reduce_window(
+            x,
+            numpy.asarray(start, x.dtype)[()],
+            function,
+            (*around[0], *[kernel] * spatial, *around[1]),
+            (*around[0], *[stride] * spatial, *around[1]),
+            ((0, 0), *pads, (0, 0)) if self.channels_last else ((0, 0), (0, 0), *pads),
+        )
+
+
+def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    layer = site.layer
+    weight = one.parameters[site.path + "/weight"].astype(x.dtype)
+    y = _way(net, layer, x)(net, layer, x, weight)
+    if layer.bias:
+        y = _add(y, net.channel(one.parameters[site.path + "/bias"], y))
+    return y
+
+
+def _add(y: Any, bias: Any) -> Any:
+    return (y.astype(bias.dtype) + bias).astype(y.dtype)
+
+
+def _way(net: Lowered, layer: Conv, x: Any) -> Callable[[Lowered, Conv, Any, Any], Any]:
+    """Choose how to convolve."""
+    is_product = layer.kernel == 1 and layer.groups == 1 and not any(layer.pad)
+    if net.is_cpu and net.channels_last and is_product:
+        return _multiply
+    return _convolve_slices if net.is_cpu and x.ndim == 5 else _convolve
+
+
+def _multiply(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
+    """Convolve single positions: a product of matrices."""
+    met = x[(slice(None), *[slice(None, None, layer.stride)] * (x.ndim - 2))]
+    product = met.reshape(-1, x.shape[-1]) @ weight.reshape(x.shape[-1], -1)
+    return product.reshape(*met.shape[:-1], -1)
+
+
+def _convolve(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
+    letters = SPATIAL[-(x.ndim - 2) :]
+    words = (
+        ("N" + letters + "C", letters + "IO")
+        if net.channels_last
+        else ("NC" + letters, "OI" + letters)
+    )
+    return lax.conv_general_dilated(
+        x,
+        weight,
+        window_strides=(layer.stride,) * len(letters),
+        padding=[layer.pad] * len(letters),
+        dimension_numbers=(words[0], words[1], words[0]),
+        feature_group_count=layer.groups,
+    )
+
+
+def _convolve_slices(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
+    """Convolve a volume: for each slice of the kernel, all slices it meets as a batch of images."""
+    axis = 1 if net.channels_last else 2
+    pads = [(0, 0)] * 5
+    pads[axis] = layer.pad
+    stacked = jnp.moveaxis(jnp.pad(x, pads), axis, 1)
+    count = (stacked.shape[1] - layer.kernel) // layer.stride + 1
+    total: Any = None
+    for depth in range(layer.kernel):
+        end = depth + (count - 1) * layer.stride + 1
+        met = lax.slice_in_dim(stacked, depth, end, layer.stride, axis=1)
+        images = met.reshape(-1, *met.shape[2:])
+        kernel = weight[depth] if net.channels_last else weight[:, :, depth]
+        part = _convolve(net, layer, images, kernel)
+        total = part if total is None else total + part
+    return jnp.moveaxis(total.reshape(-1, count, *total.shape[1:]), 1, axis)
+
+
+def _dense(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    y = x @ one.parameters[site.path + "/weight"].astype(x.dtype)
+    if site.layer.bias:
+        y = _add(y, one.parameters[site.path + "/bias"])
+    return y
+
+
+def _norm(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    layer, path = site.layer, site.path
+    wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    axes = (0, *net.positions(x)) if x.ndim > 2 else (0,)
+    mean = jnp.mean(wide, axes)
+    centred = wide - net.channel(mean, wide)
+    variance = jnp.mean(lax.square(centred), axes)
+    count = x.size // x.shape[-1 if net.channels_last or x.ndim == 2 else 1]
+    unbiased = variance * (count / (count - 1))
+    for kind, batch in (("mean", mean), ("variance", unbiased)):
+        name = "{}/{}".format(path, kind)
+        one.updated[name] = (1 - layer.momentum) * one.statistics[name] + layer.momentum * batch
+    scale = lax.rsqrt(variance + layer.epsilon) * one.parameters[path + "/gamma"]
+    y = centred * net.channel(scale, wide)
+    return (y + net.channel(one.parameters[path + "/beta"], wide)).astype(x.dtype)
+
+
+def _max_pool(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    layer = site.layer
+    pads = _pads(site, layer.pad[0])
+    return net.over_windows(x, -jnp.inf, lax.max, layer.kernel, layer.stride, pads)
+
+
+def _average_pool(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    layer = site.layer
+    total = net.over_windows(x, 0, lax.add, layer.kernel, layer.stride, _pads(site, 0))
+    return total / layer.kernel ** (x.ndim - 2)
+
+
+def _pads(site: Any, before: int) -> List[Tuple[int, int]]:
+    """Pad so that exactly the windows the shapes promise exist, whichever way pooling rounds."""
+    layer = site.layer
+    return [
+        (before, max(0, (count - 1) * layer.stride + layer.kernel - before - size))
+        for size, count in zip(site.input[1:], site.output[1:])
+    ]
+
+
+def _lrn(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    layer = site.layer
+    wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    axis = wide.ndim - 1 if net.channels_last else 1
+    window = [1] * wide.ndim
+    window[axis] = layer.size
+    pads = [(0, 0)] * wide.ndim
+    pads[axis] = (layer.size // 2, layer.size // 2)
+    zero = numpy.zeros((), wide.dtype)[()]
+    total = lax.reduce_window(
+        lax.square(wide), zero, lax.add, tuple(window), (1,) * wide.ndim, tuple(pads)
+    )
+    return (wide * (layer.k + layer.alpha * total) ** -layer.beta).astype(x.dtype)
+
+
+def _flatten(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    return net.activation_out(x).reshape(x.shape[0], -1)
+
+
+def _dropout(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
+    if one.key is None or site.layer.rate == 0:
+        return x
+    one.key, key = jax.random.split(one.key)
+    stays = jax.random.bernoulli(key, 1 - site.layer.rate, x.shape)
+    return jnp.where(stays, x / (1 - site.layer.rate), jnp.zeros_like(x))
+
+
+MAKERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
+    Conv: _conv,
+    Dense: _dense,
+    BatchNorm: _norm,
+    ReLU: lambda net, site, x, one: jax.nn.relu(x),
+    LeakyReLU: lambda net, site, x, one: jnp.where(x > 0, x, x * site.layer.slope),
+    Tanh: lambda net, site, x, one: jnp.tanh(x),
+    Scale: lambda net, site, x, one: x * site.layer.factor,
+    LRN: _lrn,
+    MaxPool: _max_pool,
+    AveragePool: _average_pool,
+    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),
+    Flatten: _flatten,
+    Dropout: _dropout,
+}

@@ -1,0 +1,42 @@
+"""This file watches two steps, and asks XLA what it made of them: operations by type, memory."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from harness.worker.facts import hlo, onednn
+from harness.worker.facts.busy_threads import Threads, printed
+
+STEPS = 2
+
+
+def device(arrays: Any) -> str:
+    """Ask what the step left where it lies."""
+    kinds = {one.platform for array in arrays for one in array.devices()}
+    return "cpu" if kinds == {"cpu"} else "gpu"
+
+
+def observe(activity: Any) -> Dict[str, Any]:
+    """Compile the step as it is timed, and run it a few times."""
+    compiled = activity.compiled()
+    with printed() as first:
+        activity.step()
+        activity.sync()
+    threads = Threads()
+    with printed() as later:
+        for _ in range(STEPS):
+            activity.step()
+        activity.sync()
+    busy = threads.busy()
+    memory = compiled.memory_analysis()
+    laid = onednn.read(later, STEPS)
+    layout = onednn.layout(laid["onednn_layouts"])
+    return {
+        **({} if layout is None else {"layout": layout}),
+        **hlo.read(compiled.as_text()),
+        **laid,
+        "device": device(activity.state.parameters.values()),
+        "onednn_isa": onednn.instruction_set(first + later),
+        "busy_threads": busy,
+        "temporary_bytes": int(memory.temp_size_in_bytes) if memory else None,
+    }

@@ -1,0 +1,153 @@
+"""This file opens JAX's own lowering to the examination, in float64 or as it is timed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Iterator, Mapping, Tuple
+
+import jax
+import numpy
+from jax import numpy as jnp
+
+from harness.worker.adapters.jax import training
+from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.worker.adapters.jax.settings import Settings
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
+from harness.worker.network.layers import Dropout
+from harness.worker.network.shapes import output_shapes, parameter_shapes
+from harness.worker.network.workload import Training
+
+
+class JaxSubject:
+    """One network under examination."""
+
+    def __init__(self, workload: Training, settings: Settings, precision: str) -> None:
+        self._workload = workload
+        self._precision = "float64" if precision == "float64" else settings.precision
+        self._dtype = jnp.float64 if precision == "float64" else jnp.float32
+        self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
+        self._state = training.initial(self._net, workload, 0, self._precision)
+        self._steps: Dict[int, Any] = {}
+        self._compiled: Dict[Any, Any] = {}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set every parameter and running statistic."""
+        loaded = {
+            name: self._net.weight_in(name, jnp.asarray(_array(tensor), self._dtype))
+            for name, tensor in state.items()
+        }
+        self._state = self._state._replace(
+            parameters={name: loaded[name] for name in self._state.parameters},
+            statistics={name: loaded[name] for name in self._state.statistics},
+        )
+
+    def reset(self) -> None:
+        """Forget the moments and the step count."""
+        self._state = self._state._replace(
+            moments=training.moments(self._workload, self._state.parameters),
+            step=jnp.zeros((), jnp.int32),
+        )
+
+    def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
+        """Run forward and backward once, compiled as the step is."""
+        batch = self._batch(given, target)
+
+        def run(state: training.State) -> Any:
+            return training.slopes(
+                self._net, self._workload, self._precision, state, batch, keeps=True
+            )
+
+        slopes, (loss, updated, output, kept) = jax.jit(run)(self._state)
+        self._state = self._state._replace(statistics=updated)
+        yield _made("output", self._net.activation_out(output))
+        yield _made("loss", loss)
+        for name, slope in slopes.items():
+            yield _made("gradient/" + name, self._net.weight_out(name, slope))
+        for path, value in kept.items():
+            if not isinstance(self._net.sites[path].layer, Dropout):
+                yield _made("activation/" + path, self._net.activation_out(value))
+
+    def update(self, given: Tensor, target: Tensor) -> None:
+        """Run one training step with dropout off."""
+        batch = self._batch(given, target)
+        size = given.shape[0]
+        if size not in self._steps:
+            step = training.make_step(self._net, self._workload, self._precision, size, False)
+            self._steps[size] = jax.jit(step)
+        self._state, _ = self._steps[size](self._state, batch)
+
+    def state(self) -> Iterator[Made]:
+        """Give every parameter and running statistic."""
+        for arrays in (self._state.parameters, self._state.statistics):
+            for name, value in arrays.items():
+                yield _made(name, self._net.weight_out(name, value))
+
+    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
+        """Run one layer alone, forward and backward."""
+        site = self._net.sites[path]
+        compute = training.COMPUTE.get(self._precision, jnp.float32)
+        names = [name for name, _ in parameter_shapes(site)]
+        own = {_kind(name): self._state.parameters[name] for name in names}
+        statistics = {
+            _kind(name): value
+            for name, value in self._state.statistics.items()
+            if name.rpartition("/")[0] == path
+        }
+        x = self._net.activation_in(jnp.asarray(_array(given), compute))
+        slope = self._net.activation_in(jnp.asarray(_array(gradient), compute))
+        run = self._both(path, given.shape)
+        y, (input_slope, slopes), moved = run(x, own, statistics, slope)
+        yield _made("output", self._net.activation_out(y))
+        yield _made("input-gradient", self._net.activation_out(input_slope))
+        for name in names:
+            value = self._net.weight_out(name, slopes[_kind(name)])
+            yield _made("gradient/" + _kind(name), value)
+        for name, value in moved.items():
+            yield _made("statistic/" + _kind(name), value)
+
+    def _both(self, path: str, shape: Tuple[int, ...]) -> Any:
+        """Compile a layer, forward and backward; equal ones once: ResNet-50 has 50 of 158."""
+        site = self._net.sites[path]
+        alike = (replace(site.layer, name=""), shape)
+        if alike not in self._compiled:
+            key = jax.random.key(0) if isinstance(site.layer, Dropout) else None
+
+            def named(own: Arrays) -> Arrays:
+                return {"{}/{}".format(path, kind): value for kind, value in own.items()}
+
+            def both(x: Any, own: Arrays, statistics: Arrays, slope: Any) -> Tuple[Any, Any, Any]:
+                def run(x: Any, own: Arrays) -> Any:
+                    one = Pass(named(own), named(statistics), key, {}, None)
+                    return self._net.layer(path, x, one), one.updated
+
+                y, back, moved = jax.vjp(run, x, own, has_aux=True)
+                return y, back(slope.astype(y.dtype)), moved
+
+            self._compiled[alike] = jax.jit(both)
+        return self._compiled[alike]
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say how the examination ran."""
+        shapes = output_shapes(self._workload.network)
+        return {"compiled": "jax.jit", "precision": self._precision, "layers": len(shapes)}
+
+    def _batch(self, given: Tensor, target: Tensor) -> training.Given:
+        x = self._net.activation_in(jnp.asarray(_array(given), self._dtype))
+        is_classes = target.dtype == "int64"
+        wanted = jnp.asarray(_array(target), jnp.int32 if is_classes else self._dtype)
+        return training.Given(x, wanted)
+
+
+def _array(tensor: Tensor) -> Any:
+    kind = {"float64": "<f8", "int64": "<i8"}[tensor.dtype]
+    return numpy.fromfile(tensor.path, kind).reshape(tensor.shape)
+
+
+def _kind(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _made(name: str, value: Any) -> Made:
+    array = numpy.asarray(value, numpy.float64, order="C")
+    return name, array.shape, array

@@ -1,0 +1,218 @@
+"""This file is the training step as one pure function: forward, loss, gradients, update.
+
+The state goes in and comes out as one tree and is donated, so that XLA updates it in place. Narrow
+precisions compute on narrow copies of the weights, made inside the step where XLA fuses them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Tuple
+
+import jax
+from jax import numpy as jnp
+
+from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.worker.network.layers import BatchNorm, Conv, Dense
+from harness.worker.network.shapes import parameter_shapes
+from harness.worker.network.workload import SGD, Training
+
+COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
+FIRST_SCALE = 2.0**15
+CLEAN_STEPS = 2000  # as torch's GradScaler: double after so many steps without an overflow
+
+
+class State(NamedTuple):
+    """Everything a step changes."""
+
+    parameters: Arrays
+    statistics: Arrays
+    moments: Tuple[Arrays, ...]
+    step: Any
+    key: Any
+    scale: Any
+    """The factor on the loss, and the steps since it last changed; fp16 only, else None."""
+
+
+class Given(NamedTuple):
+    """One batch, in this layout."""
+
+    input: Any
+    target: Any
+
+
+def initial(net: Lowered, workload: Training, seed: int, precision: str) -> State:
+    """Draw the starting weights that every framework shares, seeded."""
+    dtype = jnp.float64 if precision == "float64" else jnp.float32
+    key = jax.random.key(seed)
+    parameters: Arrays = {}
+    statistics: Arrays = {}
+    for site in net.sites.values():
+        for name, shape in parameter_shapes(site):
+            key, draw = jax.random.split(key)
+            made = _draw(site.layer, name.rsplit("/", 1)[1], shape, draw, dtype)
+            parameters[name] = net.weight_in(name, made)
+        if isinstance(site.layer, BatchNorm):
+            statistics[site.path + "/mean"] = jnp.zeros(site.input[:1], dtype)
+            statistics[site.path + "/variance"] = jnp.ones(site.input[:1], dtype)
+    return State(
+        parameters,
+        statistics,
+        moments(workload, parameters),
+        jnp.zeros((), jnp.int32),
+        key,
+        (jnp.float32(FIRST_SCALE), jnp.int32(0)) if precision == "fp16" else None,
+    )
+
+
+def moments(workload: Training, parameters: Mapping[str, Any]) -> Tuple[Arrays, ...]:
+    """Give the optimiser's fresh state."""
+    count = 1 if isinstance(workload.optimiser, SGD) else 2
+    return tuple(
+        {name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(count)
+    )
+
+
+def _draw(layer: Any, kind: str, shape: Tuple[int, ...], key: Any, dtype: Any) -> Any:
+    if kind == "gamma":
+        return jnp.ones(shape, dtype)
+    if kind == "weight" and isinstance(layer, Conv):
+        fan_out = shape[0]
+        for size in shape[2:]:
+            fan_out *= size
+        return jax.random.normal(key, shape, dtype) * (2 / fan_out) ** 0.5
+    if kind == "weight" and isinstance(layer, Dense):
+        return jax.random.normal(key, shape, dtype) * 0.01
+    return jnp.zeros(shape, dtype)
+
+
+def forward(
+    net: Lowered,
+    workload: Training,
+    precision: str,
+    parameters: Mapping[str, Any],
+    statistics: Mapping[str, Any],
+    given: Given,
+    key: Optional[Any] = None,
+    kept: Optional[Arrays] = None,
+) -> Tuple[Any, Tuple[Arrays, Any]]:
+    """Give the loss; beside it the new running statistics and the output."""
+    one = Pass(parameters, statistics, key, {}, kept)
+    output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
+    wide = output.astype(jnp.promote_types(output.dtype, jnp.float32))
+    return _loss(workload, wide, given.target), (one.updated, output)
+
+
+def _loss(workload: Training, output: Any, target: Any) -> Any:
+    if workload.loss == "mean-squared-error":
+        return jnp.mean(jnp.square(output - target))
+    logarithms = jax.nn.log_softmax(output)
+    return -jnp.mean(jnp.take_along_axis(logarithms, target[:, None], axis=1))
+
+
+def slopes(
+    net: Lowered,
+    workload: Training,
+    precision: str,
+    state: State,
+    given: Given,
+    key: Optional[Any] = None,
+    keeps: bool = False,
+) -> Tuple[Arrays, Tuple[Any, Arrays, Any, Optional[Arrays]]]:
+    """Give the gradients, a loss scale undone; beside them loss, running statistics and output.
+
+    If it ``keeps`` them, also what each layer gave.
+    """
+
+    def loss_of(parameters: Any) -> Any:
+        statistics = state.statistics
+        kept: Optional[Arrays] = {} if keeps else None
+        loss, beside = forward(net, workload, precision, parameters, statistics, given, key, kept)
+        return loss if state.scale is None else loss * state.scale[0], (loss, *beside, kept)
+
+    gradients, beside = jax.grad(loss_of, has_aux=True)(state.parameters)
+    if state.scale is not None:
+        gradients = jax.tree.map(lambda g: g / state.scale[0], gradients)
+    return gradients, beside
+
+
+def make_step(
+    net: Lowered, workload: Training, precision: str, global_batch: int, has_dropout: bool
+) -> Callable[[State, Given], Tuple[State, Any]]:
+    """Build the step: (state, batch) -> (state, loss)."""
+
+    def step(state: State, given: Given) -> Tuple[State, Any]:
+        key, draw = jax.random.split(state.key) if has_dropout else (state.key, None)
+        gradients, (loss, statistics, _, _) = slopes(net, workload, precision, state, given, draw)
+        count = state.step + 1
+        parameters, moved = update(workload, state, gradients, count, global_batch)
+        fresh = State(parameters, statistics, moved, count, key, state.scale)
+        return (fresh if state.scale is None else _unless_overflown(state, fresh, gradients)), loss
+
+    return step
+
+
+def _unless_overflown(before: State, after: State, gradients: Arrays) -> State:
+    """Keep the old weights and halve the loss scale where a gradient is not finite."""
+    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(gradients)]))
+    scale, clean = before.scale
+    grown = clean + 1 >= CLEAN_STEPS
+    scale = jnp.where(finite, jnp.where(grown, scale * 2, scale), scale / 2)
+    clean = jnp.where(finite & ~grown, clean + 1, 0)
+
+    def keep(new: Any, old: Any) -> Any:
+        return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
+
+    return after._replace(
+        parameters=keep(after.parameters, before.parameters),
+        moments=keep(after.moments, before.moments),
+        step=jnp.where(finite, after.step, before.step),
+        scale=(scale, clean),
+    )
+
+
+def update(
+    workload: Training, state: State, gradients: Arrays, count: Any, global_batch: int
+) -> Tuple[Arrays, Tuple[Arrays, ...]]:
+    """Give the new parameters and moments."""
+    rule = _sgd if isinstance(workload.optimiser, SGD) else _adam
+    new: Arrays = {}
+    moved: Tuple[Arrays, ...] = tuple({} for _ in state.moments)
+    for name, weight in state.parameters.items():
+        old = tuple(moment[name] for moment in state.moments)
+        new[name], made = rule(
+            workload.optimiser, name, weight, gradients[name], old, count, global_batch
+        )
+        for moment, value in zip(moved, made):
+            moment[name] = value
+    return new, moved
+
+
+def _sgd(
+    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, global_batch: int
+) -> Tuple[Any, Tuple[Any, ...]]:
+    rate = rule.rate * global_batch / rule.rate_batch if rule.rate_batch else rule.rate
+    if rule.weight_decay and name.endswith("/weight"):
+        slope = slope + rule.weight_decay * weight
+    velocity = rule.momentum * old[0] + slope
+    return weight - rate * velocity, (velocity,)
+
+
+def _adam(
+    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, global_batch: int
+) -> Tuple[Any, Tuple[Any, ...]]:
+    first = rule.beta1 * old[0] + (1 - rule.beta1) * slope
+    second = rule.beta2 * old[1] + (1 - rule.beta2) * jnp.square(slope)
+    power = count.astype(weight.dtype)
+    root = jnp.sqrt(second / (1 - rule.beta2**power)) + rule.epsilon
+    return weight - rule.rate * (first / (1 - rule.beta1**power)) / root, (first, second)
+
+
+def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dtype: Any) -> Given:
+    """Make the synthetic batch on the device, in this layout."""
+    first, second = jax.random.split(key)
+    given = net.activation_in(jax.random.normal(first, shape, dtype))
+    if hasattr(targets, "count"):
+        target = jax.random.randint(second, shape[:1], 0, targets.count, jnp.int32)
+    else:
+        target = jax.random.normal(second, (shape[0], targets.length), dtype)
+    return Given(given, target)

@@ -1,0 +1,76 @@
+"""This file assembles a functional Keras model and knows which of its layers is which of ours."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+import keras
+from keras import layers
+
+from harness.worker.adapters.keras.layers import written
+from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
+from harness.worker.network.layers import Conv, Dense, Dropout, Layer, Network, Residual
+
+KINDS = {
+    "weight": "kernel",
+    "bias": "bias",
+    "gamma": "gamma",
+    "beta": "beta",
+    "mean": "moving_mean",
+    "variance": "moving_variance",
+}
+
+
+class KerasLowering:
+    """A network as a Keras model."""
+
+    def __init__(self, network: Network, is_dropping: bool) -> None:
+        self.arrangement = Arrangement(network, channels_last=True, lifts=False)
+        self._is_dropping = is_dropping
+        self.parts: Dict[str, List[Any]] = {}
+        self._seen: Dict[str, Any] = {}
+        x = keras.Input(self.arrangement.sample())
+        output = self._run(network.layers, "", x)
+        self.model = keras.Model(x, output)
+        self._input = x
+
+    def watched(self) -> Any:
+        """Give the model with every layer's output by path, for the gate."""
+        return keras.Model(self._input, self._seen)
+
+    def call(self, path: str, x: Any) -> Any:
+        """Run one layer alone, as it trains."""
+        for part in self.parts[path]:
+            trains = isinstance(part, (layers.Dropout, layers.BatchNormalization))
+            x = part(x, training=True) if trains else part(x)
+        return x
+
+    def values(self) -> Dict[str, Any]:
+        """Give every parameter and running statistic as its TensorFlow variable."""
+        names = (*self.arrangement.parameters, *self.arrangement.statistics)
+        return {name: self.variable(name).value for name in names}
+
+    def variable(self, name: str) -> Any:
+        """Find the Keras variable of a PARAMETER."""
+        path, _, kind = name.rpartition("/")
+        return getattr(self.parts[path][-1], KINDS[kind])
+
+    def decayed(self) -> Sequence[str]:
+        """Name the parameters that weight decay touches."""
+        spots = self.arrangement.spots.values()
+        return [spot.path + "/weight" for spot in spots if isinstance(spot.layer, (Conv, Dense))]
+
+    def _run(self, network_layers: Sequence[Layer], prefix: str, x: Any) -> Any:
+        for layer in network_layers:
+            path = prefix + layer.name
+            if isinstance(layer, Residual):
+                body = self._run(layer.body, path + "/", x)
+                x = layers.Add()([body, self._run(layer.shortcut, path + "/", x)])
+            else:
+                self.parts[path] = written(self.arrangement.spots[path])
+                if not isinstance(layer, Dropout) or self._is_dropping:
+                    for part in self.parts[path]:
+                        x = part(x)
+            if not isinstance(layer, Dropout):
+                self._seen[path] = x
+        return x

@@ -1,0 +1,180 @@
+"""This file puts a SINGA network under examination, layer by layer, in fp32.
+
+SINGA walks back from a single number, and only through tensors that keep their gradient. So a
+layer's output goes into an operator that has one number to show, and whose way back is the gradient
+that the examination wants to enter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
+
+import numpy
+from singa import autograd, tensor
+
+from harness.worker.adapters.singa.lowering import Lowered, input_shape, registered
+from harness.worker.contracts import Unsupported
+from harness.worker.gate.subject import Made, undropped
+from harness.worker.gate.tensors import Tensor
+from harness.worker.network.layers import BatchNorm, Dense, Network
+from harness.worker.network.shapes import Site, parameter_shapes, product, sites
+from harness.worker.network.workload import Training
+
+KINDS = {
+    "weight": "W",
+    "bias": "b",
+    "gamma": "scale",
+    "beta": "bias",
+    "mean": "running_mean",
+    "variance": "running_var",
+}
+
+
+class Enter(autograd.Operator):
+    """Begin the walk back with a gradient of one's own."""
+
+    def __init__(self, slope: Any) -> None:
+        super().__init__()
+        self._slope = slope
+
+    def forward(self, y: Any) -> Any:
+        """Give one number; nobody reads it."""
+        return tensor.Tensor((1,), self._slope.device).data
+
+    def backward(self, dy: Any) -> Any:
+        """Give the gradient that was wanted."""
+        return self._slope.data
+
+
+class SingaSubject:
+    """One network under examination."""
+
+    def __init__(self, workload: Training, device: Any, is_cpu: bool) -> None:
+        self._workload = workload
+        self._device = device
+        self._is_cpu = is_cpu
+        self._sites = {site.path: site for site in sites(workload.network)}
+        self._state: Dict[str, Any] = {}
+        self._whole: Any = None
+        autograd.training = True  # or nothing is kept for the way back
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Remember every parameter and running statistic for the layers to come."""
+        self._state = {name: _array(given) for name, given in state.items()}
+
+    def reset(self) -> None:
+        """Have nothing to forget: nothing is updated here."""
+
+    def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
+        """Run the whole network forward and backward."""
+        network = self._workload.network
+        net = Lowered(Network(network.input, undropped(network.layers)), self._is_cpu)
+        x = self._tensor(_array(given).reshape(input_shape(net, given.shape[0])))
+        net.run(x)  # makes the parameters
+        self._fill(net, "", list(self._sites.values()))
+        output = net.run(x)
+        if target.dtype == "int64":
+            wanted = tensor.Tensor(target.shape, self._device, tensor.int32)
+            wanted.copy_from_numpy(_array(target).astype(numpy.int32))
+            loss = autograd.softmax_cross_entropy(output, wanted)
+        else:
+            loss = autograd.mse_loss(output, self._tensor(_array(target)))
+        slopes = _slopes(loss)
+        self._whole = net
+        yield _made(
+            "output", output, (given.shape[0], *self._sites[network.layers[-1].name].output)
+        )
+        yield _made("loss", loss, ())
+        for site in self._sites.values():
+            for name, shape in parameter_shapes(site):
+                own = _parameter(net, name)
+                yield _made("gradient/" + name, slopes[id(own)], shape, _is_turned(site, name))
+
+    def update(self, given: Tensor, target: Tensor) -> None:
+        """Refuse: updates are compared in float64, which SINGA does not train in."""
+        raise Unsupported("SINGA trains in fp32 only")
+
+    def state(self) -> Iterator[Made]:
+        """Give every parameter and running statistic after the pass."""
+        for site in self._sites.values():
+            for name, shape in _held(site):
+                own = _parameter(self._whole, name)
+                yield _made(name, own, shape, _is_turned(site, name))
+
+    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
+        """Run one layer alone, forward and backward."""
+        site = self._sites[path]
+        prefix = path[: len(path) - len(site.layer.name)]
+        net = Lowered(Network(site.input, (site.layer,)), self._is_cpu)
+        shape = input_shape(net, given.shape[0]) if len(site.input) > 1 else given.shape
+        x = self._tensor(_array(given).reshape(shape), keeps=True)
+        net.run(x)  # makes the parameters
+        self._fill(net, prefix, [site])
+        y = net.run(x)
+        if product(y.shape) != gradient.count():  # a mistake, which the gate is to name
+            yield _made("output", y, y.shape)
+            return
+        slope = self._tensor(_array(gradient).reshape(y.shape))
+        slopes = _slopes(Enter(slope)(y)[0])
+        yield _made("output", y, (given.shape[0], *site.output))
+        yield _made("input-gradient", slopes[id(x)], given.shape)
+        for name, canonical in parameter_shapes(site):
+            own = slopes[id(_parameter(net, name[len(prefix) :]))]
+            kind = name.rpartition("/")[2]
+            yield _made("gradient/" + kind, own, canonical, _is_turned(site, name))
+        for name, canonical in _held(site)[len(parameter_shapes(site)) :]:
+            own = _parameter(net, name[len(prefix) :])
+            yield _made("statistic/" + name.rpartition("/")[2], own, canonical)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say how the examination ran."""
+        return {"graph": False}
+
+    def _fill(self, net: Lowered, prefix: str, places: Sequence[Site]) -> None:
+        for site in places:
+            for name, _ in _held(site):
+                own = _parameter(net, name[len(prefix) :])
+                values = self._state[name].T if _is_turned(site, name) else self._state[name]
+                own.copy_from_numpy(_narrow(values).reshape(own.shape))
+
+    def _tensor(self, array: Any, keeps: bool = False) -> Any:
+        made = tensor.Tensor(array.shape, self._device, requires_grad=keeps, stores_grad=keeps)
+        made.copy_from_numpy(_narrow(array))
+        return made
+
+
+def _slopes(loss: Any) -> Dict[int, Any]:
+    """Walk back; give the gradients by what they belong to, which the caller keeps alive."""
+    return {id(value): slope for value, slope in autograd.backward(loss)}
+
+
+def _parameter(net: Lowered, name: str) -> Any:
+    path, _, kind = name.rpartition("/")
+    return getattr(net.layers[registered(path)], KINDS[kind])
+
+
+def _held(site: Site) -> Sequence[Tuple[str, Tuple[int, ...]]]:
+    held = list(parameter_shapes(site))
+    if isinstance(site.layer, BatchNorm):
+        held += [("{}/{}".format(site.path, kind), site.input[:1]) for kind in ("mean", "variance")]
+    return held
+
+
+def _is_turned(site: Site, name: str) -> bool:
+    """Tell whether SINGA holds a tensor the other way round: a dense layer's weight."""
+    return isinstance(site.layer, Dense) and name.endswith("/weight")
+
+
+def _narrow(array: Any) -> Any:
+    return numpy.ascontiguousarray(array, numpy.float32)
+
+
+def _array(given: Tensor) -> Any:
+    kind = {"float64": "<f8", "int64": "<i8"}[given.dtype]
+    return numpy.fromfile(given.path, kind).reshape(given.shape)
+
+
+def _made(name: str, value: Any, shape: Sequence[int], is_turned: bool = False) -> Made:
+    array = tensor.to_numpy(value).astype(numpy.float64)
+    array = (array.T if is_turned else array).reshape(shape)
+    return name, tuple(int(size) for size in array.shape), numpy.ascontiguousarray(array)

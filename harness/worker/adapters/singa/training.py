@@ -1,0 +1,112 @@
+"""This file is a SINGA model of a network: its step, its starting weights, its optimiser.
+
+SINGA's SGD is torch's (v = m v + g; w = w - rate v) and its Adam too, epsilon outside the root. Its
+weight decay would touch every parameter; ours touches weights only, so parameters go to one of two
+optimisers by their name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import numpy
+from singa import autograd, model, opt, tensor
+
+from harness.worker.adapters.singa.lowering import Lowered, input_shape, registered
+from harness.worker.feed import Classes, Feed
+from harness.worker.network.layers import Conv, Dense
+from harness.worker.network.shapes import parameter_shapes, product
+from harness.worker.network.workload import SGD, Training, learning_rate
+
+
+class ScopedSGD(opt.SGD):
+    """SGD whose decay touches weights of convolutions and dense layers only."""
+
+    def __init__(self, rate: float, momentum: float, decay: float) -> None:
+        super().__init__(lr=rate, momentum=momentum, weight_decay=decay)
+        self._plain = opt.SGD(lr=rate, momentum=momentum)
+
+    def apply(self, name: str, value: Any, gradient: Any) -> None:
+        """Update one parameter."""
+        if str(name).endswith(".W"):
+            super().apply(name, value, gradient)
+        else:
+            self._plain.apply(name, value, gradient)
+
+
+class Trained(model.Model):
+    """The network as SINGA trains it."""
+
+    def __init__(self, net: Lowered, workload: Training, rate: float) -> None:
+        super().__init__()
+        self.net = net
+        self.is_regression = workload.loss == "mean-squared-error"
+        for name, made in net.layers.items():
+            setattr(self, name, made)
+        rule = workload.optimiser
+        if isinstance(rule, SGD):
+            self.optimizer = ScopedSGD(rate, rule.momentum, rule.weight_decay)
+        else:
+            self.optimizer = opt.Adam(
+                lr=rate, beta_1=rule.beta1, beta_2=rule.beta2, epsilon=rule.epsilon
+            )
+
+    def forward(self, x: Any) -> Any:
+        """Run a batch through the network."""
+        return self.net.run(x)
+
+    def train_one_batch(self, x: Any, target: Any) -> Any:
+        """Train once; give output and loss."""
+        output = self.forward(x)
+        loss_of = autograd.mse_loss if self.is_regression else autograd.softmax_cross_entropy
+        loss = loss_of(output, target)
+        self.optimizer(loss)
+        return output, loss
+
+
+class Batch:
+    """One synthetic batch on the device."""
+
+    def __init__(self, net: Lowered, feed: Feed, device: Any) -> None:
+        draw = numpy.random.default_rng(feed.seed + 1)
+        self.x = tensor.Tensor(input_shape(net, feed.batch), device)
+        self.x.copy_from_numpy(draw.standard_normal(self.x.shape, dtype=numpy.float32))
+        if isinstance(feed.targets, Classes):
+            self.target = tensor.Tensor((feed.batch,), device, tensor.int32)
+            numbers = draw.integers(0, feed.targets.count, feed.batch)
+            self.target.copy_from_numpy(numbers.astype(numpy.int32))
+        else:
+            assert feed.targets is not None
+            self.target = tensor.Tensor((feed.batch, feed.targets.length), device)
+            vectors = draw.standard_normal(self.target.shape, dtype=numpy.float32)
+            self.target.copy_from_numpy(vectors)
+
+
+def prepare(net: Lowered, workload: Training, feed: Feed, batch: Batch, compiled: bool) -> Trained:
+    """Make a model whose parameters exist, and draw them."""
+    rate = learning_rate(workload.optimiser, feed.global_batch)
+    made = Trained(net, workload, rate)
+    made.compile([batch.x], is_train=True, use_graph=compiled, sequential=False)
+    _draw(made, net, feed.seed)
+    return made
+
+
+def _draw(made: Trained, net: Lowered, seed: int) -> None:
+    """Start as every framework does; SINGA's own start is another."""
+    draw = numpy.random.default_rng(seed)
+    parameters: Dict[str, Any] = made.get_params()
+    for site in net.sites.values():
+        weight = parameters.get(registered(site.path) + ".W")
+        if weight is None:
+            continue
+        shape = parameter_shapes(site)[0][1]
+        if isinstance(site.layer, Conv):
+            deviation = (2 / (shape[0] * product(shape[2:]))) ** 0.5
+        else:
+            assert isinstance(site.layer, Dense)
+            deviation = 0.01
+        values = draw.standard_normal(weight.shape, dtype=numpy.float32) * deviation
+        weight.copy_from_numpy(values.astype(numpy.float32))
+    for name, value in parameters.items():
+        if name.endswith(".b"):
+            value.set_value(0.0)

@@ -1,0 +1,124 @@
+"""This file opens TensorFlow for a job: its versions, its activity, its facts and further doors."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+from harness.worker.adapters.tensorflow import settings
+from harness.worker.adapters.tensorflow.strategies import joining
+from harness.worker.adapters.tensorflow.strategies.servers import ParameterServers
+from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.feed import Feed
+from harness.worker.job import Job
+from harness.worker.network.workload import Checkpointing, Collective, Reading
+from harness.worker.place import Place
+
+
+def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
+    """Import TensorFlow and set it up as the job's factors say."""
+    settings.before_import(job.factors, job.purpose)
+    strategy = settings.after_import(
+        job.factors, job.seed + place.rank, lambda: joining.join(job, place)
+    )
+    return TensorFlowAdapter(job, place, strategy)
+
+
+class TensorFlowAdapter:
+    """TensorFlow in this process."""
+
+    def __init__(self, job: Job, place: Place, strategy: Strategy) -> None:
+        self._job = job
+        self._place = place
+        self._strategy = strategy
+        self._trainer: Any = None
+
+    def versions(self) -> Mapping[str, str]:
+        """Name TensorFlow and the libraries that decide its speed."""
+        return settings.versions()
+
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Lower the workload, trace its step and draw its batch."""
+        if isinstance(workload, Checkpointing):
+            from harness.worker.checkpoints.held_state import HeldActivity
+
+            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
+        if isinstance(workload, Reading):
+            from harness.worker.adapters.tensorflow.loading import own
+            from harness.worker.input.open import reading
+
+            return reading(workload, feed, own(autotune=bool(options.get("autotune"))))
+        if isinstance(workload, Collective):
+            from harness.worker import collective
+            from harness.worker.adapters.tensorflow.exchange import Exchange
+
+            size = collective.message(workload, self._job.factors)
+            operation = workload.operation
+            exchange: Any
+            if isinstance(self._strategy, ParameterServers):
+                from harness.worker.adapters.tensorflow.strategies.ps_messages import Pull
+
+                exchange = Pull(operation, size, self._strategy)
+            else:
+                exchange = Exchange(operation, size, self._place.size, self._strategy)
+            agree = self._strategy.agree
+            return collective.activity(exchange, agree, workload, size, self._place)
+        import tensorflow.compat.v2 as tf
+
+        from harness.worker.adapters.tensorflow import failures
+        from harness.worker.adapters.tensorflow.activity import TrainingActivity, draw
+        from harness.worker.adapters.tensorflow.lowering.network import Lowering
+        from harness.worker.adapters.tensorflow.training import Trainer
+
+        try:
+            lowering = Lowering(workload.network, settings.style(self._job.factors))
+            if isinstance(self._strategy, ParameterServers):
+                from harness.worker.adapters.tensorflow.strategies.serving import ServedActivity
+
+                seed = self._job.seed
+                return ServedActivity(self._strategy, workload, lowering, feed, seed)
+            initial = lowering.initial(self._job.seed)
+            self._trainer = Trainer(workload, lowering, initial, feed.global_batch, self._strategy)
+            compiled = bool(self._job.factors.get("compile"))
+            if feed.files is not None:
+                from harness.worker.adapters.tensorflow.feeding import fed
+
+                how = {"compiled": compiled, "autotune": bool(options.get("autotune"))}
+                arrangement, dtype = lowering.arrangement, lowering.style.dtype
+                return fed(self._trainer, feed, workload.unit, arrangement, dtype, **how)
+            drawn = draw(feed, lowering.arrangement, lowering.style.dtype)
+            batch = self._strategy.spread(drawn)
+            units = {workload.unit: feed.batch}
+            return TrainingActivity(self._trainer, batch, units, compiled)
+        except tf.errors.OpError as error:
+            raise failures.read(error) from error
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what this process used."""
+        facts: Dict[str, Any] = settings.facts(self._job.factors)
+        if self._trainer is not None and self._trainer.loss_scale is not None:
+            facts["loss_scale"] = float(self._trainer.loss_scale.value)
+        return {**facts, **self._strategy.facts()}
+
+    def examine(self, workload: Any, precision: str) -> Any:
+        """Lower a workload for the gate: every number in float64, or as it is timed."""
+        from harness.worker.adapters.tensorflow.lowering.network import Lowering
+        from harness.worker.adapters.tensorflow.subject import TensorFlowSubject
+        from harness.worker.adapters.tensorflow.training import LoweredSubject
+
+        lowering = Lowering(workload.network, settings.style(self._job.factors, precision))
+        compiled = bool(self._job.factors.get("compile"))
+        return TensorFlowSubject(LoweredSubject(workload, lowering), compiled)
+
+    def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run a few steps under observation and say which kernels ran."""
+        if isinstance(workload, (Checkpointing, Collective, Reading)):
+            return self.facts()  # nothing is computed
+        from harness.worker.adapters.tensorflow import probing
+
+        activity = self.activity(workload, feed, options)
+        return {**self.facts(), **probing.observe(activity)}
+
+    def close(self) -> None:
+        """Drop the network, with its memory, and leave the other ranks."""
+        self._trainer = None
+        self._strategy.close()

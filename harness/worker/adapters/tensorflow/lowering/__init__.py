@@ -1,0 +1,1 @@
+"""The network vocabulary written in TensorFlow's operations."""

@@ -1,0 +1,291 @@
+"""This file writes each layer of the vocabulary in the operations that TensorFlow runs fastest.
+
+A function here takes its spot, the pass it belongs to and the layer's input; it gives the output.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Sequence, Type
+
+import numpy
+import tensorflow.compat.v2 as tf
+
+from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
+from harness.worker.adapters.tensorflow.lowering.layouts import Spot
+from harness.worker.adapters.tensorflow.lowering.padding import padding
+from harness.worker.network.layers import (
+    LRN,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    GlobalAverage,
+    LeakyReLU,
+    MaxPool,
+    ReLU,
+    Scale,
+    Tanh,
+)
+
+NEVER_LARGEST = float("-inf")
+
+
+def run(spot: Spot, now: Pass, x: Any) -> Any:
+    """Run one layer that is not a Residual."""
+    return _LAYERS[type(spot.layer)](spot, now, x)
+
+
+def _conv(spot: Spot, now: Pass, x: Any) -> Any:
+    layer, style = spot.layer, now.style
+    assert isinstance(layer, Conv)
+    sizes, counts = spot.input[1:], spot.output[1:]
+    form = padding(layer.kernel, layer.stride, layer.pad[0], sizes, counts)
+    rank = max(len(sizes), 2)
+    if form.is_explicit:
+        x = tf.pad(x, style.spread(_worked(form.first, (0, 0)), (0, 0)))
+    convolve = tf.nn.conv2d if rank == 2 else tf.nn.conv3d
+    strides = style.spread(_worked([layer.stride] * len(sizes), 1), 1)
+    weight = now.weight(spot, "weight")
+
+    def one(part: Any, kernel: Any) -> Any:
+        return convolve(part, kernel, strides, form.word, data_format=style.format(rank))
+
+    if layer.groups == 1 or (rank == 2 and style.has_groups()):
+        y = one(x, weight)
+    else:
+        parts = zip(tf.split(x, layer.groups, style.channels), tf.split(weight, layer.groups, -1))
+        y = tf.concat([one(part, kernel) for part, kernel in parts], style.channels)
+    return _biased(spot, now, y)
+
+
+def _dense(spot: Spot, now: Pass, x: Any) -> Any:
+    return _biased(spot, now, tf.matmul(x, now.weight(spot, "weight")))
+
+
+def _biased(spot: Spot, now: Pass, y: Any) -> Any:
+    layer = spot.layer
+    assert isinstance(layer, (Conv, Dense))
+    if not layer.bias:
+        return y
+    last = now.style.channels_last or len(spot.output) == 1
+    bias = now.weight(spot, "bias")
+    return _bias_in_bfloat16(y, bias, last) if y.dtype == tf.bfloat16 else _bias(y, bias, last)
+
+
+def _bias(y: Any, bias: Any, last: bool) -> Any:
+    # bias_add names 3-D layouts as NHWC and NCHW too, in every version served here.
+    return tf.nn.bias_add(y, bias, data_format="NHWC" if last else "NCHW")
+
+
+def _bias_in_bfloat16(y: Any, bias: Any, last: bool) -> Any:
+    """Add a bias whose gradient is a plain sum.
+
+    ``BiasAddGrad`` adds up in bfloat16 on a CPU, unless oneDNN has merged it with a convolution's:
+    of 256 samples 8 % is lost, of 4096 positions 15 %. ``Sum`` adds up in float32.
+    """
+    rank = len(y.shape)
+    axes = [axis for axis in range(rank) if axis != (rank - 1 if last else 1)]
+
+    def add(y: Any, bias: Any) -> Any:
+        return _bias(y, bias, last), lambda slope: (slope, tf.reduce_sum(slope, axes))
+
+    return tf.custom_gradient(add)(y, bias)
+
+
+def _batch_norm(spot: Spot, now: Pass, x: Any) -> Any:
+    layer = spot.layer
+    assert isinstance(layer, BatchNorm)
+    gamma, beta, mean, variance = (
+        now.values["{}/{}".format(spot.path, kind)]
+        for kind in ("gamma", "beta", "mean", "variance")
+    )
+    norm = _norm_in_float64 if now.style.dtype == tf.float64 else _norm_fused
+    y, new_mean, new_variance = norm(spot, now.style, x, (gamma, beta, mean, variance))
+    now.moved[spot.path + "/mean"] = new_mean
+    now.moved[spot.path + "/variance"] = new_variance
+    return y
+
+
+def _norm_fused(spot: Spot, style: Style, x: Any, state: Sequence[Any]) -> Any:
+    """Use the fused operation; its second moment is Bessel-corrected, as the vocabulary wants.
+
+    The raw operation, because ``tf.nn.fused_batch_norm`` raises epsilon to 1.001e-5. It knows four
+    dimensions; others are reshaped, which moves nothing.
+    """
+    layer = spot.layer
+    assert isinstance(layer, BatchNorm)
+    gamma, beta, mean, variance = state
+    shape, last = x.shape, style.channels_last or len(x.shape) == 2
+    apart = x
+    if len(shape) != 4:
+        channels = spot.input[0]
+        apart = tf.reshape(
+            x,
+            [-1, 1, 1, channels]
+            if last and len(shape) == 2
+            else [shape[0], -1, 1, channels]
+            if last
+            else [shape[0], channels, -1, 1],
+        )
+    common = {
+        "x": apart,
+        "scale": gamma,
+        "offset": beta,
+        "epsilon": layer.epsilon,
+        "data_format": "NHWC" if last else "NCHW",
+        "is_training": True,
+    }
+    if tf.version.VERSION.startswith("1."):
+        y, now_mean, now_variance = tf.raw_ops.FusedBatchNormV3(mean=[], variance=[], **common)[:3]
+        now_mean = mean + layer.momentum * (now_mean - mean)
+        now_variance = variance + layer.momentum * (now_variance - variance)
+    else:
+        y, now_mean, now_variance = tf.raw_ops.FusedBatchNormV3(
+            mean=mean, variance=variance, exponential_avg_factor=layer.momentum, **common
+        )[:3]
+    return tf.reshape(y, shape) if len(shape) != 4 else y, now_mean, now_variance
+
+
+def _norm_in_float64(spot: Spot, style: Style, x: Any, state: Sequence[Any]) -> Any:
+    """Normalise by moments: the fused operation has no float64."""
+    layer = spot.layer
+    assert isinstance(layer, BatchNorm)
+    gamma, beta, mean, variance = state
+    rank = len(x.shape)
+    channels = rank - 1 if style.channels_last or rank == 2 else 1
+    axes = [axis for axis in range(rank) if axis != channels]
+    broad = [-1 if axis == channels else 1 for axis in range(rank)]
+    batch_mean, batch_variance = tf.nn.moments(x, axes)
+    centred = x - tf.reshape(batch_mean, broad)
+    inverse = tf.math.rsqrt(batch_variance + layer.epsilon) * gamma
+    y = centred * tf.reshape(inverse, broad) + tf.reshape(beta, broad)
+    count = int(numpy.prod([int(x.shape[axis]) for axis in axes]))
+    unbiased = batch_variance * (count / max(count - 1, 1))
+    return (
+        y,
+        mean + layer.momentum * (batch_mean - mean),
+        variance + layer.momentum * (unbiased - variance),
+    )
+
+
+def _lrn(spot: Spot, now: Pass, x: Any) -> Any:
+    """Sum squares over neighbours as a 1 x 1 convolution with a band matrix.
+
+    Twice as fast here as ``tf.nn.local_response_normalization``, whose kernels call ``pow`` and
+    which exists neither in bfloat16 nor in float64; ``rsqrt`` replaces the usual power of -3/4.
+    """
+    layer, style = spot.layer, now.style
+    assert isinstance(layer, LRN)
+    channel = numpy.arange(spot.input[0])
+    is_near = abs(channel[:, None] - channel[None, :]) <= layer.size // 2
+    rank = len(x.shape) - 2
+    band = tf.constant((is_near * layer.alpha).reshape((1,) * rank + is_near.shape), style.dtype)
+    convolve = tf.nn.conv2d if rank == 2 else tf.nn.conv3d
+    ones = [1] * (rank + 2)
+    scale = layer.k + convolve(x * x, band, ones, "VALID", data_format=style.format(rank))
+    if layer.beta == 0.75:
+        return x * tf.math.rsqrt(scale * tf.sqrt(scale))
+    return x * tf.pow(scale, -layer.beta)
+
+
+def _max_pool(spot: Spot, now: Pass, x: Any) -> Any:
+    layer, style = spot.layer, now.style
+    assert isinstance(layer, MaxPool)
+    form = padding(layer.kernel, layer.stride, layer.pad[0], spot.input[1:], spot.output[1:])
+    if form.is_explicit:
+        pads = style.spread(_worked(form.first, (0, 0)), (0, 0))
+        x = tf.pad(x, pads, constant_values=tf.constant(NEVER_LARGEST, x.dtype))
+    return _pool(spot, style, x, form.word, (tf.nn.max_pool2d, tf.nn.max_pool3d, tf.maximum))
+
+
+def _average_pool(spot: Spot, now: Pass, x: Any) -> Any:
+    layer = spot.layer
+    assert isinstance(layer, AveragePool)
+    kinds = (tf.nn.avg_pool2d, tf.nn.avg_pool3d, tf.add)
+    y = _pool(spot, now.style, x, "VALID", kinds)
+    is_sum = len(spot.input) == 4 and x.dtype == tf.float64
+    return y / layer.kernel**3 if is_sum else y
+
+
+def _pool(spot: Spot, style: Style, x: Any, word: str, kinds: Sequence[Any]) -> Any:
+    layer = spot.layer
+    assert isinstance(layer, (MaxPool, AveragePool))
+    dimensions = len(spot.input) - 1
+    flat, deep, pair = kinds
+    if dimensions == 3 and x.dtype == tf.float64:
+        return _pool_in_float64(spot, style, x, word, pair)
+    windows = style.spread(_worked([layer.kernel] * dimensions, 1), 1)
+    strides = style.spread(_worked([layer.stride] * dimensions, 1), 1)
+    pool = deep if dimensions == 3 else flat
+    return pool(x, windows, strides, word, data_format=style.format(max(dimensions, 2)))
+
+
+def _pool_in_float64(
+    spot: Spot, style: Style, x: Any, word: str, pair: Callable[[Any, Any], Any]
+) -> Any:
+    """Reduce the shifted inputs of a 3-D window; TensorFlow's 3-D pools have no float64."""
+    layer = spot.layer
+    assert isinstance(layer, (MaxPool, AveragePool))
+    assert word == "VALID"
+    result: Optional[Any] = None
+    for offset in numpy.ndindex(*(layer.kernel,) * 3):
+        places = [
+            slice(start, start + (count - 1) * layer.stride + 1, layer.stride)
+            for start, count in zip(offset, spot.output[1:])
+        ]
+        shifted = x[tuple(style.spread(places, slice(None)))]
+        result = shifted if result is None else pair(result, shifted)
+    return result
+
+
+def _global_average(spot: Spot, now: Pass, x: Any) -> Any:
+    rank = max(len(spot.input) - 1, 2)
+    first = 1 if now.style.channels_last else 2
+    return tf.reduce_mean(x, list(range(first, first + rank)))
+
+
+def _flatten(spot: Spot, _: Pass, x: Any) -> Any:
+    return tf.reshape(x, [-1, spot.output[0]])
+
+
+def _dropout(spot: Spot, now: Pass, x: Any) -> Any:
+    layer = spot.layer
+    assert isinstance(layer, Dropout)
+    return tf.nn.dropout(x, layer.rate) if now.is_dropping and layer.rate else x
+
+
+def _leaky_relu(spot: Spot, _: Pass, x: Any) -> Any:
+    assert isinstance(spot.layer, LeakyReLU)
+    slope = spot.layer.slope
+    if x.dtype == tf.float64:  # the fused operation keeps its slope in float32
+        return tf.where(x > 0, x, slope * x)
+    return tf.nn.leaky_relu(x, slope)
+
+
+def _scale(spot: Spot, _: Pass, x: Any) -> Any:
+    assert isinstance(spot.layer, Scale)
+    return x * spot.layer.factor
+
+
+def _worked(spatial: Sequence[Any], one: Any) -> List[Any]:
+    """Give one spatial dimension its leading companion of size 1."""
+    return [one, *spatial] if len(spatial) == 1 else list(spatial)
+
+
+_LAYERS: Dict[Type[Any], Callable[[Spot, Pass, Any], Any]] = {
+    AveragePool: _average_pool,
+    BatchNorm: _batch_norm,
+    Conv: _conv,
+    Dense: _dense,
+    Dropout: _dropout,
+    Flatten: _flatten,
+    GlobalAverage: _global_average,
+    LeakyReLU: _leaky_relu,
+    LRN: _lrn,
+    MaxPool: _max_pool,
+    ReLU: lambda _spot, _pass, x: tf.nn.relu(x),
+    Scale: _scale,
+    Tanh: lambda _spot, _pass, x: tf.tanh(x),
+}

@@ -1,0 +1,181 @@
+"""This file sets TensorFlow up before it starts its devices, and says what is set."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache, partial
+from typing import Any, Callable, Dict, Mapping
+
+from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.contracts import Unsupported
+from harness.worker.facts.resources import threads, usable_cpus
+
+WARNINGS_AND_ERRORS = "1"
+EVERYTHING = "0"
+SAYS_WHAT_XLA_COMPILED = "device_compilation_profiler=1,xla_compilation_cache=1"  # 2.x, 1.15
+
+
+def before_import(factors: Mapping[str, Any], purpose: str) -> None:
+    """Set what TensorFlow and oneDNN read from the environment while they are imported."""
+    if purpose == "probe":
+        os.environ["ONEDNN_VERBOSE"] = "1"
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = EVERYTHING
+        os.environ["TF_CPP_VMODULE"] = SAYS_WHAT_XLA_COMPILED
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", WARNINGS_AND_ERRORS)
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    if factors.get("onednn") is not None:
+        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1" if factors["onednn"] else "0"
+    if factors.get("deterministic"):
+        os.environ["TF_DETERMINISTIC_OPS"] = "1"
+    if factors.get("device") != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+
+def after_import(factors: Mapping[str, Any], seed: int, join: Callable[[], Any] = Strategy) -> Any:
+    """Set threads, switches and seeds; refuse what this version or machine lacks.
+
+    ``join`` finds the other ranks, which has to happen before TensorFlow starts its devices; what
+    it gives is given back.
+    """
+    import tensorflow.compat.v2 as tf
+
+    tf.compat.v1.enable_v2_behavior()
+    _refuse(factors)
+    share = threads(factors)
+    if share != usable_cpus():
+        tf.config.threading.set_intra_op_parallelism_threads(share)
+    if factors.get("interop_threads"):
+        tf.config.threading.set_inter_op_parallelism_threads(factors["interop_threads"])
+    strategy = join()
+    tf.random.set_seed(seed)
+    if hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
+        is_tf32 = factors.get("precision") == "tf32"
+        tf.config.experimental.enable_tensor_float_32_execution(is_tf32)
+    if factors.get("deterministic") and hasattr(tf.config.experimental, "enable_op_determinism"):
+        tf.config.experimental.enable_op_determinism()
+    return strategy
+
+
+def is_first() -> bool:
+    """Tell TensorFlow 1.15 from 2.x."""
+    import tensorflow.compat.v2 as tf
+
+    return bool(tf.version.VERSION.startswith("1."))
+
+
+def has_gpu() -> bool:
+    """Tell whether TensorFlow sees a GPU."""
+    import tensorflow.compat.v2 as tf
+
+    return bool(tf.config.experimental.list_physical_devices("GPU"))
+
+
+def _refuse(factors: Mapping[str, Any]) -> None:
+    precision, is_gpu = factors.get("precision"), factors.get("device") == "gpu"
+    if is_gpu and not has_gpu():
+        raise Unsupported("this TensorFlow finds no GPU")
+    if not is_gpu and precision in ("fp16", "tf32"):
+        raise Unsupported("TensorFlow trains in {} on GPUs only".format(precision))
+    if not is_gpu and factors.get("layout") == "channels-first":
+        raise Unsupported("TensorFlow computes convolutions channels-last on a CPU")
+    if is_first() and precision == "bf16":
+        raise Unsupported("TensorFlow 1.15 has no bfloat16 convolutions on CPUs and GPUs")
+    if is_first() and factors.get("onednn"):
+        raise Unsupported("TensorFlow 1.15 from PyPI is built without oneDNN")
+
+
+def style(factors: Mapping[str, Any], precision: str = "timed") -> Any:
+    """Choose how a network is written: as the factors say, or in float64 for the gate."""
+    import tensorflow.compat.v2 as tf
+
+    from harness.worker.adapters.tensorflow.lowering.layer_style import Style
+
+    if precision == "float64":
+        return Style(tf.float64, channels_last=True, has_groups=lambda: False)
+    known = {"bf16": tf.bfloat16, "fp16": tf.float16}
+    dtype = known.get(str(factors.get("precision")), tf.float32)
+    channels_last = factors.get("layout") != "channels-first"
+    return Style(dtype, channels_last, has_groups=partial(_has_grouped_convolutions, dtype))
+
+
+def jitted(function: Any, compiled: bool) -> Any:
+    """Trace a function, through XLA if asked."""
+    import tensorflow.compat.v2 as tf
+
+    if not compiled:
+        return tf.function(function, autograph=False)
+    if is_first():
+        return tf.function(function, autograph=False, experimental_compile=True)
+    return tf.function(function, autograph=False, jit_compile=True)
+
+
+@lru_cache(maxsize=None)
+def _has_grouped_convolutions(dtype: Any) -> bool:
+    """Try a grouped convolution and its gradients; without oneDNN or cuDNN they do not exist.
+
+    TensorFlow 1.15 corrupts its heap on trying, so it is not asked.
+    """
+    import tensorflow.compat.v2 as tf
+
+    if is_first():
+        return False
+
+    def attempt() -> Any:
+        x, kernel = tf.ones([1, 4, 4, 4], dtype), tf.ones([3, 3, 2, 4], dtype)
+        with tf.GradientTape() as tape:
+            tape.watch([x, kernel])
+            y = tf.nn.conv2d(x, kernel, 1, "SAME")
+        return tape.gradient(y, [x, kernel])
+
+    try:
+        with tf.init_scope():  # asked while a step is traced, answered at once
+            jitted(attempt, compiled=False)()
+    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError):
+        return False
+    return True
+
+
+def _is_deterministic() -> bool:
+    """Ask TensorFlow's own switch; 1.15 reads the environment."""
+    try:
+        from tensorflow.python.framework import config
+    except ImportError:
+        return os.environ.get("TF_DETERMINISTIC_OPS") == "1"
+    if hasattr(config, "is_op_determinism_enabled"):
+        return bool(config.is_op_determinism_enabled())
+    return os.environ.get("TF_DETERMINISTIC_OPS") == "1"
+
+
+def versions() -> Dict[str, str]:
+    """Name TensorFlow and the libraries that decide its speed."""
+    import numpy
+    import tensorflow.compat.v2 as tf
+
+    found = {"tensorflow": tf.version.VERSION, "numpy": numpy.__version__}
+    build = tf.sysconfig.get_build_info() if hasattr(tf.sysconfig, "get_build_info") else {}
+    for name, key in (("CUDA", "cuda_version"), ("cuDNN", "cudnn_version")):
+        if build.get(key):
+            found[name] = str(build[key])
+    return found
+
+
+def facts(factors: Mapping[str, Any]) -> Dict[str, Any]:
+    """Say how large TensorFlow's pools are, what is switched on, and what a GPU held."""
+    import tensorflow.compat.v2 as tf
+
+    threading = tf.config.threading
+    # 0 stands for every CPU that the process may use
+    found: Dict[str, Any] = {
+        "threads": threading.get_intra_op_parallelism_threads() or usable_cpus(),
+        "interop_threads": threading.get_inter_op_parallelism_threads() or usable_cpus(),
+        "deterministic": _is_deterministic(),
+    }
+    if factors.get("device") == "gpu" and hasattr(
+        tf.config.experimental, "tensor_float_32_execution_enabled"
+    ):
+        is_tf32 = bool(tf.config.experimental.tensor_float_32_execution_enabled())
+        found["tf32_products"] = found["tf32_convolutions"] = is_tf32
+    if has_gpu() and hasattr(tf.config.experimental, "get_memory_info"):
+        memory = tf.config.experimental.get_memory_info("GPU:0")
+        found["peak_device_bytes"] = int(memory["peak"])
+    return found

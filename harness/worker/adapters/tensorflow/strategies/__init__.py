@@ -1,0 +1,1 @@
+"""How ranks train together in TensorFlow."""

@@ -1,0 +1,156 @@
+"""This file is one training step: forward, loss, backward, update, and the variables it moves."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional
+
+import tensorflow.compat.v2 as tf
+
+from harness.worker.adapters.tensorflow.lowering.layer_style import Pass
+from harness.worker.adapters.tensorflow.lowering.layers import run
+from harness.worker.adapters.tensorflow.lowering.network import Lowering, loss
+from harness.worker.adapters.tensorflow.optimiser import Update
+from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.network.layers import Dropout
+from harness.worker.network.workload import Training
+
+GROWTH_STEPS = 2000
+
+
+class Trainer:
+    """A network with its variables and optimiser, kept in float32 (float64 for the gate)."""
+
+    def __init__(
+        self,
+        workload: Training,
+        lowering: Lowering,
+        initial: Mapping[str, Any],
+        global_batch: int,
+        strategy: Optional[Strategy] = None,
+    ) -> None:
+        self.workload = workload
+        self.strategy = strategy or Strategy()
+        self.lowering = lowering
+        names = lowering.arrangement.parameters
+        with self.strategy.scope():
+            self.values = self._variables(initial)
+            self.learned = {name: self.values[name] for name in names}
+            self._optimiser(global_batch)
+            is_scaled = lowering.style.dtype == tf.float16
+            self.loss_scale = LossScale() if is_scaled else None
+
+    def _variables(self, initial: Mapping[str, Any]) -> Dict[str, Any]:
+        names = self.lowering.arrangement.parameters
+        return {
+            name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
+        }
+
+    def _optimiser(self, global_batch: int) -> None:
+        rule, decayed = self.workload.optimiser, self.lowering.decayed()
+        self._update = Update(rule, self.learned, decayed, global_batch)
+
+    def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
+        """Run forward and backward; give the pass, output, loss and gradients by name."""
+        now = Pass(self.lowering.style, dict(self.values), is_dropping)
+        scale = self.loss_scale
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(list(self.learned.values()))
+            output = self.lowering.forward(now, x)
+            mean = loss(self.workload.loss, output, target)
+            goal = mean if scale is None else mean * scale.value
+        found = tape.gradient(goal, list(self.learned.values()))
+        named = dict(zip(self.learned, found))
+        return now, output, mean, named if scale is None else scale.undo(named)
+
+    def step(self, x: Any, target: Any, is_dropping: bool) -> Any:
+        """Train one step and give the loss; belongs inside a traced function."""
+        x, target = self.strategy.own((x, target))
+        now, _, mean, own = self.gradients(x, target, is_dropping)
+        gradients = self.strategy.averaged(own)
+        for name, value in now.moved.items():
+            self.values[name].assign(value)
+        if self.loss_scale is None:
+            self._update.apply(gradients)
+        else:
+            self.loss_scale.guard(gradients, self._update)
+        return mean
+
+    def state(self) -> Dict[str, Any]:
+        """Give every variable that training changes, by name."""
+        scale = {} if self.loss_scale is None else self.loss_scale.state()
+        return {**self.values, **self._update.state(), **scale}
+
+    def reset(self) -> None:
+        """Forget the optimiser's state."""
+        self._update.reset()
+
+    def examine(self, x: Any, target: Any) -> Any:
+        """Run forward and backward without an update; give output, loss, gradients, activations."""
+        now, output, mean, gradients = self.gradients(x, target, is_dropping=False)
+        for name, value in now.moved.items():
+            self.values[name].assign(value)
+        return output, mean, gradients, now.activations
+
+
+class LoweredSubject:
+    """What an examination needs of this lowering."""
+
+    def __init__(self, workload: Training, lowering: Lowering) -> None:
+        self._workload = workload
+        self.lowering = lowering
+        self.arrangement = lowering.arrangement
+        self.dtype = lowering.style.dtype
+        self.stored = lowering.stored
+
+    def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
+        """Start an optimiser and variables."""
+        return Trainer(self._workload, self.lowering, initial, global_batch)
+
+    def alone(self, path: str, state: Mapping[str, Any]) -> Any:
+        """Give one layer as a function of its input, and its parameters by name.
+
+        The function gives the output and the running statistics that it moved.
+        """
+        spot = self.arrangement.spots[path]
+        values = dict(state)
+
+        def run_layer(x: Any) -> Any:
+            now = Pass(self.lowering.style, values, is_dropping=isinstance(spot.layer, Dropout))
+            return run(spot, now, x), now.moved
+
+        return run_layer, {n: v for n, v in values.items() if n in self.arrangement.parameters}
+
+
+class LossScale:
+    """Dynamic loss scaling for float16 as torch's GradScaler does it."""
+
+    def __init__(self) -> None:
+        self.value = tf.Variable(2.0**16, trainable=False)
+        self._good = tf.Variable(0, trainable=False)
+
+    def state(self) -> Dict[str, Any]:
+        """Give its variables by name."""
+        return {"scale": self.value, "good": self._good}
+
+    def undo(self, gradients: Mapping[str, Any]) -> Dict[str, Any]:
+        """Divide the scale out again."""
+        inverse = 1.0 / self.value
+        return {name: gradient * inverse for name, gradient in gradients.items()}
+
+    def guard(self, gradients: Mapping[str, Any], update: Update) -> None:
+        """Update where every gradient is finite, else halve the scale."""
+        finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(g)) for g in gradients.values()])
+
+        def go() -> Any:
+            update.apply(gradients)
+            grows = self._good + 1 >= GROWTH_STEPS
+            self.value.assign(tf.where(grows, 2.0 * self.value, self.value))
+            self._good.assign(tf.where(grows, 0, self._good + 1))
+            return tf.constant(True)
+
+        def skip() -> Any:
+            self.value.assign(0.5 * self.value)
+            self._good.assign(0)
+            return tf.constant(False)
+
+        tf.cond(finite, go, skip)

@@ -1,0 +1,131 @@
+"""This file opens tinygrad for a worker: its versions, its activity, its doors for the gate.
+
+Defaults and why: the CPU backend, whose kernels clang compiles; as many threads as the rank may
+use; no search for faster kernels (BEAM), since its time depends on the machine's noise.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Mapping, Optional
+
+from harness.worker.facts.resources import threads
+from harness.worker.feed import Feed
+from harness.worker.job import Job
+from harness.worker.network.workload import Training
+from harness.worker.place import Place
+
+
+class TinygradActivity:
+    """Train on one batch that stays on the device."""
+
+    def __init__(self, workload: Training, feed: Feed) -> None:
+        from tinygrad import Device, TinyJit
+
+        from harness.worker.adapters.tinygrad.training import Trainer, draw_batch
+
+        self._trainer = Trainer(workload, feed.seed)
+        shape = (feed.batch, *feed.input)
+        self._given = draw_batch(self._trainer, shape, feed.targets, feed.seed + 1)
+        self.captured = TinyJit(
+            lambda: self._trainer.step(self._given["x"], self._given["target"], feed.global_batch)
+        )
+        self._device = Device[Device.DEFAULT]
+        self._loss: Any = None
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+
+    def step(self) -> None:
+        """Enqueue one step: the first runs, the second is captured, all others are replayed."""
+        self._loss = self.captured()
+
+    def sync(self) -> None:
+        """Wait for the last step."""
+        self._device.synchronize()
+
+    def values(self) -> Mapping[str, float]:
+        """Give the last step's loss."""
+        return {"loss": float(self._loss.item())}
+
+    def agree(self, value: float) -> float:
+        """Be alone."""
+        return value
+
+    def device(self) -> str:
+        """Name what holds the parameters."""
+        return str(next(iter(self._trainer.parameters.values())).device)
+
+    def parameters(self) -> int:
+        """Count what is trained."""
+        return sum(int(tensor.numel()) for tensor in self._trainer.parameters.values())
+
+
+class TinygradAdapter:
+    """tinygrad in this process."""
+
+    def __init__(self) -> None:
+        self._activity: Optional[TinygradActivity] = None
+
+    def versions(self) -> Mapping[str, str]:
+        """Name tinygrad and what stands below it."""
+        from importlib.metadata import version
+
+        import numpy
+
+        return {"tinygrad": version("tinygrad"), "numpy": numpy.__version__}
+
+    def activity(
+        self, workload: Training, feed: Feed, options: Mapping[str, Any]
+    ) -> TinygradActivity:
+        """Lower a network to one captured training step."""
+        self._activity = TinygradActivity(workload, feed)
+        return self._activity
+
+    def examine(self, workload: Training, precision: str) -> Any:
+        """Open a network to the gate."""
+        from harness.worker.adapters.tinygrad.subject import TinygradSubject
+
+        return TinygradSubject(workload, precision)
+
+    def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+        """Say which kernels a captured step replays."""
+        activity = self.activity(workload, feed, options)
+        for _ in range(3):
+            activity.step()
+        activity.sync()
+        ran = kernels(activity.captured)
+        return dict(self.facts(), kernels_per_step=len(ran), distinct_kernels=len(set(ran)))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what was used."""
+        from tinygrad import Device
+        from tinygrad.helpers import BEAM, NUM_CPU_THREADS
+
+        facts = {
+            "renderer": type(Device[Device.DEFAULT].renderer).__name__,
+            "threads": NUM_CPU_THREADS.value,
+            "beam": BEAM.value,
+            "layout": "channels-first",
+        }
+        if self._activity is not None:
+            device = self._activity.device()
+            facts.update(device="cpu" if device == "CPU" else "gpu", device_name=device)
+        return facts
+
+    def close(self) -> None:
+        """Have nothing to give back."""
+
+
+def kernels(captured: Any) -> List[str]:
+    """Name the kernels of a capture, in order."""
+    from tinygrad.uop.ops import Ops
+
+    calls = [call.src[0] for call in captured.captured._linear.toposort() if call.op is Ops.CALL]
+    return [program.arg.name for program in calls if program.op is Ops.PROGRAM]
+
+
+def open(job: Job, place: Place) -> TinygradAdapter:  # noqa: A001 - the contract's name
+    """Set what tinygrad reads when it is imported."""
+    os.environ["DEV"] = "CPU"
+    os.environ["BEAM"] = "0"  # the user's own would search in one study, and not in the next
+    os.environ["NUM_CPU_THREADS"] = str(threads(job.factors))
+    return TinygradAdapter()

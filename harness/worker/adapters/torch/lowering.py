@@ -1,0 +1,217 @@
+"""This file turns the network vocabulary into torch modules as an expert would write them.
+
+What an expert does here, and why:
+
+- ReLUs, LeakyReLUs and residual sums work in place wherever the layer before keeps its output out
+  of the backward pass: less memory traffic, which is what bounds these layers.
+- The symmetric part of a pad is folded into the operator, which pads for free; only the rest is an
+  explicit pad, which copies.
+- Batch norms do not count batches: that counter serves ``momentum=None`` only and costs a kernel a
+  layer a step.
+- LRN is ours, forward and backward (``lrn.py``); torch's own is 7 times slower on a CPU.
+- Parameters are made without torch's own initialisation, which would be overwritten.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from harness.worker.adapters.torch.lrn import LocalResponseNorm
+from harness.worker.contracts import Unsupported
+from harness.worker.network.layers import (
+    LRN,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    GlobalAverage,
+    Layer,
+    LeakyReLU,
+    MaxPool,
+    Network,
+    ReLU,
+    Residual,
+    Scale,
+    Tanh,
+)
+from harness.worker.network.shapes import Site, sites
+
+CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
+MAX_POOLS = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
+AVERAGE_POOLS = {1: nn.AvgPool1d, 2: nn.AvgPool2d, 3: nn.AvgPool3d}
+NORMS = {0: nn.BatchNorm1d, 1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
+
+# Their backward pass does not look at their output, so the next layer may overwrite it.
+OUTPUT_UNUSED = (Conv, Dense, BatchNorm, MaxPool, AveragePool, GlobalAverage, Residual, LRN, Scale)
+SUM_IN_PLACE = (Conv, Dense, BatchNorm)
+
+
+class Lowered(nn.Module):
+    """A network as modules in a row; ``at`` finds each of them by its path."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.at: Dict[str, nn.Module] = {}
+        found = {site.path: site for site in sites(network)}
+        with torch.device("meta"):
+            self.layers = _row(network.layers, "", found, self.at)
+        self.to_empty(device="cpu")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Run a batch through the network."""
+        return self.layers(x)
+
+
+class Sum(nn.Module):
+    """Add what the body and the shortcut make of the same input."""
+
+    def __init__(self, body: nn.Module, shortcut: nn.Module, is_in_place: bool) -> None:
+        super().__init__()
+        self.body = body
+        self.shortcut = shortcut
+        self.is_in_place = is_in_place
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute both branches and add them."""
+        y = self.body(x)
+        if self.is_in_place:
+            y += self.shortcut(x)
+            return y
+        return y + self.shortcut(x)
+
+
+class Pad(nn.Module):
+    """Pad every spatial dimension with a constant."""
+
+    def __init__(self, pad: Tuple[int, int], dimensions: int, value: float) -> None:
+        super().__init__()
+        self.pads = pad * dimensions
+        self.value = value
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Copy the batch into a larger, padded one."""
+        return functional.pad(x, self.pads, value=self.value)
+
+
+class MeanOverPositions(nn.Module):
+    """Average each channel over all positions."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Reduce the spatial dimensions away."""
+        return x.mean(dim=tuple(range(2, x.dim())))
+
+
+class Multiply(nn.Module):
+    """Multiply by a constant."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Scale every item."""
+        return x * self.factor
+
+
+def operator(module: nn.Module) -> nn.Module:
+    """Give the module that holds a layer's parameters, behind an explicit pad if there is one."""
+    return module[-1] if isinstance(module, nn.Sequential) else module
+
+
+def _row(
+    layers: Sequence[Layer], prefix: str, found: Mapping[str, Site], at: Dict[str, nn.Module]
+) -> nn.Sequential:
+    row = nn.Sequential()
+    before: List[Layer] = []
+    for layer in layers:
+        path = prefix + layer.name
+        if isinstance(layer, Residual):
+            module: nn.Module = Sum(
+                _row(layer.body, path + "/", found, at),
+                _row(layer.shortcut, path + "/", found, at),
+                isinstance(layer.body[-1], SUM_IN_PLACE),
+            )
+        else:
+            module = _module(layer, found[path], _may_overwrite(before))
+        row.add_module(layer.name, module)
+        at[path] = module
+        before.append(layer)
+    return row
+
+
+def _may_overwrite(before: Sequence[Layer]) -> bool:
+    """Say whether the next layer may work in place; a row's first input belongs to others too."""
+    behind = [layer for layer in before if not isinstance(layer, Flatten)]
+    return bool(behind) and isinstance(behind[-1], OUTPUT_UNUSED)
+
+
+def _module(layer: Layer, site: Site, in_place: bool) -> nn.Module:
+    if type(layer) not in MAKERS:
+        raise Unsupported("torch adapter: no lowering of layer '{}'".format(site.path))
+    return MAKERS[type(layer)](layer, site, in_place)
+
+
+def _conv(layer: Conv, site: Site, _: bool) -> nn.Module:
+    dimensions = len(site.input) - 1
+    folded, rest = _split(layer.pad)
+    convolution = CONVOLUTIONS[dimensions](
+        site.input[0],
+        layer.channels,
+        layer.kernel,
+        stride=layer.stride,
+        padding=folded,
+        groups=layer.groups,
+        bias=layer.bias,
+    )
+    return _padded(convolution, rest, dimensions, 0.0)
+
+
+def _max_pool(layer: MaxPool, site: Site, _: bool) -> nn.Module:
+    dimensions = len(site.input) - 1
+    folded, rest = _split(layer.pad)
+    # torch pads a pool by half its kernel at most; a copy that holds minus infinity does the rest.
+    extra = max(0, folded - layer.kernel // 2)
+    pool = MAX_POOLS[dimensions](
+        layer.kernel, layer.stride, padding=folded - extra, ceil_mode=layer.ceil
+    )
+    return _padded(pool, (rest[0] + extra, rest[1] + extra), dimensions, float("-inf"))
+
+
+def _split(pad: Tuple[int, int]) -> Tuple[int, Tuple[int, int]]:
+    folded = min(pad)
+    return folded, (pad[0] - folded, pad[1] - folded)
+
+
+def _padded(module: nn.Module, pad: Tuple[int, int], dimensions: int, value: float) -> nn.Module:
+    return nn.Sequential(Pad(pad, dimensions, value), module) if any(pad) else module
+
+
+def _norm(layer: BatchNorm, site: Site, _: bool) -> nn.Module:
+    norm = NORMS[len(site.input) - 1](site.input[0], eps=layer.epsilon, momentum=layer.momentum)
+    norm.num_batches_tracked = None
+    return norm
+
+
+MAKERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
+    Conv: _conv,
+    Dense: lambda layer, site, _: nn.Linear(site.input[0], layer.features, bias=layer.bias),
+    BatchNorm: _norm,
+    ReLU: lambda _, __, in_place: nn.ReLU(inplace=in_place),
+    LeakyReLU: lambda layer, _, in_place: nn.LeakyReLU(layer.slope, inplace=in_place),
+    Tanh: lambda *_: nn.Tanh(),
+    Scale: lambda layer, *_: Multiply(layer.factor),
+    LRN: lambda layer, *_: LocalResponseNorm(layer.size, layer.alpha, layer.beta, layer.k),
+    MaxPool: _max_pool,
+    AveragePool: lambda layer, site, _: AVERAGE_POOLS[len(site.input) - 1](
+        layer.kernel, layer.stride
+    ),
+    GlobalAverage: lambda *_: MeanOverPositions(),
+    Flatten: lambda *_: nn.Flatten(),
+    Dropout: lambda layer, *_: nn.Dropout(layer.rate),
+}

@@ -1,0 +1,197 @@
+"""This file opens a torch network to the gate: the same lowering and the same step, laid bare."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+
+import torch
+from torch import nn
+from torch._dynamo.exc import TorchDynamoException
+
+from harness.worker.adapters.torch.initial import NORMS
+from harness.worker.adapters.torch.lowering import operator
+from harness.worker.adapters.torch.settings import Settings
+from harness.worker.adapters.torch.training import Trainer
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
+from harness.worker.network.workload import Training
+
+TYPES = {"float64": torch.float64, "int64": torch.int64}
+
+
+class TorchSubject:
+    """One network under examination."""
+
+    def __init__(self, workload: Training, settings: Settings, precision: str) -> None:
+        self._is_wide = precision == "float64"
+        self._settings = replace(settings, precision="float64") if self._is_wide else settings
+        self._trainer = Trainer(workload, self._settings, seed=0)
+        self._eager: Optional[str] = None
+        self._before: Dict[str, torch.Tensor] = {}
+        for module in self._trainer.network.modules():
+            if isinstance(module, nn.Dropout):
+                module.eval()
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set every parameter and running statistic."""
+        own = dict(self._named())
+        if set(own) != set(state):
+            raise ValueError("state differs in {}".format(sorted(set(own) ^ set(state))))
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(_given(state[name]))
+
+    def reset(self) -> None:
+        """Forget moments and step count."""
+        self._trainer.optimiser = None
+
+    def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
+        """Run forward and backward; what is compiled shows its ends only, so layers run before."""
+        self._trainer.network.zero_grad(set_to_none=True)
+        batch = self._batch(given, target)
+        if self._is_wide:
+            yield from self._activations(batch[0])
+        try:
+            output, loss = self._pass(batch)
+        except TorchDynamoException as error:
+            if not self._is_wide:
+                raise
+            self._run_eagerly(error)
+            output, loss = self._pass(batch)
+        yield _made("output", output)
+        yield _made("loss", loss)
+        for name, parameter in self._named():
+            if parameter.requires_grad:
+                yield _made("gradient/" + name, parameter.grad)
+
+    def update(self, given: Tensor, target: Tensor) -> None:
+        """Run one whole training step."""
+        if self._trainer.optimiser is None:
+            self._trainer.start_optimiser(given.shape[0])
+        self._trainer.step(*self._batch(given, target))
+
+    def state(self) -> Iterator[Made]:
+        """Give every parameter and running statistic."""
+        for name, tensor in self._named():
+            yield _made(name, tensor)
+
+    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
+        """Run one layer alone; a Dropout drops here, a norm moves its statistics."""
+        module = self._trainer.network.at[path]
+        was_training = module.training
+        module.train()
+        compute = self._settings.compute
+        x = self._trainer.place(_given(given).to(compute)).requires_grad_()
+        module.zero_grad(set_to_none=True)
+        with self._settings.autocast():
+            # A view keeps the leaf itself from being overwritten by a layer that works in place.
+            output = module(x.clone())
+        incoming = self._trainer.place(_given(gradient).to(output.dtype))
+        output.backward(incoming)
+        module.train(was_training)
+        yield _made("output", output)
+        yield _made("input-gradient", x.grad)
+        for kind, tensor in _of(operator(module)):
+            if tensor.requires_grad:
+                yield _made("gradient/" + kind, tensor.grad)
+            else:
+                yield _made("statistic/" + kind, tensor)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Say what the examination ran with."""
+        return {
+            "torch": torch.__version__,
+            "compute_type": str(self._settings.compute).replace("torch.", ""),
+            "device": str(self._settings.device),
+            "layout": "channels-first" if self._trainer.format is None else "channels-last",
+            "compiled": self._settings.is_compiled and self._eager is None,
+            "eager": self._eager,
+        }
+
+    def _batch(self, given: Tensor, target: Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        wide = self._settings.compute == torch.float64
+        x, y = _given(given), _given(target).to(self._settings.device)
+        if not wide:
+            x, y = x.float(), y.float() if y.is_floating_point() else y
+        return self._trainer.place(x), y
+
+    def _named(self) -> Iterator[Tuple[str, torch.Tensor]]:
+        for path, module in self._trainer.network.at.items():
+            for kind, tensor in _of(operator(module)):
+                yield path + "/" + kind, tensor
+
+    def _pass(self, batch: Tuple[torch.Tensor, torch.Tensor]) -> Any:
+        output, loss = self._trainer.forward(*batch)
+        loss.backward()
+        return output, loss
+
+    def _run_eagerly(self, error: Exception) -> None:
+        """Give up compiling, at no pass taken."""
+        self._eager = str(error).strip().splitlines()[0]
+        self._trainer.model = self._trainer.network
+        self._restore()
+
+    def _activations(self, x: torch.Tensor) -> Iterator[Made]:
+        """Run the layers one by one, compiled or not, and leave running statistics alone."""
+        network = self._trainer.network
+        self._before = {name: tensor.clone() for name, tensor in network.named_buffers()}
+        seen: Dict[str, torch.Tensor] = {}
+        hooks = self._watch(seen)
+        with torch.no_grad():
+            network(x)
+        for hook in hooks:
+            hook.remove()
+        self._restore()
+        for path, activation in seen.items():
+            yield _made("activation/" + path, activation)
+
+    def _restore(self) -> None:
+        for name, tensor in self._trainer.network.named_buffers():
+            tensor.copy_(self._before[name])
+
+    def _watch(self, seen: Dict[str, torch.Tensor]) -> Any:
+        return [
+            module.register_forward_hook(_keep_output(seen, path))
+            for path, module in self._trainer.network.at.items()
+            if not isinstance(module, nn.Dropout)
+        ]
+
+
+def _of(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
+    """Give a module's own tensors by the names of the examination."""
+    if isinstance(module, NORMS):
+        yield "gamma", module.weight
+        yield "beta", module.bias
+        yield "mean", module.running_mean
+        yield "variance", module.running_var
+        return
+    for kind in ("weight", "bias"):
+        tensor: Optional[torch.Tensor] = getattr(module, kind, None)
+        if tensor is not None:
+            yield kind, tensor
+
+
+# What a hook sees may be overwritten by the next layer, so it keeps a copy.
+
+
+def _keep_output(seen: Dict[str, torch.Tensor], path: str) -> Any:
+    def keep(_module: Any, _inputs: Any, output: torch.Tensor) -> None:
+        seen[path] = output.detach().clone()
+
+    return keep
+
+
+def _given(tensor: Tensor) -> torch.Tensor:
+    flat = torch.frombuffer(tensor.items(), dtype=TYPES[tensor.dtype])
+    return flat.reshape(tensor.shape)
+
+
+def _made(name: str, tensor: Any) -> Made:
+    flat = tensor.detach().to("cpu", torch.float64).contiguous()
+    size = flat.numel() * flat.element_size()
+    buffer = (ctypes.c_char * size).from_address(flat.data_ptr())
+    # The buffer borrows the tensor's memory and has to keep it alive.
+    buffer.tensor = flat
+    return name, tuple(flat.shape), buffer

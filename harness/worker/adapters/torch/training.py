@@ -1,0 +1,121 @@
+"""This file is a training step in torch: lowered network, loss, precision and optimiser together.
+
+The optimisers are torch's fused ones: on a CPU one pass over memory where the plain form takes
+several, on a GPU a handful of launches instead of hundreds. Weight decay is a property of the group
+that holds the weights of convolutions and dense layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from harness.worker.adapters.torch.initial import CONVOLUTIONS, fill
+from harness.worker.adapters.torch.lowering import Lowered
+from harness.worker.adapters.torch.settings import Settings
+from harness.worker.adapters.torch.strategies.strategy import Strategy
+from harness.worker.network.workload import SGD, Training, learning_rate
+
+DECAYED = (*CONVOLUTIONS, nn.Linear)
+LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
+    "cross-entropy": functional.cross_entropy,
+    "mean-squared-error": functional.mse_loss,
+}
+
+
+class Trainer:
+    """A network and what trains it; the timed activity and the examination both step through it."""
+
+    def __init__(
+        self,
+        workload: Training,
+        settings: Settings,
+        seed: int,
+        strategy: Optional[Strategy] = None,
+    ) -> None:
+        self.settings = settings
+        self.strategy = strategy or Strategy()
+        self.format = settings.memory_format(len(workload.network.input) - 1)
+        self.network = Lowered(workload.network)
+        fill(self.network, seed)
+        self.network.to(settings.device)
+        if settings.precision == "float64":
+            self.network.double()
+        if self.format is not None and settings.is_gpu:
+            # cuDNN wants weights in the layout too. oneDNN packs them for itself and hands their
+            # gradients back channels-first, which torch would have to copy at every step.
+            self.network.to(memory_format=self.format)
+        self.network.train()
+        self.model: Any = self.strategy.wrap(self.network)
+        if settings.is_compiled:
+            self.model = torch.compile(self.model, mode=settings.mode, dynamic=False)
+        self.loss_of = LOSSES[workload.loss]
+        self.scaler = torch.amp.GradScaler(
+            settings.device.type, enabled=settings.precision == "fp16"
+        )
+        self._workload = workload
+        self.optimiser: Any = None
+
+    def start_optimiser(self, global_batch: int) -> None:
+        """Begin with fresh optimiser state, at the rate for this batch."""
+        chosen = self._workload.optimiser
+        rate = learning_rate(chosen, global_batch)
+        if isinstance(chosen, SGD):
+            self.optimiser = torch.optim.SGD(
+                decay_groups(self.network, chosen.weight_decay),
+                lr=rate,
+                momentum=chosen.momentum,
+                fused=True,
+            )
+        else:
+            self.optimiser = torch.optim.Adam(
+                self.network.parameters(),
+                lr=rate,
+                betas=(chosen.beta1, chosen.beta2),
+                eps=chosen.epsilon,
+                fused=True,
+            )
+        self.optimiser = self.strategy.wrap_optimiser(self.optimiser, self.network)
+
+    def forward(self, x: torch.Tensor, target: torch.Tensor) -> Any:
+        """Give the network's output and the loss, in the precision asked for."""
+        with self.settings.autocast():
+            output = self.model(x)
+            return output, self.loss_of(output, target)
+
+    def step(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Enqueue forward, loss, backward and update; give the loss where it lies."""
+        self.optimiser.zero_grad()  # sets them to None, as Horovod's does
+        _, loss = self.forward(x, target)
+        if self.scaler.is_enabled():
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimiser)
+            self.scaler.update()
+        else:
+            loss.backward()
+            self.optimiser.step()
+        return loss.detach()
+
+    def place(self, x: torch.Tensor) -> torch.Tensor:
+        """Bring a batch of activations to the device and into the layout; flat ones have none."""
+        x = x.to(self.settings.device)
+        if self.format is None or x.dim() == 2:
+            return x
+        return x.contiguous(memory_format=self.format)
+
+
+def decay_groups(network: nn.Module, weight_decay: float) -> List[Dict[str, Any]]:
+    """Split parameters into those that decay and the rest."""
+    if not weight_decay:
+        return [{"params": list(network.parameters())}]
+    weights = [module.weight for module in network.modules() if isinstance(module, DECAYED)]
+    known = {id(weight) for weight in weights}
+    others = [parameter for parameter in network.parameters() if id(parameter) not in known]
+    groups: List[Dict[str, Any]] = [
+        {"params": weights, "weight_decay": weight_decay},
+        {"params": others},
+    ]
+    return [group for group in groups if group["params"]]

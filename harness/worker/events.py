@@ -1,0 +1,83 @@
+"""This file is the event format: what a worker says, one JSON object a line, one file a rank.
+
+Times are nanoseconds of the worker's monotonic clock; the anchor ties that clock to the wall. A
+number may be NaN or Infinity, as a loss may.
+
+    anchor     version, rank, local_rank, size, host, pid, wall_ns, mono_ns      always first
+    phase      name, t            open, build, warm-up, measure, close; lasts until the next phase
+    versions   versions           library -> version
+    identity   parameters, macs, shapes, digest, lowered      what was asserted before timing;
+               lowered: the parameters that the adapter itself counts, null if it cannot
+    units      units              work per step of this rank, for example {"images": 16}
+    window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`;
+               clock: "external" where the times are a program's own (external_loop), else absent;
+               waited: nanoseconds of it spent waiting for input, where there is any
+    epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
+               bytes, digest, order, left_out; cache (as ``input/cold.py`` calls it), cold_fraction,
+               witness, resident_before, read_bytes; given_bytes: what storage gave the whole
+               node; calls, call_bytes, cpu_s; cpus: the rank's share of them;
+               compared: of how many samples the bytes were held to their imprints
+               (``input/epochs.py``)
+    checkpoint phase, step, start, end      training stood still for the one after `step` steps;
+               saver, bytes       what wrote it; of the state in memory
+    checkpoint-state   step, state, t      saved: complete and durable on its first tier;
+               draining: its copy to where it stays began; durable: complete and durable there
+    restored   step, start, end, bytes      the newest one, read back where it stays; bytes of its
+               files; files_true, state_true, cache, cold_fraction (``checkpoints/timed.py``)
+    values     step, values       loss and the like, read outside the clock
+    device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
+    facts      facts              peak_rss_bytes and cpu_s of this process; by the adapter's word
+               peak_device_bytes, threads, graph breaks
+    failed     kind, message, trace      kind: unsupported, out-of-memory, error
+    finished   t                  last line of a complete file
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, List, Optional, TextIO
+
+from harness.worker.place import Place
+
+VERSION = 1  # 1: first
+
+
+class Events:
+    """Append events to one rank's file; nothing reaches it before ``flush``."""
+
+    def __init__(self, path: str, place: Place) -> None:
+        self._file: Optional[TextIO] = open(path, "w", encoding="utf-8")
+        self._pending: List[str] = []
+        self.say(
+            "anchor",
+            version=VERSION,
+            rank=place.rank,
+            local_rank=place.local_rank,
+            size=place.size,
+            host=place.host,
+            pid=os.getpid(),
+            wall_ns=time.time_ns(),
+            mono_ns=time.monotonic_ns(),
+        )
+        self.flush()
+
+    def say(self, event: str, **fields: Any) -> None:
+        """Remember one event; it reaches the file at the next flush."""
+        self._pending.append(json.dumps({"event": event, **fields}, separators=(",", ":")))
+
+    def flush(self) -> None:
+        """Hand what was said to the operating system."""
+        if self._pending and self._file is not None:
+            self._file.write("\n".join(self._pending) + "\n")
+            self._file.flush()
+            self._pending.clear()
+
+    def close(self) -> None:
+        """Flush to the disk and close."""
+        if self._file is not None:
+            self.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None

@@ -1,0 +1,1 @@
+"""What really ran: threads, operations, compiled code, the node's surroundings."""

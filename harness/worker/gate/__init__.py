@@ -1,0 +1,1 @@
+"""The worker's part of the gate: a subject that answers with tensors."""

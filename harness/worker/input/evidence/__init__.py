@@ -1,0 +1,1 @@
+"""Proof of what a reader delivered, and of where its bytes came from."""

@@ -1,0 +1,63 @@
+"""This file describes what a rank reads and how: the factors of its job, brought together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+from harness.worker.place import Place
+
+COLD, WARM, AS_FOUND = "cold", "warm", "as-found"
+
+
+@dataclass(frozen=True)
+class Files:
+    """One rank's input."""
+
+    folder: str
+    format: str
+    reader: str
+    threads: int
+    prefetch: int
+    buffers: int
+    buffer_samples: int
+    """0: no buffer to permute within."""
+    shuffle: str
+    cache: str
+    """What the page cache is to hold as an epoch begins: cold, warm, as-found."""
+    decode: bool
+    compute: str
+    compute_ms: float
+    seed: int
+    """Of the order: the same in every rank."""
+    rank: int
+    size: int
+    is_first_here: bool
+    """Whether it is the first rank on its node, whose page cache they share."""
+    meeting: str
+    """The folder where the trial's ranks meet; empty where there is none."""
+
+
+def described(
+    factors: Mapping[str, Any], folder: str, seed: int, place: Place, meeting: str = ""
+) -> Files:
+    """Describe what a job's rank reads."""
+    return Files(
+        folder=folder,
+        format=str(factors.get("format")),
+        reader=str(factors.get("reader")),
+        threads=int(factors.get("reader_threads") or 1),
+        prefetch=int(factors.get("prefetch") or 0),
+        buffers=int(factors.get("buffers") or 1),
+        buffer_samples=int(factors.get("buffer_samples") or 0),
+        shuffle=str(factors.get("shuffle") or "none"),
+        cache=str(factors.get("cache") or AS_FOUND),
+        decode=bool(factors.get("decode")),
+        compute=str(factors.get("compute") or "none"),
+        compute_ms=float(factors.get("compute_ms") or 0.0),
+        seed=seed,
+        rank=place.rank,
+        size=place.size,
+        is_first_here=place.local_rank == 0,
+        meeting=meeting,
+    )

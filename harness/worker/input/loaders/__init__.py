@@ -1,0 +1,1 @@
+"""Loaders of the standard library alone: what hands over batches of samples."""

@@ -1,0 +1,184 @@
+"""This file says what a workload is: what one step does, in words no framework owns.
+
+A module in ``workloads/`` has one constant, ``WORKLOAD``. Kinds beside ``Training`` (files to read,
+checkpoints to write, messages to reduce, ceilings to calibrate) are further dataclasses here, each
+with a ``kind``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
+
+if TYPE_CHECKING:
+    from harness.worker.network.layers import Network
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Heavy-ball momentum as torch writes it: v = m v + g + d w; w = w - rate v.
+
+    Weight decay touches the weights of convolutions and dense layers only. With ``rate_batch`` the
+    rate is scaled by the global batch over it.
+    """
+
+    rate: float
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    rate_batch: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam with bias correction."""
+
+    rate: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The standard data set that an epoch means for this workload."""
+
+    name: str
+    samples: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """Train a network: forward, loss, backward, update.
+
+    ``loss`` is ``cross-entropy`` (mean; the targets are class numbers) or ``mean-squared-error``
+    (mean over samples and outputs; the targets are vectors). Weights start the same way everywhere:
+    convolutions Kaiming-normal by fan-out, dense layers normal(0, 0.01), biases 0, gammas 1.
+    ``parameters`` and ``macs`` are the published identity, asserted before anything is timed.
+    """
+
+    name: str
+    title: str
+    unit: str
+    network: Network
+    loss: str
+    optimiser: Union[SGD, Adam]
+    data: DataSet
+    parameters: int
+    macs: int
+    content: str = ""
+    """What made files hold for it: pictures, volumes …; empty: it is not fed from files."""
+    kind: str = "train"
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A step that does no work: what the harness itself costs."""
+
+    name: str
+    title: str
+    unit: str = "steps"
+    kind: str = "nothing"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A kernel that asks one thing of a machine, as much of it as there is.
+
+    ``kernel`` is one of ``gemm`` (a product of two square matrices), ``convolution`` (3 x 3,
+    stride 1), ``triad`` (a = b + s c, as STREAM counts it), ``to-device``, ``from-device``
+    (copies from and to pinned memory), ``read`` and ``write`` (large requests past the page
+    cache, on the storage tier of the cell). ``size`` says how large on a CPU, ``device_size``
+    on an accelerator: rows of a matrix, images, or bytes of one array or request.
+    """
+
+    name: str
+    title: str
+    kernel: str
+    unit: str
+    size: int
+    device_size: int
+    kind: str = "ceiling"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Read samples in whole epochs and do nothing with them: the input chain alone.
+
+    ``content`` names what the samples are (``harness/data/contents.py`` makes them), ``samples``
+    how many there are where a study does not say.
+    """
+
+    name: str
+    title: str
+    content: str
+    samples: int
+    unit: str = "samples"
+    kind: str = "read"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Open, stat and close every file of a set, in whole epochs, and read none."""
+
+    name: str
+    title: str
+    content: str
+    samples: int
+    unit: str = "files"
+    kind: str = "read"
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """Save what training a network would have to keep: weights, statistics, optimiser's state.
+
+    It is trained for one step, which makes the optimiser's state, and no more.
+    """
+
+    name: str
+    title: str
+    training: Training
+    unit: str = "MB"
+    kind: str = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Collective:
+    """Exchange a message between all ranks and compute nothing.
+
+    ``operation`` is one of ``all-reduce`` (a sum of float32), ``all-gather`` (the message is what
+    every rank holds at the end), ``broadcast`` (from rank 0) and ``point-to-point`` (each rank
+    sends to the next and receives from the one before). A step is one of them.
+    """
+
+    name: str
+    title: str
+    operation: str
+    message_bytes: int = 2**22
+    """Where a study does not say."""
+    unit: str = "bytes"
+    kind: str = "collective"
+
+
+Workload = Union[Training, Nothing, Ceiling, Reading, Opening, Checkpointing, Collective]
+Shape = Tuple[int, ...]
+
+
+def learning_rate(optimiser: Union[SGD, Adam], global_batch: int) -> float:
+    """Give the rate for a global batch, scaled where the optimiser says so."""
+    if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
+        return optimiser.rate * global_batch / optimiser.rate_batch
+    return optimiser.rate
+
+
+def task(workload: str, factors: Mapping[str, Any]) -> str:
+    """Name a cell's work, so that only like is compared with like.
+
+    That is its workload; where reading is the work, also what stands for a model beside it:
+    ``read-pictures``, ``read-pictures + 100 ms burn``.
+    """
+    stand_in = factors.get("compute") or "none"
+    if stand_in == "none":
+        return workload
+    return f"{workload} + {factors.get('compute_ms') or 0:g} ms {stand_in}"

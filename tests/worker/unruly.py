@@ -1,0 +1,55 @@
+"""This file is an adapter that misbehaves as its options say; workers load it from a payload."""
+
+from __future__ import annotations
+
+import sys
+
+from harness.worker.adapters.null import NullActivity, NullAdapter
+from harness.worker.contracts import OutOfMemory, Unsupported
+
+
+class UnrulyActivity(NullActivity):
+    def __init__(self, units, options):
+        super().__init__(units)
+        self.options = options
+        self.steps = 0
+
+    def parameters(self):
+        return self.options.get("parameters")
+
+    def values(self):
+        return {"loss": float("nan")}
+
+    def step(self):
+        self.steps += 1
+        if self.steps == 5:
+            misbehave(self.options.get("in_step"))
+
+
+class UnrulyAdapter(NullAdapter):
+    def activity(self, workload, feed, options):
+        misbehave(options.get("in_build"))
+        return UnrulyActivity(super().activity(workload, feed, options).units, options)
+
+    def facts(self):
+        return {"peak_device_bytes": 12}
+
+    def probe(self, workload, feed, options):
+        return {"probed": workload.name}
+
+
+def misbehave(how):
+    if how == "unsupported":
+        raise Unsupported("there is no LRN here")
+    if how == "out-of-memory":
+        raise OutOfMemory("tried to allocate 20 GiB")
+    if how == "memory-error":
+        raise MemoryError
+    if how == "raise":
+        raise RuntimeError("the kernel is not launched")
+    if how == "exit":
+        sys.exit(0)
+
+
+def open(job, place):  # noqa: A001 - the contract's name
+    return UnrulyAdapter(is_saving=False)
