@@ -1,4 +1,4 @@
-"""This file ends a process when the one that started it ends, even if that was killed."""
+"""End a process when the one that started it ends, even if that was killed."""
 
 from __future__ import annotations
 

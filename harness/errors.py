@@ -1,4 +1,4 @@
-"""This file defines every error that a user can cause, and how its text reads.
+"""Define every error that a user can cause, and how its text reads.
 
 BakeoffError                 one message a person can act on; exit code 1
 ├── UsageError               the command line or a file is wrong; exit code 2

@@ -1,4 +1,4 @@
-"""This file finds plug-ins: modules and files in provider packages, importing none of them.
+"""Find plug-ins: modules and files in provider packages, importing none of them.
 
 A distribution names its provider packages in the entry-point groups ``bakeoff.workloads``,
 ``.adapters``, ``.launchers``, ``.samplers``, ``.platforms`` and ``.reports``; every module (or, for

@@ -1,4 +1,4 @@
-"""This file reads quantities with units as people write them, and prints them back."""
+"""Read quantities with units as people write them, and print them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file lists the framework environments that tests use, and builds them."""
+"""List the framework environments that tests use, and build them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file accounts for the time tests take, by CI's stages, and compares with golden files."""
+"""Account for the time tests take, by CI's stages, and compare with golden files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file gives tests of studies a fixed set of frameworks, and a folder to write files in."""
+"""Give tests of studies a fixed set of frameworks, and a folder to write files in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file says what a test needs of the machine: skip with a cure, or fail where it must be.
+"""Say what a test needs of the machine: skip with a cure, or fail where it must be.
 
 ``BAKEOFF_REQUIRE_ENGINES=1`` (set by ``.ci/run``) turns every skip into a failure, except for what
 the project cannot install itself.

@@ -1,4 +1,4 @@
-"""This file tells by a pipe whether who read from it is gone: no pid, no sleep."""
+"""Tell by a pipe whether who read from it is gone: no pid, no sleep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes genuine run directories with known truth, so that readers can be tested.
+"""Write genuine run directories with known truth, so that readers can be tested.
 
 ``write_run(folder, cells)`` fills a directory exactly as a session would: plan, provenance, one
 outcome and one event stream per rank and trial. Step times come from a seeded random generator

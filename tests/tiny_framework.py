@@ -1,4 +1,4 @@
-"""This file makes a framework small enough to be built in a test: one wheel, one lock, no index."""
+"""Make a framework small enough to be built in a test: one wheel, one lock, no index."""
 
 from __future__ import annotations
 

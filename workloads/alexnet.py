@@ -1,4 +1,4 @@
-"""This file describes AlexNet in one tower: Krizhevsky, "One weird trick" (2014), as torchvision.
+"""Describe AlexNet in one tower: Krizhevsky, "One weird trick" (2014), as torchvision.
 
 Torchvision's adaptive average pool is the identity at 224, so it is not a layer here.
 """

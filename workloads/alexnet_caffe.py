@@ -1,4 +1,4 @@
-"""This file describes AlexNet as Caffe's BVLC reference model states it, and its layers once.
+"""Describe AlexNet as Caffe's BVLC reference model states it, and its layers once.
 
 BVLC divides LRN's alpha of 1e-4 by the size of 5, and its pools round up, which changes nothing at
 55, 27 and 13.

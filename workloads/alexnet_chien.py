@@ -1,4 +1,4 @@
-"""This file describes the AlexNet of Chien et al. (PDSW-DISCS 2018), their TensorFlow mini-app.
+"""Describe the AlexNet of Chien et al. (PDSW-DISCS 2018), their TensorFlow mini-app.
 
 TensorFlow's SAME on the first convolution pads 3 before and 4 after; the pools round down.
 """

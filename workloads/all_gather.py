@@ -1,4 +1,4 @@
-"""This file describes a collective: every rank's part in every rank."""
+"""Describe a collective: every rank's part in every rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes a collective: a sum of float32 in every rank."""
+"""Describe a collective: a sum of float32 in every rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes a collective: rank 0's message in every rank."""
+"""Describe a collective: rank 0's message in every rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes saving the state of AlexNet as in the mini-app, with Adam's moments."""
+"""Describe saving the state of AlexNet as in the mini-app, with Adam's moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes saving the state of ResNet-50, with momentum."""
+"""Describe saving the state of ResNet-50, with momentum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes saving the state of a tiny convolutional network, with momentum."""
+"""Describe saving the state of a tiny convolutional network, with momentum."""
 
 from __future__ import annotations
 

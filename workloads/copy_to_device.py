@@ -1,4 +1,4 @@
-"""This file describes a ceiling: what the link to the device gives."""
+"""Describe a ceiling: what the link to the device gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes CosmoFlow as MLPerf HPC trains it: four parameters from a cube of matter."""
+"""Describe CosmoFlow as MLPerf HPC trains it: four parameters from a cube of matter."""
 
 from __future__ import annotations
 

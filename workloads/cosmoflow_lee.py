@@ -1,4 +1,4 @@
-"""This file describes the CosmoFlow of Lee et al. (HiPC 2021): batch norm and average pools."""
+"""Describe the CosmoFlow of Lee et al. (HiPC 2021): batch norm and average pools."""
 
 from __future__ import annotations
 

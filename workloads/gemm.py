@@ -1,4 +1,4 @@
-"""This file describes a ceiling: what a dense layer can reach at best."""
+"""Describe a ceiling: what a dense layer can reach at best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes Neuron-Inverter: 15 biophysical parameters from a neuron's voltage traces."""
+"""Describe Neuron-Inverter: 15 biophysical parameters from a neuron's voltage traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes a step that does no work, which leaves what the harness itself costs."""
+"""Describe a step that does no work, which leaves what the harness itself costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes opening many small files: what their names cost, not their bytes."""
+"""Describe opening many small files: what their names cost, not their bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes a collective: each rank sends to the next."""
+"""Describe a collective: each rank sends to the next."""
 
 from __future__ import annotations
 

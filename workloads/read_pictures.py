@@ -1,4 +1,4 @@
-"""This file describes reading: JPEG pictures, median 112 KB."""
+"""Describe reading: JPEG pictures, median 112 KB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes reading: JPEG pictures, median 12 KB."""
+"""Describe reading: JPEG pictures, median 12 KB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes reading: traces of 4 × 1600."""
+"""Describe reading: traces of 4 × 1600."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes reading: volumes of 4 × 128³."""
+"""Describe reading: volumes of 4 × 128³."""
 
 from __future__ import annotations
 

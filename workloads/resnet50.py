@@ -1,4 +1,4 @@
-"""This file describes ResNet-50 v1.5, whose blocks stride in the 3 x 3 convolution (torchvision).
+"""Describe ResNet-50 v1.5, whose blocks stride in the 3 x 3 convolution (torchvision).
 
 He et al., "Deep residual learning" (2015); the 50-layer network is built here for both versions.
 """

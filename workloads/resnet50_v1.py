@@ -1,4 +1,4 @@
-"""This file describes ResNet-50 as He et al. published it, striding in the first 1 x 1."""
+"""Describe ResNet-50 as He et al. published it, striding in the first 1 x 1."""
 
 from __future__ import annotations
 

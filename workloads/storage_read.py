@@ -1,4 +1,4 @@
-"""This file describes a ceiling: what a storage tier gives to a reader."""
+"""Describe a ceiling: what a storage tier gives to a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes a ceiling: what a storage tier takes from a writer."""
+"""Describe a ceiling: what a storage tier takes from a writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes a network small enough for a first look, with one of each common trap.
+"""Describe a network small enough for a first look, with one of each common trap.
 
 The trap worth its place: the last convolution's stride makes TensorFlow's SAME pad 0 before and
 1 after, which is the form stated here.

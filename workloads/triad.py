@@ -1,4 +1,4 @@
-"""This file describes a ceiling: what the memory gives."""
+"""Describe a ceiling: what the memory gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file starts an agent: ``python -m harness.agent [CORE]``, spoken to on stdin and stdout."""
+"""Start an agent: ``python -m harness.agent [CORE]``, spoken to on stdin and stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file answers for a node's clock: which one it is, and when a question about it came.
+"""Answer for a node's clock: which one it is, and when a question about it came.
 
 The questions travel as messages of the host's protocol, over whatever carries that: a pipe, ssh,
 srun. No port has to be open between nodes for clocks to be compared.

@@ -1,4 +1,4 @@
-"""This file says for whom ranks that hang were waiting, as the kernel counts it.
+"""Say for whom ranks that hang were waiting, as the kernel counts it.
 
 What a rank sent and nobody acknowledged lies in the send queue of its connection, what came and it
 did not read in the receive queue (proc_net_tcp, Documentation/networking in Linux); which

@@ -1,4 +1,4 @@
-"""This file says how something watches a trial from inside the agent: on the agent's own clock.
+"""Say how something watches a trial from inside the agent: on the agent's own clock.
 
 The agent's one loop calls its watchers between events; a watcher that falls behind is never called
 twice to catch up, and is told the time it was due so that it can count what it missed.

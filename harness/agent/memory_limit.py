@@ -1,4 +1,4 @@
-"""This file limits a trial's memory: by a control group where one can be made, else by RLIMIT_DATA.
+"""Limit a trial's memory: by a control group where one can be made, else by RLIMIT_DATA.
 
 A limit is entered by each rank's process between its fork and its program, so that not a page of
 the program escapes, and the agent, which must survive to testify, is never under the limit itself.

@@ -1,4 +1,4 @@
-"""This file keeps what a rank prints: the beginning in its file, the end in memory until it ends.
+"""Keep what a rank prints: the beginning in its file, the end in memory until it ends.
 
 A pipe that the agent drains costs nothing while a rank is silent, can never fill a disk, and never
 blocks the rank for longer than the agent takes to read.

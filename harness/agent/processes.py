@@ -1,4 +1,4 @@
-"""This file finds and ends processes: adopts orphans, reaps, kills what stays behind."""
+"""Find and end processes: adopt orphans, reap, kill what stays behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is what the host and an agent say to each other: one JSON object a line, each way.
+"""What the host and an agent say to each other: one JSON object a line, each way.
 
 Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s), ``clock`` (number). Closing the
 pipe ends the agent.

@@ -1,4 +1,4 @@
-"""This file is the agent's one loop: commands in, reports out, ranks and watchers between."""
+"""The agent's one loop: commands in, reports out, ranks and watchers between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file stands in for a rank where an engine starts it: ``python -m harness.agent.shim``.
+"""Stand in for a rank where an engine starts it: ``python -m harness.agent.shim``.
 
 mpirun and srun give what they start an identity: variables, and with Hydra an open descriptor. The
 shim hands both to the agent of its node, which starts the rank with them as its own child, and ends

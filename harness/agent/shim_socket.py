@@ -1,4 +1,4 @@
-"""This file lets the shims of an engine in: each brings the identity that its rank is to have.
+"""Let the shims of an engine in: each brings the identity that its rank is to have.
 
 A door is a socket in Linux's abstract name space, which belongs to the machine and leaves no file;
 only processes of the same user are let in.

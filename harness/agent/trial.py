@@ -1,4 +1,4 @@
-"""This file carries one trial on one node: starts its ranks, waits, ends them, testifies."""
+"""Carry out one trial on one node: start its ranks, wait, end them, report."""
 
 from __future__ import annotations
 

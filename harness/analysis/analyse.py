@@ -1,4 +1,4 @@
-"""This file turns a Dataset into Results: estimates, comparisons, verdicts and plain warnings."""
+"""Turn a Dataset into Results: estimates, comparisons, verdicts and plain warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file gives a cell its shortest name: what sets it apart from the cells beside it."""
+"""Give a cell its shortest name: what sets it apart from the cells beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file compares the cells of a run with the reference of their task.
+"""Compare the cells of a run with the reference of their task.
 
 Where no reference was declared, the fastest cell of the pilot block is it; a run without a pilot
 gives up its first block for that.

@@ -1,4 +1,4 @@
-"""This file finds what differs between cells and between machines, and says only that."""
+"""Find what differs between cells and between machines, and say only that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file names what a page can show beside the estimates, where it was measured.
+"""Name what a page can show beside the estimates, where it was measured.
 
 Each is a door: who measures such a thing fills the values in, and the page has its section.
 """

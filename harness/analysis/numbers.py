@@ -1,4 +1,4 @@
-"""This file prints numbers for people: as many digits as their interval deserves, and a unit."""
+"""Print numbers for people: as many digits as their interval deserves, and a unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file puts cells in the order a reader compares them in."""
+"""Put cells in the order a reader compares them in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file sets one run against another, cell by cell: what changed, and what else did."""
+"""Set one run against another, cell by cell: what changed, and what else did."""
 
 from __future__ import annotations
 

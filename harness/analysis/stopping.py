@@ -1,4 +1,4 @@
-"""This file decides from what a run has stored whether its cells were repeated often enough.
+"""Decide from what a run has stored whether its cells were repeated often enough.
 
 The looks were declared in the plan, before the first trial. A session asks between blocks, a
 resumed session asks again for the blocks that are there, and a report words the same decision.

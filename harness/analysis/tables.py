@@ -1,4 +1,4 @@
-"""This file is what a table is: raw values under headings, and how each prints."""
+"""What a table is: raw values under headings, and how each prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file criticises results in plain words: what a reader must know before believing them."""
+"""Criticise results in plain words: what a reader must know before believing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file lets ``python -m harness.cli`` be the command."""
+"""Let ``python -m harness.cli`` be the command."""
 
 import sys
 from pathlib import Path

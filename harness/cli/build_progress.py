@@ -1,4 +1,4 @@
-"""This file shows how the building of an environment goes: a spinner, or plain lines elsewhere."""
+"""Show how the building of an environment goes: a spinner, or plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file completes names in the shell: studies, platforms, runs, environments."""
+"""Complete names in the shell: studies, platforms, runs, environments."""
 
 from __future__ import annotations
 

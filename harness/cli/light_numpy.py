@@ -1,4 +1,4 @@
-"""This file imports numpy without the threads of its linear algebra.
+"""Import numpy without the threads of its linear algebra.
 
 Starting them costs more processor time than reading a run of fifty cells, and no statistic here
 multiplies matrices. The wish is withdrawn at once: what a command starts must not inherit it.

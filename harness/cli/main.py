@@ -1,4 +1,4 @@
-"""This file is the front door: it finds the verb, runs it, and turns errors into one message.
+"""The front door: it finds the verb, runs it, and turns errors into one message.
 
 Verbs are imported only when asked for, so that help costs nothing and no verb needs what another
 one imports.

@@ -1,4 +1,4 @@
-"""This file hands a run over to a queue for the verbs that can, and says first what it costs."""
+"""Hand a run over to a queue for the verbs that can, and say first what it costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws a session as it goes: one live line on a terminal, plain lines elsewhere."""
+"""Draw a session as it goes: one live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file declares how a study is chosen and narrowed, the same for all verbs."""
+"""Declare how a study is chosen and narrowed, the same for all verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is a collector by itself: ``python -m harness.collect FOLDER PID…``.
+"""A collector by itself: ``python -m harness.collect FOLDER PID…``.
 
 It says "ready", then obeys "begin" and "end", a line each, and says so when it has; each time it
 records into a new file. It ends with its input.

@@ -1,4 +1,4 @@
-"""This file is the collector: it records all that can be read between a trial's two ends."""
+"""The collector: it records all that can be read between a trial's two ends."""
 
 from __future__ import annotations
 

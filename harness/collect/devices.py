@@ -1,4 +1,4 @@
-"""This file tells which GPUs a rank may use, and whether a process belongs to a rank."""
+"""Tell which GPUs a rank may use, and whether a process belongs to a rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads one NVIDIA GPU: often through few calls into one buffer, what is rare by pynvml.
+"""Read one NVIDIA GPU: often through few calls into one buffer, what is rare by pynvml.
 
 pynvml loads the library, finds the GPU and asks for what moves slowly. Each of its calls makes new
 objects, which at ten readings a second of eight GPUs costs more than the driver does: so what moves

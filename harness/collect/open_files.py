@@ -1,4 +1,4 @@
-"""This file holds small kernel files open: reading them so costs a sixth of opening each time."""
+"""Small kernel files held open: reading them so costs a sixth of opening each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads what observing itself costs, and how well its ticks were kept."""
+"""Read what observing itself costs, and how well its ticks were kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file records: each source on its own drift-free tick, every reading appended at once.
+"""Record each source on its own drift-free tick, every reading appended at once.
 
 Sources that may keep a reader waiting (a driver, a network file system) each have a thread, all
 others share one; a slow GPU thus never delays the kernel's counters, and neither delays the agent,

@@ -1,4 +1,4 @@
-"""This file says what a source of readings is, and what it is told about what it observes.
+"""Say what a source of readings is, and what it is told about what it observes.
 
 A source is a module in a package of the entry-point group ``bakeoff.samplers``. It holds ``HZ``
 (how often it is read unless told otherwise; never more often than ``MOST_HZ``, if it holds that),

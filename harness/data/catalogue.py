@@ -1,4 +1,4 @@
-"""This file lists what samples can be: a catalogue that plans read without making any."""
+"""List what samples can be: a catalogue that plans read without making any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file makes samples out of numbers: pictures, volumes, traces, and the target of each.
+"""Make samples out of numbers: pictures, volumes, traces, and the target of each.
 
 Every sample has a stream of its own, counted by Philox under a key that digests seed, content and
 number: any sample can be made alone, on any machine, in any order. Classes, tiny pictures and

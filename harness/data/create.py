@@ -1,4 +1,4 @@
-"""This file makes a data set, going on where an earlier attempt stopped.
+"""Make a data set, going on where an earlier attempt stopped.
 
     FOLDER/made.jsonl      what was made so far: first what the set is, then a line a file; gone
                            when the set is finished. Who makes or removes a set has it locked

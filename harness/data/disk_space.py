@@ -1,4 +1,4 @@
-"""This file guesses what a data set takes, and refuses one that would fill its disk."""
+"""Guess what a data set takes, and refuse one that would fill its disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file checks a data set against its manifest, and tells what it is."""
+"""Check a data set against its manifest, and tell what it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file sees to it that one command at a time makes or removes a data set."""
+"""See to it that one command at a time makes or remove a data set."""
 
 from __future__ import annotations
 

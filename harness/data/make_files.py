@@ -1,4 +1,4 @@
-"""This file makes the files of a data set one by one, in as many processes as there are CPUs.
+"""Make the files of a data set one by one, in as many processes as there are CPUs.
 
 A file is written beside, settled and renamed, so that what has its name is whole whatever crashes.
 """

@@ -1,4 +1,4 @@
-"""This file removes a data set: what making it wrote, and nothing else.
+"""Remove a data set: what making it wrote, and nothing else.
 
 The set is locked first. The log then says again what it is, and the manifest goes before anything
 else: a half-removed set is an unfinished one, which can be removed again or made anew.

@@ -1,4 +1,4 @@
-"""This file says what a made data set is called and whether it is there; it makes none."""
+"""Say what a made data set is called and whether it is there; make none."""
 
 from __future__ import annotations
 

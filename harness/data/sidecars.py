@@ -1,4 +1,4 @@
-"""This file writes what lies beside a set's files, as the machines that train read it."""
+"""Write what lies beside a set's files, as the machines that train read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file adopts a user's own files: it describes them in a folder of ours and leaves them alone.
+"""Adopt a user's own files: describe them in a folder of ours and leave them alone.
 
 What lies in that folder is what ``harness/worker/input/dataset.py`` reads; its manifest names the
 place of the files. Its name follows from where they lie, what they are called, how large they are

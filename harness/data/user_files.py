@@ -1,4 +1,4 @@
-"""This file finds the samples in somebody's own files: pictures, TFRecord files, an LMDB.
+"""Find the samples in somebody's own files: pictures, TFRecord files, an LMDB.
 
 Nothing is written there, and of the samples no more is read than says where they lie: of pictures
 nothing, of a TFRecord file the twelve bytes before each record, of an LMDB its keys.

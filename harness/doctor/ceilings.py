@@ -1,4 +1,4 @@
-"""This file measures what a machine can do at most, as ordinary runs, and puts it into its profile.
+"""Measure what a machine can do at most, as ordinary runs, and put it into its profile.
 
 Each session is a study of workloads of kind ``ceiling``; each memory, which needs ranks to start
 otherwise, gets a session of its own. A ceiling is the median over trials that nothing

@@ -1,4 +1,4 @@
-"""This file looks whether Bakeoff is whole: its packages, libraries, plug-ins and programs."""
+"""Look whether Bakeoff is whole: its packages, libraries, plug-ins and programs."""
 
 from __future__ import annotations
 

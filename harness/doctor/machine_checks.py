@@ -1,4 +1,4 @@
-"""This file judges a reading of the machine: what would spoil numbers here, and the remedy.
+"""Judge a reading of the machine: what would spoil numbers here, and the remedy.
 
 Each check is a pure function of a Machine and one Finding; to add one, write it and list it last.
 """

@@ -1,4 +1,4 @@
-"""This file measures what observing costs: a load on every core, observed and not, in turns.
+"""Measure what observing costs: a load on every core, observed and not, in turns.
 
 One collector records all the while, and stands still in every other slice. Each turn is a pair of
 slices in random order, and short, so that whatever drifts hits both alike. Going on, the collector

@@ -1,4 +1,4 @@
-"""This file puts the doctor's two reports together: the installation and the machine."""
+"""Put the doctor's two reports together: the installation and the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file finds good threads, affinity and memory for this machine by trying them, briefly.
+"""Find good threads, affinity and memory for this machine by trying them, briefly.
 
 On manycore machines these are folklore: hyper-threads help or hurt, pinning doubles or does
 nothing, MCDRAM first or only. A sweep runs one convolution under each setting and says by how much.

@@ -1,4 +1,4 @@
-"""This file builds an environment as its lock says, wherever that is: once, marked when whole."""
+"""Build an environment as its lock says, wherever that is: once, marked when whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file knows where built framework environments lie and reads what they say of themselves.
+"""Say where built framework environments lie, and read what they say of themselves.
 
 HOME/environments/                 HOME: BAKEOFF_HOME, else bakeoff/ in the user's cache
   torch-3fa94c0d11b2/              one per lock content, device, interpreter and architecture

@@ -1,4 +1,4 @@
-"""This file says, before anything is fetched, how large it is and how much is here already."""
+"""Say, before anything is fetched, how large it is and how much is here already."""
 
 from __future__ import annotations
 

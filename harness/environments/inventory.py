@@ -1,4 +1,4 @@
-"""This file lists every framework environment there is or could be, and in which state it is."""
+"""List every framework environment there is or could be, and in which state it is."""
 
 from __future__ import annotations
 

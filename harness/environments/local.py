@@ -1,4 +1,4 @@
-"""This file builds a framework's virtual environment here, goes on with one, removes one.
+"""Build a framework's virtual environment here, go on with one, remove one.
 
 Console scripts carry their absolute path, so an environment is built where it stays; only the
 marker, written last, makes it count.

@@ -1,4 +1,4 @@
-"""This file reads the lock of a framework environment: which Python, which packages, pinned how.
+"""Read the lock of a framework environment: which Python, which packages, pinned how.
 
 A lock lies in ``harness/environments/`` or in the user's ``~/.config/bakeoff/environments/``. A
 lock without packages describes an interpreter that is used as it is.

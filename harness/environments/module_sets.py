@@ -1,4 +1,4 @@
-"""This file loads a set of environment modules once and keeps the environment that they make.
+"""Load a set of environment modules once and keep the environment that they make.
 
 The one place where a shell is needed: ``module`` is a shell function. The script is fixed, names
 are checked, and nothing of a study is ever interpolated into it.

@@ -1,4 +1,4 @@
-"""This file builds a framework's environment for nodes that a launcher reaches, be they offline.
+"""Build a framework's environment for nodes that a launcher reaches, be they offline.
 
 Wheels for the node's Python are fetched here into a folder that both see; the environment is made,
 filled and imported there. Its marker is the same as that of one built here.

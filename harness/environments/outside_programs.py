@@ -1,4 +1,4 @@
-"""This file identifies the programs that an environment needs and no lock can pin.
+"""Identify the programs that an environment needs and no lock can pin.
 
 Two builds of one program may share a version and nothing else, so what counts is the file itself
 and the libraries that it loads. Its own (``libcaffe`` of ``caffe``) count by their content; of the

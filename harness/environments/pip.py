@@ -1,4 +1,4 @@
-"""This file drives pip from outside an environment, so that the environment holds no pip itself.
+"""Drive pip from outside an environment, so that the environment holds no pip itself.
 
 pip's own settings (its index, certificates, cache) are the user's and are left alone; only those
 that would install somewhere else are taken out.

@@ -1,4 +1,4 @@
-"""This file asks the package index on behalf of another machine's Python.
+"""Ask the package index on behalf of another machine's Python.
 
 A compute node may be offline and of another architecture: its wheels are chosen and fetched here,
 by its tags (PEP 425, PEP 600) and by its markers (PEP 508), and installed there.

@@ -1,4 +1,4 @@
-"""This file finds the Pythons of this machine and says what each of them is."""
+"""Find the Pythons of this machine and say what each of them is."""
 
 from __future__ import annotations
 

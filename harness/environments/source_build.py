@@ -1,4 +1,4 @@
-"""This file builds a distribution from its source where no index has a wheel for today's Python.
+"""Build a distribution from its source where no index has a wheel for today's Python.
 
 The source is fetched and checked by its hash, a few substitutions are made, each of which has to
 fit exactly, and the wheel is kept by a hash of everything that decided it: a second environment,

@@ -1,4 +1,4 @@
-"""This file reads how a distribution is built from its source: environments/sources/NAME.toml."""
+"""Read how a distribution is built from its source: environments/sources/NAME.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file compares an environment with its lock: what is installed, is it whole, does it load."""
+"""Compare an environment with its lock: what is installed, is it whole, does it load."""
 
 from __future__ import annotations
 

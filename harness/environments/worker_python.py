@@ -1,4 +1,4 @@
-"""This file decides which interpreter a framework's workers run in on a platform, and proves it.
+"""Decide which interpreter a framework's workers run in on a platform, and prove it.
 
 A platform may name an interpreter or a module set for a framework; otherwise the environment that
 ``bakeoff env create`` built is used. Either way nothing of the harness's own packages, nor of the

@@ -1,1 +1,1 @@
-"""This package computes what every layer, loss and optimiser means, in numpy and float64."""
+"""Compute what every layer, loss and optimiser means, in numpy and float64."""

@@ -1,4 +1,4 @@
-"""This file says what a computed layer is: its output, and a way back for the gradient."""
+"""Say what a computed layer is: its output, and a way back for the gradient."""
 
 from __future__ import annotations
 

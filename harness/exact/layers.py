@@ -1,4 +1,4 @@
-"""This file computes the layers that work item by item or on flat samples, and lists all layers."""
+"""Compute the layers that work item by item or on flat samples, and list all layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file computes what normalises: over a batch (and its running statistics), over channels."""
+"""Compute what normalises: over a batch (and its running statistics), over channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file computes a whole network, forward and back, and keeps what enters and leaves layers.
+"""Compute a whole network, forward and back, and keep what enters and leaves layers.
 
 State, gradients and what is kept have the names of ``harness/worker/gate/subject.py``.
 """

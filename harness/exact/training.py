@@ -1,4 +1,4 @@
-"""This file computes losses and optimisers: what a training step does to every parameter."""
+"""Compute losses and optimisers: what a training step does to every parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file computes what slides a window over positions: convolutions and pools, and back.
+"""Compute what slides a window over positions: convolutions and pools, and back.
 
 All of them go through a kernel's cells: the items that one cell meets, one in each window, are a
 strided slice of the padded input. A convolution is then one product of matrices for a block of

@@ -1,4 +1,4 @@
-"""This file names what else decides a result of the gate: the processor, and what steers libraries.
+"""Name what else decides a result of the gate: the processor, and what steers libraries.
 
 A shared home is seen by machines of several kinds, whose kernels differ. ``python -m
 harness.gate.conditions`` says what this machine computes on: a launcher runs it on the node where

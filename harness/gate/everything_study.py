@@ -1,4 +1,4 @@
-"""This file words the study of every network in every framework that is ready here, at defaults."""
+"""Word the study of every network in every framework that is ready here, at defaults."""
 
 from __future__ import annotations
 

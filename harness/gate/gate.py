@@ -1,4 +1,4 @@
-"""This file is the equivalence gate: does every cell compute what its workload says?
+"""The equivalence gate: does every cell compute what its workload says?
 
 (a) Semantics, in float64: the adapter's own lowering, on the host's weights and batch, against
     the reference (``reference.py``): layers, loss, gradients, running statistics, five updates.

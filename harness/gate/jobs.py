@@ -1,4 +1,4 @@
-"""This file starts workers at their untimed doors, one at a time, through the agent as trials are.
+"""Start workers at their untimed doors, one at a time, through the agent as trials are.
 
 So an examination that hangs is ended, one that forks leaves nothing behind, and its interpreter,
 environment and payload are exactly those of the cell's trials.

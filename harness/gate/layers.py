@@ -1,4 +1,4 @@
-"""This file compares each layer as it is timed with float64, and names the first that differs."""
+"""Compare each layer as it is timed with float64, and name the first that differs."""
 
 from __future__ import annotations
 

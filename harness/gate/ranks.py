@@ -1,4 +1,4 @@
-"""This file proves that ranks which train together equal one rank with the batch of all.
+"""Prove that ranks which train together equal one rank with the batch of all.
 
 Two ranks with the cell's own strategy, or one rank with two devices, and one rank without take two
 updates in float64, from the same weights, each on its share of one batch; what the updates changed

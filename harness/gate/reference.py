@@ -1,4 +1,4 @@
-"""This file makes the gate's reference once per workload and keeps it: our own numpy, in float64.
+"""Make the gate's reference once per workload and keep it: our own numpy, in float64.
 
 No framework has a part in it: layers, losses and optimisers are computed from their definitions
 (``harness/exact/``). A reference is two tensor folders, ``given`` and ``made``, named by a hash of

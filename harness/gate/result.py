@@ -1,4 +1,4 @@
-"""This file words what the gate found: both parts of one cell's examination, and the result."""
+"""Word what the gate found: both parts of one cell's examination, and the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file compares what a framework made with the reference and names the first that differs."""
+"""Compare what a framework made with the reference and name the first that differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file calls a function in a process of the host's own interpreter, which ends if we do.
+"""Call a function in a process of the host's own interpreter, which ends if we do.
 
 What it needs of memory is gone afterwards, and Ctrl-C or a kill does not wait for it.
 """

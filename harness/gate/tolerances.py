@@ -1,4 +1,4 @@
-"""This file is the arithmetic of the equivalence gate: how far apart, and how far they may be.
+"""The arithmetic of the equivalence gate: how far apart, and how far they may be.
 
 Semantics are compared in float64, one number per tensor: the largest difference over the largest
 reference value. Element by element would be wrong: what cancels to almost nothing has no digits

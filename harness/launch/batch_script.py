@@ -1,4 +1,4 @@
-"""This file writes batch scripts: a queue's directives, then the one command that they are for."""
+"""Write batch scripts: a queue's directives, then the one command that they are for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file plans who runs where on a node: cores, memory and accelerators for ranks and observer.
+"""Plan who runs where on a node: cores, memory and accelerators for ranks and observer.
 
 It is pure: a topology and what is wanted make a Binding, or a refusal that says what to change.
 

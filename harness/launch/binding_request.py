@@ -1,4 +1,4 @@
-"""This file turns a job on a platform into what the binding planner is asked for."""
+"""Turn a job on a platform into what the binding planner is asked for."""
 
 from __future__ import annotations
 

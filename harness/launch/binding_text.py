@@ -1,4 +1,4 @@
-"""This file draws a binding as text: which rank has which cores, memory and accelerators."""
+"""Draw a binding as text: which rank has which cores, memory and accelerators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the model of a cluster: how long steps and exchanges of messages would take there.
+"""The model of a cluster: how long steps and exchanges of messages would take there.
 
 Operations are computed at the profile's ceiling, times ``efficiency``. Messages take alpha, and
 beta a byte, around a ring (Thakur et al., Int. J. High Perform. Comput. Appl. 19, 2005), which

@@ -1,4 +1,4 @@
-"""This file puts a rank into a container: argv in front of argv, nothing started.
+"""Put a rank into a container: argv in front of argv, nothing started.
 
 One function an engine. The worker's payload and libraries are bound read-only, its trial's folder
 writable; of the host's environment only what Bakeoff set itself goes in; nothing reaches a network

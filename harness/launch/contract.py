@@ -1,4 +1,4 @@
-"""This file says what a launcher makes of a job: finished commands, one a rank, nothing started.
+"""Say what a launcher makes of a job: finished commands, one a rank, nothing started.
 
 A launcher is a module with three pure functions and the names of its settings:
 

@@ -1,4 +1,4 @@
-"""This file reads and writes lists of hosts as Slurm folds them: ``cn[001-003,7],login1``."""
+"""Read and write lists of hosts as Slurm folds them: ``cn[001-003,7],login1``."""
 
 from __future__ import annotations
 

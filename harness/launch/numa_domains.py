@@ -1,4 +1,4 @@
-"""This file divides a node's cores among ranks, within the memories that they are near to."""
+"""Divide a node's cores among ranks, within the memories that they are near to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file decides from which memory a rank allocates, as options of numactl(8)."""
+"""Decide from which memory a rank allocates, as options of numactl(8)."""
 
 from __future__ import annotations
 

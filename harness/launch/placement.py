@@ -1,4 +1,4 @@
-"""This file lays a job's ranks out over the nodes of an allocation: the same for every launcher.
+"""Lay a job's ranks out over the nodes of an allocation: the same for every launcher.
 
 With a ``starter`` (mpirun, srun) the ranks are not started by the agents on their own account: the
 starter starts one shim a rank, which gives its agent the identity that the MPI gave it and waits.

@@ -1,4 +1,4 @@
-"""This file makes topologies without a machine: from hwloc's synthetic strings, and from profiles.
+"""Make topologies without a machine: from hwloc's synthetic strings, and from profiles.
 
 A synthetic string lists levels from the outside in, each with how many there are in one of the
 level above: ``pack:2 numa:2(memory=64GB) l2:8 core:2 pu:4``. Memories may also be attached in

@@ -1,4 +1,4 @@
-"""This file tells each rank of several where the others are, in every framework's own words.
+"""Tell each rank of several where the others are, in every framework's own words.
 
 Whoever reads them finds what torchrun, horovodrun, TensorFlow and JAX would have set. A launcher
 whose ranks have an MPI's identity leaves Horovod's words out: it meets over the MPI then, and

@@ -1,4 +1,4 @@
-"""This file reads what control groups leave a process: CPU time, memory, and how often it waited.
+"""Read what control groups leave a process: CPU time, memory, and how often it waited.
 
 Versions 1 and 2, and both at once (hybrid). A limit anywhere above the process counts, so every
 group from its own up to the mount is read and the tightest wins.

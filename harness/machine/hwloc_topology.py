@@ -1,4 +1,4 @@
-"""This file reads a topology from the XML that hwloc 2 writes (``lstopo machine.xml``).
+"""Read a topology from the XML that hwloc 2 writes (``lstopo machine.xml``).
 
 The format is hwloc's documented export. Files come from other people's machines, so a declaration
 of entities, which could make a small file fill the memory, is refused.

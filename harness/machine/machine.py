@@ -1,4 +1,4 @@
-"""This file reads what this machine is and what of it this process may use, from /proc and /sys.
+"""Read what this machine is and what of it this process may use, from /proc and /sys.
 
 Everything that could not be read is None. ``root`` lets a test lay out a /proc and /sys of its own.
 """

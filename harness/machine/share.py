@@ -1,4 +1,4 @@
-"""This file reads from /proc and /sys the few facts about this machine that a plan needs."""
+"""Read from /proc and /sys the few facts about this machine that a plan needs."""
 
 from __future__ import annotations
 

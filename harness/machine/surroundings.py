@@ -1,4 +1,4 @@
-"""This file looks around on this machine: networks, storage, clouds, and what starts jobs here.
+"""Look around on this machine: networks, storage, clouds, and what starts jobs here.
 
 ``root`` lets a test lay out a /proc and /sys of its own.
 """

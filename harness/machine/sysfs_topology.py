@@ -1,4 +1,4 @@
-"""This file reads the topology of this machine from /sys: cores, caches, memories, NVIDIA GPUs.
+"""Read the topology of this machine from /sys: cores, caches, memories, NVIDIA GPUs.
 
 ``root`` lets a test lay out a /sys and /proc of its own.
 """

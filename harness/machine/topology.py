@@ -1,4 +1,4 @@
-"""This file is a node's topology as binding needs it: cores, memories, devices and their distances.
+"""A node's topology as binding needs it: cores, memories, devices and their distances.
 
 It is read from hwloc's XML (``hwloc``), hwloc's synthetic strings (``synthetic``), a profile
 (``claimed``) or, by the host, from sysfs. CPU numbers are the operating system's.

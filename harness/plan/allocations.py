@@ -1,4 +1,4 @@
-"""This file packs a plan's trials into allocations: cells of one shape run in one, by turns.
+"""Pack a plan's trials into allocations: cells of one shape run in one, by turns.
 
 Trials of one node do not wait in an allocation of sixteen: a shape is a number of nodes. Where more
 shapes are left than jobs are wanted, those whose joining wastes least share the larger one's nodes.

@@ -1,4 +1,4 @@
-"""This file is the cell: one point of a study's matrix, its key, its label and its fingerprint."""
+"""The cell: one point of a study's matrix, its key, its label and its fingerprint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file resolves what a cell saves: how often, to which tiers, and why it cannot."""
+"""Resolve what a cell saves: how often, to which tiers, and why it cannot."""
 
 from __future__ import annotations
 

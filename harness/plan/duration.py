@@ -1,4 +1,4 @@
-"""This file guesses how long a plan takes, first from its protocol, then from its trials."""
+"""Guess how long a plan takes, first from its protocol, then from its trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file generates the JSON Schemas that let editors complete studies, profiles and adapters.
+"""Generate the JSON Schemas that let editors complete studies, profiles and adapters.
 
 ``python -m harness.plan.editor_schema`` writes them into ``harness/plan/schemas/``; a test says
 when that is due: after a change of the models or the vocabulary, or when a workload or framework

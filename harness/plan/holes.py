@@ -1,4 +1,4 @@
-"""This file holds the cells that a plan leaves out: why each fell, and what to say if all did."""
+"""The cells that a plan leaves out: why each fell, and what to say if all did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file resolves what a cell reads: its content, its files, its memory, and why it cannot."""
+"""Resolve what a cell reads: its content, its files, its memory, and why it cannot."""
 
 from __future__ import annotations
 

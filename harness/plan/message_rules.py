@@ -1,4 +1,4 @@
-"""This file resolves what a cell exchanges: how large its messages are, and why it cannot."""
+"""Resolve what a cell exchanges: how large its messages are, and why it cannot."""
 
 from __future__ import annotations
 

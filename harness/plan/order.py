@@ -1,4 +1,4 @@
-"""This file orders trials: seeded random blocks, each with every cell once.
+"""Order trials: seeded random blocks, each with every cell once.
 
 Drift then hits all cells alike, and cells are compared within a block. Block 0, if there is one, is
 the pilot that chooses the reference.

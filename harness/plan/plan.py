@@ -1,4 +1,4 @@
-"""This file makes the plan: every cell in the order of running, and what was left out and why."""
+"""Make the plan: every cell in the order of running, and what was left out and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file resolves a point of a matrix: every factor gets its value, or a reason why not."""
+"""Resolve a point of a matrix: every factor gets its value, or a reason why not."""
 
 from __future__ import annotations
 

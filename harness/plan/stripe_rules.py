@@ -1,4 +1,4 @@
-"""This file resolves how a cell's files lie on a Lustre file system, and why they cannot."""
+"""Resolve how a cell's files lie on a Lustre file system, and why they cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is what a platform profile says about hardware: nodes, accelerators, network, storage.
+"""What a platform profile says about hardware: nodes, accelerators, network, storage.
 
 Whatever is unknown is absent.
 """

@@ -1,4 +1,4 @@
-"""This file holds what a profile names to what there is: launchers, frameworks, sources, binds."""
+"""Check what a profile names against what there is: launchers, frameworks, sources, binds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the platform profile: the claim about a machine, and how frameworks start there.
+"""The platform profile: the claim about a machine, and how frameworks start there.
 
 Whatever is unknown is absent. A profile lies in the catalogue or in a user's own folder, and may
 extend another.

@@ -1,4 +1,4 @@
-"""This file keeps where each value of a platform profile comes from: measured, declared or unknown.
+"""Keep where each value of a platform profile comes from: measured, declared or unknown.
 
 A profile states it in ``[sources]`` by place, and a place covers everything beneath it:
 

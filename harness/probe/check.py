@@ -1,4 +1,4 @@
-"""This file holds a profile's claims against what this machine shows."""
+"""Compare a profile's claims with what this machine shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file makes a platform profile of this machine, or of the share of it that is ours.
+"""Make a platform profile of this machine, or of the share of it that is ours.
 
 Every value says where it comes from: what the kernel or a driver counted is measured; what firmware
 and vendors print is declared; what only a calibration can tell is unknown.

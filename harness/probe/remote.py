@@ -1,4 +1,4 @@
-"""This file probes nodes that a launcher reaches, from what they tell of themselves.
+"""Probe nodes that a launcher reaches, from what they tell of themselves.
 
 Only Python 3.6 is needed there: the node's files and its programs' answers come back as text and
 are laid out here, where they are read as this machine's own would be.

@@ -1,4 +1,4 @@
-"""This file prints a profile's values with their units and where they come from."""
+"""Print a profile's values with their units and where they come from."""
 
 from __future__ import annotations
 

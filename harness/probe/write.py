@@ -1,4 +1,4 @@
-"""This file writes a platform profile as TOML that a person can read."""
+"""Write a platform profile as TOML that a person can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the host's end of an agent: start it, hand it trials, hear how they ended."""
+"""The host's end of an agent: start it, hand it trials, hear how they ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file compares the clock of one agent with this host's, in messages of their protocol.
+"""Compare the clock of one agent with this host's, in messages of their protocol.
 
 A burst of questions before each trial, one every half minute in it, and one after it: enough to fit
 a line and its bound (``stats/clock.py``). Of a burst the quickest exchange is kept. An agent that

@@ -1,4 +1,4 @@
-"""This file counts how often somebody asked the host to stop: Ctrl-C, a polite kill, a hang-up."""
+"""Count how often somebody asked the host to stop: Ctrl-C, a polite kill, a hang-up."""
 
 from __future__ import annotations
 

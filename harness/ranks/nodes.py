@@ -1,4 +1,4 @@
-"""This file runs commands on the nodes of an allocation, and keeps an agent on each for trials."""
+"""Run commands on the nodes of an allocation, and keep an agent on each for trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs one trial on its nodes at once, and makes one testimony of their agents'.
+"""Run one trial on its nodes at once, and make one report of their agents'.
 
 The first that ends badly, falls silent or dies ends the trial on all others at once, and the
 outcome names whose rank or node it was.

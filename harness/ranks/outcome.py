@@ -1,4 +1,4 @@
-"""This file judges how a trial ended, from evidence alone, and says what a user can do about it."""
+"""Judge how a trial ended, from evidence alone, and say what a user can do about it."""
 
 from __future__ import annotations
 

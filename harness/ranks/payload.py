@@ -1,4 +1,4 @@
-"""This file copies the worker side into a run, and says which of its files a cell's trials import.
+"""Copy the worker side into a run, and say which of its files a cell's trials import.
 
 The copy is what workers import, so a run archives exactly the code that ran. It is not compiled
 beforehand: workers of several Python versions share it, and each compiles it once.

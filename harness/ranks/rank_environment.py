@@ -1,4 +1,4 @@
-"""This file completes the environment that ranks begin with, and finds them a place to meet."""
+"""Complete the environment that ranks begin with, and find them a place to meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs commands on nodes that a launcher reaches: to probe them, to build for them.
+"""Run commands on nodes that a launcher reaches: to probe them, to build for them.
 
 A login node may differ from the compute nodes in architecture, Python and network; what has to be
 known or done there is done there, through the same door by which agents are started.

@@ -1,4 +1,4 @@
-"""This file says which rank waited for whom, from what the kernel knew of their connections."""
+"""Say which rank waited for whom, from what the kernel knew of their connections."""
 
 from __future__ import annotations
 

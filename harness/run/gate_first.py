@@ -1,4 +1,4 @@
-"""This file has the gate examine a run's cells before their trials: what they run, from where.
+"""Have the gate examine a run's cells before their trials: what they run, from where.
 
 The payload that is examined is the run's own copy, which nobody edits meanwhile. Each result is
 kept as soon as it is known, by the fingerprint that the cell's trials carry: after ``--mix`` the

@@ -1,4 +1,4 @@
-"""This file decides from the outcomes so far what is still to be run, and what is given up."""
+"""Decide from the outcomes so far what is still to be run, and what is given up."""
 
 from __future__ import annotations
 

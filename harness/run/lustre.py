@@ -1,4 +1,4 @@
-"""This file lays a folder out over the servers of a Lustre file system, as a cell's factors say.
+"""Lay a folder out over the servers of a Lustre file system, as a cell's factors say.
 
 ``lfs setstripe`` on a folder decides for every file that is made in it later; files that are there
 keep theirs (Lustre operations manual, "Setting the File Layout/Striping Configuration").

@@ -1,4 +1,4 @@
-"""This file says what a session tells whoever watches it; the command line draws it."""
+"""Say what a session tells whoever watches it; the command line draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file records where numbers came from: software, source, machine and environment of the host.
+"""Record where numbers came from: software, source, machine and environment of the host.
 
 What is not known is None. Secrets are taken out of everything before it is written.
 """

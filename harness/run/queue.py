@@ -1,4 +1,4 @@
-"""This file hands a run to a queue, asks after its jobs, and takes them back.
+"""Hand a run to a queue, ask after its jobs, and take them back.
 
 The jobs of a run work on one directory, so the queue runs them one after another: they share a name
 and depend on no other of that name running. Each is `bakeoff resume` for its own cells: killed,

@@ -1,4 +1,4 @@
-"""This file takes secrets out of an environment before it is written down.
+"""Take secrets out of an environment before it is written down.
 
 Of most variables only the name is written down, because people put secrets under innocent names.
 Those that may explain a result keep their value, unless it is a secret by name (``*_TOKEN``,

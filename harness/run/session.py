@@ -1,4 +1,4 @@
-"""This file carries a plan out: every trial in order, whatever is complete left alone.
+"""Carry a plan out: every trial in order, whatever is complete left alone.
 
 Ctrl-C once ends the running trial gently and starts nothing more; twice ends it now. Either way the
 run directory is whole, and ``resume`` goes on where it stopped.

@@ -1,4 +1,4 @@
-"""This file prepares what a session needs before its first trial: interpreters, payload, identity.
+"""Prepare what a session needs before its first trial: interpreters, payload, identity.
 
 ``run.json`` keeps each cell's first fingerprint and the accepted one. A trial is mixed where the
 two differ: somebody resumed with ``--mix`` after code, environment or platform had changed.

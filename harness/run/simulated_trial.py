@@ -1,4 +1,4 @@
-"""This file carries trials out on a simulated platform: a model says what ranks would have said.
+"""Carry trials out on a simulated platform: a model says what ranks would have said.
 
 Everything around is what it is for a measured run: plan, order, run directory, ledger, readers.
 Only the disk is not waited for: a simulated trial that a crash loses costs nothing to play again.

@@ -1,4 +1,4 @@
-"""This file finds the storage tiers that a study names: each is a folder of the platform's.
+"""Find the storage tiers that a study names: each is a folder of the platform's.
 
 Data sets lie in ``bakeoff-data/`` on their tier. Where nobody names a tier, data lie on the one
 whose role it is; where there is none, in a folder of their own beside the environments.

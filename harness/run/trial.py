@@ -1,4 +1,4 @@
-"""This file carries one trial through its life: directory, job, launch, agent, outcome last."""
+"""Carry one trial through its life: directory, job, launch, agent, outcome last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is one process's work on a run: proofs, probes, then trials, block after block."""
+"""One process's work on a run: proofs, probes, then trials, block after block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file lays results out as tables: once, for the page and all exports."""
+"""Lay results out as tables: once, for the page and all exports."""
 
 from __future__ import annotations
 

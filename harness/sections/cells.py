@@ -1,4 +1,4 @@
-"""This file lays out everything known about each cell, one row per cell."""
+"""Lay out everything known about each cell, one row per cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file turns what the collector recorded into evidence: timelines, phases, what was not read.
+"""Turn what the collector recorded into evidence: timelines, phases, what was not read.
 
 Timelines are of one trial per cell shown: the one nearest its cell's median.
 """

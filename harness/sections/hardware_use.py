@@ -1,4 +1,4 @@
-"""This file lays out what the hardware did in the steady windows, and what observing it cost."""
+"""Lay out what the hardware did in the steady windows, and what observing it cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file finds the runs a person named, and reads them as results."""
+"""Find the runs a person named, and read them as results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file lays out what really ran in each cell, as the frameworks themselves tell."""
+"""Lay out what really ran in each cell, as the frameworks themselves tell."""
 
 from __future__ import annotations
 

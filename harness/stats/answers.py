@@ -1,4 +1,4 @@
-"""This file words an answer (faster, slower, same, cannot tell) from an interval of log ratios."""
+"""Word an answer (faster, slower, same, cannot tell) from an interval of log ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file does the arithmetic of two clocks: offset, drift, and how far both may be wrong.
+"""Do the arithmetic of two clocks: offset, drift, and how far both may be wrong.
 
 A question leaves at t1, is received there at t2, answered at t3 and back at t4; t1 and t4 are read
 here, t2 and t3 there. Whatever the two ways took, the other clock was ahead by

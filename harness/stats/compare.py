@@ -1,4 +1,4 @@
-"""This file compares cells with one reference, paired within blocks, all cells at once.
+"""Compare cells with one reference, paired within blocks, all cells at once.
 
 Per block and cell the datum is log(cell rate / reference rate). Under "no difference" the sign of
 a whole block may be flipped without changing the joint distribution of all cells, so every one of

@@ -1,4 +1,4 @@
-"""This file turns the trials of a cell into one number and says how far to trust it.
+"""Turn the trials of a cell into one number and say how far to trust it.
 
 A trial is the unit of repetition. The median over trials carries an interval between two of the
 ordered trials, whose confidence is exact whatever the distribution (David & Nagaraja, Order

@@ -1,4 +1,4 @@
-"""This file fits how a step's time grows with the number of devices, and predicts larger numbers.
+"""Fit how a step's time grows with the number of devices, and predict larger numbers.
 
 A step takes what is computed (divided by the devices where the batch of all stays the same, plus
 what Amdahl's law does not divide) and communication: alpha for each message and beta for each byte

@@ -1,4 +1,4 @@
-"""This file decides between blocks whether a study has measured enough.
+"""Decide between blocks whether a study has measured enough.
 
 Looking at results as they come and stopping when they please widens every error, so the looks are
 declared before the first trial: at which numbers of blocks intervals are judged, and with which

@@ -1,4 +1,4 @@
-"""This file turns one resampling statistic of many cells into p-values and intervals for all.
+"""Turn one resampling statistic of many cells into p-values and intervals for all.
 
 Rows are cells, columns are rearrangements of the data (sign flips, relabellings) that are equally
 likely if the hypothesis holds; the first column is the data as they were seen. A cell's p-value

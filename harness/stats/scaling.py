@@ -1,4 +1,4 @@
-"""This file says how much faster more devices are, and whether that can be believed.
+"""Say how much faster more devices are, and whether that can be believed.
 
 Trials of one block ran close together in time, so a speed-up is the median of the blocks' own
 ratios, between two of the ordered ratios (``estimate.median_interval``). Where fewer than two

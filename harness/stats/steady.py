@@ -1,4 +1,4 @@
-"""This file finds where a trial's steady state begins, and describes what the windows then do.
+"""Find where a trial's steady state begins, and describe what the windows then do.
 
 The beginning is a change point: the cut after which the mean is known best, MSER (White, "An
 effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997), on

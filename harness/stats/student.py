@@ -1,4 +1,4 @@
-"""This file gives Student's t without scipy, whose import would cost more than a whole report."""
+"""Give Student's t without scipy, whose import would cost more than a whole report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file compares the same cells in two runs that were not measured together.
+"""Compare the same cells in two runs that were not measured together.
 
 Nothing pairs the blocks of one run with those of another, so whole blocks are relabelled: if the
 runs do not differ, every choice of which blocks make up the second run is as likely as the real

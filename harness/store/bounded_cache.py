@@ -1,4 +1,4 @@
-"""This file keeps a folder of what can be made again below a size.
+"""Keep a folder of what can be made again below a size.
 
 FOLDER/
   lock            held for moments, by whoever looks for a thing, takes it or lets it go

@@ -1,4 +1,4 @@
-"""This file is the Dataset: the complete trials of one or many runs, read where they lie."""
+"""The Dataset: the complete trials of one or many runs, read where they lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file knows which environment variables change how fast frameworks run."""
+"""Know which environment variables change how fast frameworks run."""
 
 from __future__ import annotations
 

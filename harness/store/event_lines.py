@@ -1,4 +1,4 @@
-"""This file reads event files of ranks: their windows as arrays, and what they said of themselves.
+"""Read event files of ranks: their windows as arrays, and what they said of themselves.
 
 Nearly all of a large file is windows, and values that nobody needs here, one line each. Windows of
 one length are laid under each other as a table of bytes and read fifty times as fast as JSON; where

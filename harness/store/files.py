@@ -1,4 +1,4 @@
-"""This file writes files so that a reader, or a crash, meets them whole or not at all."""
+"""Write files so that a reader, or a crash, meets them whole or not at all."""
 
 from __future__ import annotations
 

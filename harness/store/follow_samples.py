@@ -1,4 +1,4 @@
-"""This file follows a samples file as it grows: what each channel reads now, without numpy."""
+"""Follow a samples file as it grows: what each channel reads now, without numpy."""
 
 from __future__ import annotations
 

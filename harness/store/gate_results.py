@@ -1,4 +1,4 @@
-"""This file keeps what the equivalence gate said of a run's cells, by what their trials ran.
+"""Keep what the equivalence gate said of a run's cells, by what their trials ran.
 
 The trials of a cell run the same code in the same environment, unless somebody resumed with
 ``--mix``: so results are kept by the fingerprint that trials carry, and of several the worst holds.

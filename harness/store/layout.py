@@ -1,4 +1,4 @@
-"""This file is the only map of a run directory: every name in it is formed here.
+"""The only map of a run directory: every name in it is formed here.
 
 RUN/
   run.json                     identity of the run: version, study name, seed, when, by what

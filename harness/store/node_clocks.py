@@ -1,4 +1,4 @@
-"""This file puts the times of a trial's nodes on one axis, and says how far that may be wrong.
+"""Put the times of a trial's nodes on one axis, and say how far that may be wrong.
 
 The axis is the host's monotonic clock. An outcome keeps, for each node, the exchanges that its
 agent and the host made before, in and after the trial; a node that reads the host's own clock needs

@@ -1,4 +1,4 @@
-"""This file brings what the ranks of many trials said into arrays, some trials at a time."""
+"""Bring what the ranks of many trials said into arrays, some trials at a time."""
 
 from __future__ import annotations
 

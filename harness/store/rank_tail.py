@@ -1,4 +1,4 @@
-"""This file reads the ends of a rank's files: what it did last, how fast it goes, what it said.
+"""Read the ends of a rank's files: what it did last, how fast it goes, what it said.
 
 Only the last few kilobytes are read, so that looking at a running trial costs next to nothing.
 """

@@ -1,4 +1,4 @@
-"""This file reads a samples file into series: one per channel, on the node's monotonic clock."""
+"""Read a samples file into series: one per channel, on the node's monotonic clock."""
 
 from __future__ import annotations
 

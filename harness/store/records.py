@@ -1,4 +1,4 @@
-"""This file parses the small JSON files of a run directory into plain records, once, at the edge.
+"""Parse the small JSON files of a run directory into plain records, once, at the edge.
 
 Event streams are not read here: they are large, and ``dataset.py`` leaves them to DuckDB.
 """

@@ -1,4 +1,4 @@
-"""This file changes a run directory: makes it, locks it, and moves its trials from state to state.
+"""Change a run directory: make it, lock it, and move its trials from state to state.
 
 A trial's directory appears whole, with its job; it is complete when ``outcome.json`` is there; one
 without it, or with a damaged one, counts as interrupted, and is set aside before anything is

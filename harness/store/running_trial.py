@@ -1,4 +1,4 @@
-"""This file finds the trial that a run is busy with, and what its first rank last said."""
+"""Find the trial that a run is busy with, and what its first rank last said."""
 
 from __future__ import annotations
 

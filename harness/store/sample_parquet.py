@@ -1,4 +1,4 @@
-"""This file keeps samples as Parquet beside the raw files, and offers them as a table.
+"""Keep samples as Parquet beside the raw files, and offer them as a table.
 
 Parquet is a cache: it can be thrown away, and is written anew where it is missing. ``value`` is in
 the channel's unit, counters as they stood; ``gap`` says why there is none.

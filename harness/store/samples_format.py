@@ -1,4 +1,4 @@
-"""This file is the samples format: what a collector reads on one node, appended as it happens.
+"""The samples format: what a collector reads on one node, appended as it happens.
 
 ``docs/samples-format.md`` explains it. A file is MAGIC, then frames; a frame is the length of its
 body (u32), its kind (u8), its body, and the CRC-32 of kind and body (u32), all little-endian. A

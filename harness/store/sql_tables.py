@@ -1,4 +1,4 @@
-"""This file lays a Dataset's runs out as DuckDB tables; events stay in their files.
+"""Lay a Dataset's runs out as DuckDB tables; events stay in their files.
 
 The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's monotonic clock,
 ``trial`` is a folder name such as trial-3:

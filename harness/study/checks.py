@@ -1,4 +1,4 @@
-"""This file checks that a study's names and values mean something: factors, options, members."""
+"""Check that a study's names and values mean something: factors, options, members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the one vocabulary of factors: what studies vary, with type, default, meaning.
+"""The one vocabulary of factors: what studies vary, with type, default, meaning.
 
 A factor that is ``framework``-bound is used by the adapter: a value other than the default needs
 that adapter's ``<name>.toml`` to list it. The others are carried out by the harness itself.

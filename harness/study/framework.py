@@ -1,4 +1,4 @@
-"""This file reads what adapters say of themselves in ``<name>.toml``; plans import no adapter."""
+"""Read what adapters say of themselves in ``<name>.toml``; plans import no adapter."""
 
 from __future__ import annotations
 

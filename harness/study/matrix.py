@@ -1,4 +1,4 @@
-"""This file holds what a study varies, and spells it out: every point that it asks for."""
+"""Spell out what a study varies: every point that it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the protocol of a study: how often, how long and within which limits cells run."""
+"""The protocol of a study: how often, how long and within which limits cells run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads requirement expressions such as "gpus >= 2 and memory >= 16 GiB".
+"""Read requirement expressions such as "gpus >= 2 and memory >= 16 GiB".
 
 An expression compares names with values. What is unknown about a platform rules nothing out: a
 requirement fails only on what is known.

@@ -1,4 +1,4 @@
-"""This file reads a study: what a person asks for, in one TOML, with all its faults at once."""
+"""Read a study: what a person asks for, in one TOML, with all its faults at once."""
 
 from __future__ import annotations
 

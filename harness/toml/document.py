@@ -1,4 +1,4 @@
-"""This file reads a TOML file together with where everything in it stands, and collects its faults.
+"""Read a TOML file together with where everything in it stands, and collect its faults.
 
 A document may be overlaid (a size of a study, ``--set`` on the command line); a fault then points
 to the place that the wrong value came from.

@@ -1,4 +1,4 @@
-"""This file finds the line on which each key and array item of a TOML text stands.
+"""Find the line on which each key and array item of a TOML text stands.
 
 ``tomllib`` reads values and forgets where they were. The text is known to be valid TOML when it
 comes here, so this scanner checks nothing; it only follows brackets, quotes and dots.

@@ -1,4 +1,4 @@
-"""This file lets pydantic check a document and says its complaints in our words and places."""
+"""Let pydantic check a document and say its complaints in our words and places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds what a cell asked for against what really ran, in plain words."""
+"""Compare what a cell asked for with what really ran, in plain words."""
 
 from __future__ import annotations
 

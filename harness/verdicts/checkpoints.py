@@ -1,4 +1,4 @@
-"""This file judges what a trial's checkpoints cost, from what the first rank said and its windows.
+"""Judge what a trial's checkpoints cost, from what the first rank said and its windows.
 
 Training stands still between two windows, so a rate counts that time too; where saving is the work
 it lies within the windows. A checkpoint is on its way from when training went on until it was

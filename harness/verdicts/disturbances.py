@@ -1,4 +1,4 @@
-"""This file draws from a trial's samples what may have spoilt it, as figures that can be judged."""
+"""Draw from a trial's samples what may have spoilt it, as figures that can be judged."""
 
 from __future__ import annotations
 

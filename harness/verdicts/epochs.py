@@ -1,4 +1,4 @@
-"""This file joins the epochs of one rank with its windows, and says what they tell of the input.
+"""Join the epochs of one rank with its windows, and say what they tell of the input.
 
 The rate of a trial that only reads is that of whole epochs whose caches held the same: cold ones
 are never averaged with warm ones. Where a trial has several kinds, the most frequent one counts.

@@ -1,4 +1,4 @@
-"""This file joins samples to phases: what the hardware did while a trial's steps were timed."""
+"""Join samples to phases: what the hardware did while a trial's steps were timed."""
 
 from __future__ import annotations
 

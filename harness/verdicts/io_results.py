@@ -1,4 +1,4 @@
-"""This file names what a reader wants to know of a trial's input and of its checkpoints."""
+"""Name what a reader wants to know of a trial's input and of its checkpoints."""
 
 from __future__ import annotations
 

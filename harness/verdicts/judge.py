@@ -1,4 +1,4 @@
-"""This file says whether a trial's number may be believed, and holds every threshold for it.
+"""Say whether a trial's number may be believed, and hold every threshold for it.
 
 A trial has one verdict, the worst found, with all its evidence. ``noisy``, ``straggler`` and
 ``unsteady`` come from the windows alone and mark a trial; ``stalled``, ``throttled`` and

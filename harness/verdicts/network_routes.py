@@ -1,4 +1,4 @@
-"""This file reads by which network the ranks of a trial talked: from facts, and from logs.
+"""Read by which network the ranks of a trial talked: from facts, and from logs.
 
 Every rank's facts count its TCP by interface (``harness/worker/facts/network_use.py``). NCCL and
 UCX print which transport they chose where they are asked to: in a cell's probe, or, where nothing

@@ -1,4 +1,4 @@
-"""This file names what a reader of runs wants to know: cells, trials, estimates, comparisons.
+"""Name what a reader of runs wants to know: cells, trials, estimates, comparisons.
 
 Plain values only; ``analyse.py`` computes them from a Dataset, and the page, the terminal and the
 exports all read them from here. Unknown is None and prints as a dash.

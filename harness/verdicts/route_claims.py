@@ -1,4 +1,4 @@
-"""This file judges by which network ranks really talked, against what the platform claims.
+"""Judge by which network ranks really talked, against what the platform claims.
 
 Whatever a fast fabric carries leaves no bytes in TCP; NCCL and UCX say themselves which transport
 they chose. A claim is about nodes: what stays within one says nothing about it.

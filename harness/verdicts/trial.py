@@ -1,4 +1,4 @@
-"""This file judges one trial: what its ranks recorded becomes a rate, percentiles and a verdict."""
+"""Judge one trial: what its ranks recorded becomes a rate, percentiles and a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads what really ran in a cell: its probe and its one cold trial, a few lines each."""
+"""Read what really ran in a cell: its probe and its one cold trial, a few lines each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is a worker: ``python -m harness.worker JOB.json``, one process per rank.
+"""A worker: ``python -m harness.worker JOB.json``, one process per rank.
 
 Exit codes: 0 finished; 3 the ``failed`` event says why; anything else is not the worker's own word.
 """

@@ -1,4 +1,4 @@
-"""This file steps an exchange of messages, the same for every framework, and proves it first.
+"""Step an exchange of messages, the same for every framework, and prove it first.
 
 An adapter's strategy gives an exchange:
 

@@ -1,4 +1,4 @@
-"""This file states what the worker side expects of an adapter: the doors, and nothing behind them.
+"""State what the worker side expects of an adapter: the doors, and nothing behind them.
 
 An adapter module has one function, ``open(job, place) -> Adapter``. Nothing here is needed at run
 time; the Protocols exist for type checkers and readers (``typing.Protocol`` came with Python 3.8).

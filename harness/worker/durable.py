@@ -1,4 +1,4 @@
-"""This file waits until what was written is on its disk."""
+"""Wait until what was written is on its disk."""
 
 from __future__ import annotations
 

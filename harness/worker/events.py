@@ -1,4 +1,4 @@
-"""This file is the event format: what a worker says, one JSON object a line, one file a rank.
+"""The event format: what a worker says, one JSON object a line, one file a rank.
 
 Times are nanoseconds of the worker's monotonic clock; the anchor ties that clock to the wall. A
 number may be NaN or Infinity, as a loss may.

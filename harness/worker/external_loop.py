@@ -1,4 +1,4 @@
-"""This file takes the windows of a program that steps by itself, such as ``caffe train``.
+"""Take the windows of a program that steps by itself, such as ``caffe train``.
 
     what it prints → marks (steps done, wall time, values) → windows of our clock    only here
 

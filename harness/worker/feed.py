@@ -1,4 +1,4 @@
-"""This file describes the feed: a batch made once, on the device, and reused; or files to read.
+"""Describe the feed: a batch made once, on the device, and reused; or files to read.
 
 Inputs are standard normal; class numbers are uniform, vectors standard normal. Each framework draws
 them with its own generator: speed does not depend on their values, and where numbers must agree

@@ -1,4 +1,4 @@
-"""This file lets Horovod's ranks find each other, for the adapters that can use it.
+"""Let Horovod's ranks find each other, for the adapters that can use it.
 
 Under our own launchers rank 0 keeps the board on which Horovod's Gloo leaves its addresses: values
 by name over HTTP, 404 where nothing was put yet (horovod/common/gloo/http_store.cc). Under an MPI

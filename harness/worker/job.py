@@ -1,4 +1,4 @@
-"""This file is the job: the JSON that the host writes and each rank's worker reads."""
+"""The job: the JSON that the host writes and each rank's worker reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the timed loop: the only place that reads a clock around work.
+"""The timed loop: the only place that reads a clock around work.
 
     open → build → warm-up → measure → close         loop.py does the middle two, as follows
 

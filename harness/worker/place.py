@@ -1,4 +1,4 @@
-"""This file says where a worker stands: rank, size and host, from any launcher's environment.
+"""Say where a worker stands: rank, size and host, from any launcher's environment.
 
 Our own names win, then whatever started this process last: torchrun runs under an MPI or Slurm,
 Horovod's runner under either, and an MPI under Slurm. A launcher counts where both its rank and

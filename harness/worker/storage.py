@@ -1,4 +1,4 @@
-"""This file reads and writes one large file as fast as its storage goes, with no framework at all.
+"""Read and write one large file as fast as its storage goes, with no framework at all.
 
 The page cache is gone around with O_DIRECT where the file system has it; else what was read is
 dropped from the cache, and what was written is made durable, at each step.

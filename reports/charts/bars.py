@@ -1,4 +1,4 @@
-"""This file draws one bar of a ranking with its interval, as wide as the page allows.
+"""Draw one bar of a ranking with its interval, as wide as the page allows.
 
 Horizontal places are per cent of the width, so that bars stretch with the page and lines do not.
 """

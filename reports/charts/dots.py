@@ -1,4 +1,4 @@
-"""This file draws every trial of a cell as a dot at its ratio to the cell's median.
+"""Draw every trial of a cell as a dot at its ratio to the cell's median.
 
 The axis is logarithmic: half and twice lie equally far from the middle.
 

@@ -1,4 +1,4 @@
-"""This file draws what more devices are predicted to reach, apart from what was measured."""
+"""Draw what more devices are predicted to reach, apart from what was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws a timeline as a heat map: one line per device, phases and steps above it.
+"""Draw a timeline as a heat map: one line per device, phases and steps above it.
 
 The cells are one small picture of palette colours, so that an hour of 64 devices stays small.
 """

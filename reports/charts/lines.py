@@ -1,4 +1,4 @@
-"""This file draws speed-up over devices: a line and a band per cell, and the ideal."""
+"""Draw speed-up over devices: a line and a band per cell, and the ideal."""
 
 from __future__ import annotations
 

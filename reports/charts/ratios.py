@@ -1,4 +1,4 @@
-"""This file draws ratios around 1: a dot and its interval per cell, slower left, faster right."""
+"""Draw ratios around 1: a dot and its interval per cell, slower left, faster right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws cells below the machine's ceilings: operations per second over intensity."""
+"""Draw cells below the machine's ceilings: operations per second over intensity."""
 
 from __future__ import annotations
 

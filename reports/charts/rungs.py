@@ -1,4 +1,4 @@
-"""This file draws a ladder: one bar per rung from the device upwards, with its interval."""
+"""Draw a ladder: one bar per rung from the device upwards, with its interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws what a whole is made of, one stacked bar per cell."""
+"""Draw what a whole is made of, one stacked bar per cell."""
 
 from __future__ import annotations
 

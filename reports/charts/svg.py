@@ -1,4 +1,4 @@
-"""This file writes SVG: elements, escaped text, and axes with round ticks."""
+"""Write SVG: elements, escaped text, and axes with round ticks."""
 
 from __future__ import annotations
 

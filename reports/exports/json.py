@@ -1,4 +1,4 @@
-"""This file gives programs what the terminal gives people."""
+"""Give programs what the terminal gives people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes results as JUnit XML, so that a CI shows cells as test cases."""
+"""Write results as JUnit XML, so that a CI shows cells as test cases."""
 
 from __future__ import annotations
 

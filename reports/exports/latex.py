@@ -1,4 +1,4 @@
-"""This file writes a table for a paper: booktabs rules where loaded, plain ones elsewhere."""
+"""Write a table for a paper: booktabs rules where loaded, plain ones elsewhere."""
 
 from __future__ import annotations
 

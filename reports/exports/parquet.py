@@ -1,4 +1,4 @@
-"""This file writes a table as Parquet, with types that do not depend on which values are known."""
+"""Write a table as Parquet, with types that do not depend on which values are known."""
 
 from __future__ import annotations
 

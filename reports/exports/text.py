@@ -1,4 +1,4 @@
-"""This file writes tables as CSV, JSON and Markdown."""
+"""Write tables as CSV, JSON and Markdown."""
 
 from __future__ import annotations
 

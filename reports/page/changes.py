@@ -1,4 +1,4 @@
-"""This file lays out one run against another: each cell's ratio, and what differs besides."""
+"""Lay out one run against another: each cell's ratio, and what differs besides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws the power of cells by part, with the work per joule and the meter's name."""
+"""Draw the power of cells by part, with the work per joule and the meter's name."""
 
 from __future__ import annotations
 

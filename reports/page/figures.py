@@ -1,4 +1,4 @@
-"""This file makes the page's sections from evidence: drawings, each with its table."""
+"""Make the page's sections from evidence: drawings, each with its table."""
 
 from __future__ import annotations
 

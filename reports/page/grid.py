@@ -1,4 +1,4 @@
-"""This file prepares tables for the page: texts, what to sort by, which columns filter."""
+"""Prepare tables for the page: texts, what to sort by, which columns filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws the input and checkpoint ladders: how fast the chain is, rung by rung."""
+"""Draw the input and checkpoint ladders: how fast the chain is, rung by rung."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file says where raw data lie from a page, so that a reader can open them.
+"""Say where raw data lie from a page, so that a reader can open them.
 
 Only what lies beside a page or below is linked: such a folder moves and is mailed as a whole.
 """

@@ -1,4 +1,4 @@
-"""This file makes the page: one HTML file that opens from disk, prints, and asks no network."""
+"""Make the page: one HTML file that opens from disk, prints, and ask no network."""
 
 from __future__ import annotations
 

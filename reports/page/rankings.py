@@ -1,4 +1,4 @@
-"""This file prepares rankings and trials for the page: bars, dots, and the words beside them."""
+"""Prepare rankings and trials for the page: bars, dots, and the words beside them."""
 
 from __future__ import annotations
 

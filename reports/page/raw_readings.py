@@ -1,4 +1,4 @@
-"""This file writes the raw readings of timelines beside a page, whose own numbers are binned.
+"""Write the raw readings of timelines beside a page, whose own numbers are binned.
 
 A reading is never lost to a page's size: each timeline is one gzipped CSV of channel, seconds and
 value. The page links to it and works without it.

@@ -1,4 +1,4 @@
-"""This file says where a step's time goes, and where nobody split it, how long its tail is."""
+"""Say where a step's time goes, and where nobody split it, how long its tail is."""
 
 from __future__ import annotations
 

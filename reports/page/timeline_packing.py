@@ -1,4 +1,4 @@
-"""This file packs timelines into a page: every reading if it fits, quantised, compressed.
+"""Pack timelines into a page: every reading if it fits, quantised, compressed.
 
 A page decodes it with ``DecompressionStream``: gzip, then two byte planes (all low bytes, then all
 high bytes) of 16-bit codes, each row of them stored as differences modulo 65536, the small ones of

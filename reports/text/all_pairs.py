@@ -1,4 +1,4 @@
-"""This file compares every pair of cells in a terminal: on request, as it takes many blocks."""
+"""Compare every pair of cells in a terminal: on request, as it takes many blocks."""
 
 from __future__ import annotations
 

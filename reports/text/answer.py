@@ -1,4 +1,4 @@
-"""This file says in words what the numbers say: the question, the answer, the warnings.
+"""Say in words what the numbers say: the question, the answer, the warnings.
 
 The page, the terminal and the end of a run all speak with these sentences.
 """

@@ -1,4 +1,4 @@
-"""This file fills the four cards: the fastest, the thriftiest, are two apart, how far to trust."""
+"""Fill the four cards: the fastest, the thriftiest, are two apart, how far to trust."""
 
 from __future__ import annotations
 

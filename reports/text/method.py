@@ -1,4 +1,4 @@
-"""This file holds what the page says about its method, and its glossary."""
+"""What the page says about its method, and its glossary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file words a comparison of two runs: for a terminal, GitHub's summary, JUnit or JSON."""
+"""Word a comparison of two runs: for a terminal, GitHub's summary, JUnit or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file says a run's answer in a terminal: the answer first, then rankings as text bars."""
+"""Say a run's answer in a terminal: the answer first, then rankings as text bars."""
 
 from __future__ import annotations
 

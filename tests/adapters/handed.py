@@ -1,4 +1,4 @@
-"""This file says what a network has to be handed of made files; it runs beside a framework.
+"""Say what a network has to be handed of made files; it runs beside a framework.
 
 The environment ``FED_SETS`` names the folder of the sets. Python 3.7 grammar.
 """

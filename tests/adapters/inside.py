@@ -1,4 +1,4 @@
-"""This file runs checks in an interpreter without pytest.
+"""Run checks in an interpreter without pytest.
 
     python -m tests.adapters.inside FILE        prints JSON
 

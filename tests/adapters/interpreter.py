@@ -1,4 +1,4 @@
-"""This file runs workers and checks in the interpreter that has a framework."""
+"""Run workers and check in the interpreter that has a framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs in a framework's interpreter: its savers, while the state changes under them.
+"""Run in a framework's interpreter: its savers, while the state changes under them.
 
 ``python -m tests.adapters.savers_inside FOLDER FRAMEWORK [SAVER …]`` prints a JSON object for each.
 """

@@ -1,4 +1,4 @@
-"""This file trains on made files in TensorFlow, Keras and JAX: each epoch audited, losses alike."""
+"""Train on made files in TensorFlow, Keras and JAX: each epoch audited, losses alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file passes on what the checks that run beside each framework found."""
+"""Pass on what the checks that run beside each framework found."""
 
 from __future__ import annotations
 

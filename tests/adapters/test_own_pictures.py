@@ -1,4 +1,4 @@
-"""This file trains on somebody's own pictures in folders by class: audited, and never touched."""
+"""Train on somebody's own pictures in folders by class: audited, and never touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds each framework's savers to bringing back the state of their moment."""
+"""Hold each framework's savers to bringing back the state of their moment."""
 
 from __future__ import annotations
 

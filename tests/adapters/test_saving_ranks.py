@@ -1,4 +1,4 @@
-"""This file takes checkpoints with two ranks of torch, which train on while one is written."""
+"""Take checkpoints with two ranks of torch, which train on while one is written."""
 
 from __future__ import annotations
 

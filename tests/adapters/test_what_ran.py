@@ -1,4 +1,4 @@
-"""This file confirms on real frameworks that factors have the effect they claim, by the probe."""
+"""Confirm on real frameworks that factors have the effect they claim, by the probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file speaks to a real agent as a host does."""
+"""Speak to a real agent as a host does."""
 
 from __future__ import annotations
 

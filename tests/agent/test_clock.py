@@ -1,4 +1,4 @@
-"""This file compares two real clocks: an agent in a time of its own, with slow ways to it."""
+"""Compare two real clocks: an agent in a time of its own, with slow ways to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the observing agent to its place: it ends with its pipe and costs no trial."""
+"""Hold the observing agent to its place: it ends with its pipe and costs no trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file builds the wheel and looks into it: what the product reads is there, tests are not."""
+"""Build the wheel and look into it: what the product reads is there, tests are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the architecture: layers, no cycles, the node wall, cheap start-up."""
+"""The architecture: layers, no cycles, the node wall, cheap start-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs every benchmark of Bakeoff itself, one process each: ``make bench``."""
+"""Run every benchmark of Bakeoff itself, one process each: ``make bench``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file measures what reading and judging runs costs: processor time and peak memory.
+"""Measure what reading and judging runs costs: processor time and peak memory.
 
 Processor time of whole processes, imports included, on all cores together; a shared machine's wall
 time says nothing. Large runs are made of one recorded cell's files, linked under many names.

@@ -1,4 +1,4 @@
-"""This file asks what a burst buffer gains: how long training stands still, with it and without.
+"""Ask what a burst buffer gains: how long training stands still, with it and without.
 
 ``python -m tests.bench.burst_buffer [SLOW [PAIRS]]``, as root: the same state goes straight to a
 throttled tier (``tests/storage/throttles.toml``) and through this disk to it, turn about. Between

@@ -1,4 +1,4 @@
-"""This file measures what commands cost: CPU seconds of whole processes, the smallest of several.
+"""Measure what commands cost: CPU seconds of whole processes, the smallest of several.
 
 The smallest, because on a shared machine everything else only adds. Bytecode is kept, as where a
 package is installed, whatever this environment says.

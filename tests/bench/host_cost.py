@@ -1,4 +1,4 @@
-"""This file measures what a trial costs on the host side: session and agent, the worker left out.
+"""Measure what a trial costs on the host side: session and agent, the worker left out.
 
 Two runs of different length are compared, so that what a session costs once drops out; CPU time
 only, since a shared machine's wall time says nothing. Worker time is what wait4 said of each rank.

@@ -1,4 +1,4 @@
-"""This file measures what observing costs: CPU seconds per minute, and memory, beside neighbours.
+"""Measure what observing costs: CPU seconds per minute, and memory, beside neighbours.
 
 A full node stands in: the cores of this machine, four ranks, eight stub GPUs, all of it
 read at 10 Hz. Each way runs in a process of its own, in turns; what counts is its CPU time between

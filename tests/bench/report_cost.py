@@ -1,4 +1,4 @@
-"""This file measures what a page costs: processor time with all imports, size, and first paint."""
+"""Measure what a page costs: processor time with all imports, size, and first paint."""
 
 from __future__ import annotations
 

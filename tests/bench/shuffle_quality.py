@@ -1,4 +1,4 @@
-"""This file asks whether shuffling files, and samples within a buffer, harms what is learnt.
+"""Ask whether shuffling files, and samples within a buffer, harms what is learnt.
 
 ``python -m tests.bench.shuffle_quality [SEEDS]``: the claim of Lee et al. (2021), on a regression
 that can be learnt. A small network is trained twice from each seed's weights: in the order of

@@ -1,4 +1,4 @@
-"""This file measures what large simulated studies cost: planned, played and stored.
+"""Measure what large simulated studies cost: planned, played and stored.
 
 Each runs in a process of its own, so that its peak of memory is its own.
 """

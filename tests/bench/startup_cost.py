@@ -1,4 +1,4 @@
-"""This file measures what starting a trial of two ranks costs beyond what its framework costs.
+"""Measure what starting a trial of two ranks costs beyond what its framework costs.
 
     python -m tests.bench.startup_cost [PAIRS]
 

@@ -1,4 +1,4 @@
-"""This file opens pages from disk in a headless Chromium and watches what they do."""
+"""Open pages from disk in a headless Chromium and watch what they do."""
 
 from __future__ import annotations
 

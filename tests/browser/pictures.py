@@ -1,4 +1,4 @@
-"""This file compares pictures as a reader would: shrunk, so that layout counts and fonts do not."""
+"""Compare pictures as a reader would: shrunk, so that layout counts and fonts do not."""
 
 from __future__ import annotations
 

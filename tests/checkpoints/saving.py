@@ -1,4 +1,4 @@
-"""This file is a process that takes checkpoints until it kills itself with SIGKILL at a moment.
+"""A process that takes checkpoints until it kills itself with SIGKILL at a moment.
 
 ``python -m tests.checkpoints.saving FOLDER [STAGE NUMBER]``: just before the NUMBER-th call into C
 of a stage (save: files written, synced, hashed; drain: copied to the slow tier; rename: manifest,

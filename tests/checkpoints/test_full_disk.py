@@ -1,4 +1,4 @@
-"""This file fills a small file system with checkpoints: a clear error, and nothing corrupt."""
+"""Fill a small file system with checkpoints: a clear error, and nothing corrupt."""
 
 from __future__ import annotations
 

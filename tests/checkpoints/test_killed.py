@@ -1,4 +1,4 @@
-"""This file kills a process with SIGKILL at seeded moments of its checkpoints, then restores.
+"""Kill a process with SIGKILL at seeded moments of its checkpoints, then restores.
 
 ``python -m tests.checkpoints.test_killed 200`` does it 200 times and prints where the kills fell;
 ``… 200 60`` kills torch.save 60 times more, in torch's environment.

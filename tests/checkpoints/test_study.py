@@ -1,4 +1,4 @@
-"""This file runs a study of checkpoints from the command line to the page."""
+"""Run a study of checkpoints from the command line to the page."""
 
 from __future__ import annotations
 

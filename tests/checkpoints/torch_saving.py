@@ -1,4 +1,4 @@
-"""This file is a process of torch's environment: its children save with torch.save and are killed.
+"""A process of torch's environment: its children save with torch.save and are killed.
 
 ``python -m tests.checkpoints.torch_saving FOLDER TIMES``: so many, each forked, killed just before
 a seeded call into C, and restarted from here. Prints at which moments of each stage they were.

@@ -1,4 +1,4 @@
-"""This file runs the command as a user does: a process, a folder, what it printed."""
+"""Run the command as a user does: a process, a folder, what it printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the factor ``allocator`` to what really happens in a worker."""
+"""Hold the factor ``allocator`` to what really happens in a worker."""
 
 from __future__ import annotations
 

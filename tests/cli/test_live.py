@@ -1,4 +1,4 @@
-"""This file holds the lines of a session to saying each thing once."""
+"""Hold the lines of a session to saying each thing once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file tells a user first that a study's data are missing, before anything is proved."""
+"""Tell a user first that a study's data are missing, before anything is proved."""
 
 from __future__ import annotations
 

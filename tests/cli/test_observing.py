@@ -1,4 +1,4 @@
-"""This file holds `collect` and `watch` to what a person at a terminal relies on."""
+"""Hold `collect` and `watch` to what a person at a terminal relies on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the command line to what a person at a terminal relies on."""
+"""Hold the command line to what a person at a terminal relies on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file waits for a file to grow, woken by the kernel: inotify(7) through the C library."""
+"""Wait for a file to grow, woken by the kernel: inotify(7) through the C library."""
 
 from __future__ import annotations
 

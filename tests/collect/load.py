@@ -1,4 +1,4 @@
-"""This file is a load that knows itself: one core, 50 MB/s written, 1 GiB held.
+"""A load that knows itself: one core, 50 MB/s written, 1 GiB held.
 
 Told to, it prints two lines of JSON, at the beginning and the end of what counts: its own clock,
 the CPU time it used (getrusage) and the bytes it wrote. It works before and after as it does in

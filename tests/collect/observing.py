@@ -1,4 +1,4 @@
-"""This file runs a collector in a process of its own, as agents do, and reads what it recorded."""
+"""Run a collector in a process of its own, as agents do, and read what it recorded."""
 
 from __future__ import annotations
 

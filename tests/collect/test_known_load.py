@@ -1,4 +1,4 @@
-"""This file reads a known load back: what the collector says is what the load says of itself."""
+"""Read a known load back: what the collector says is what the load says of itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file drives the real pynvml with a stand-in library, through everything a GPU may do."""
+"""Drive the real pynvml with a stand-in library, through everything a GPU may do."""
 
 from __future__ import annotations
 

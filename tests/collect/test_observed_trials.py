@@ -1,4 +1,4 @@
-"""This file disturbs trials that run as a person runs them, and looks for it in their verdicts."""
+"""Disturb trials that run as a person runs them, and look for it in their verdicts."""
 
 from __future__ import annotations
 

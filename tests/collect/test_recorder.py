@@ -1,4 +1,4 @@
-"""This file holds the recorder to its ticks, and a killed collector to what it had written."""
+"""Hold the recorder to its ticks, and a killed collector to what it had written."""
 
 from __future__ import annotations
 

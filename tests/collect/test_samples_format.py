@@ -1,4 +1,4 @@
-"""This file holds the samples format to its promise: frames are read whole or not at all."""
+"""Hold the samples format to its promise: frames are read whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds sources to psutil where the machine has them, else to files as kernels write."""
+"""Hold sources to psutil where the machine has them, else to files as kernels write."""
 
 from __future__ import annotations
 

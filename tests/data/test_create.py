@@ -1,4 +1,4 @@
-"""This file makes data sets: the same in any order, going on where it stopped, never too large."""
+"""Make data sets: the same in any order, going on where it stopped, never too large."""
 
 from __future__ import annotations
 

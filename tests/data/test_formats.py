@@ -1,4 +1,4 @@
-"""This file writes every format and reads it back, with our reader and with whoever made it."""
+"""Write every format and read it back, with our reader and with whoever made it."""
 
 from __future__ import annotations
 

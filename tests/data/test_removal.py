@@ -1,4 +1,4 @@
-"""This file removes data sets as a user does: only what making them wrote is ever deleted."""
+"""Remove data sets as a user does: only what making them wrote is ever deleted."""
 
 from __future__ import annotations
 

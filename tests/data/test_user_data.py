@@ -1,4 +1,4 @@
-"""This file adopts files of a user's own: read in place, told apart, and never touched."""
+"""Adopt files of a user's own: read in place, told apart, and never touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the documentation to the product: what exists is described, in its own words."""
+"""Hold the documentation to the product: what exists is described, in its own words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file checks what a calibration plans, reads and writes, and where cells then lie."""
+"""Check what a calibration plans, reads and write, and where cells then lie."""
 
 from __future__ import annotations
 

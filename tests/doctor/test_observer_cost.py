@@ -1,4 +1,4 @@
-"""This file holds the on/off study to its arithmetic, and runs a short one."""
+"""Hold the on/off study to its arithmetic, and run a short one."""
 
 from __future__ import annotations
 

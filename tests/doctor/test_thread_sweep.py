@@ -1,4 +1,4 @@
-"""This file checks what a sweep tries and which of its settings it recommends."""
+"""Check what a sweep tries and which of its settings it recommends."""
 
 from __future__ import annotations
 

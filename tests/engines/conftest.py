@@ -1,4 +1,4 @@
-"""This file gives engine tests their hosts, and runs studies on them as a user would."""
+"""Give engine tests their hosts, and run studies on them as a user would."""
 
 from __future__ import annotations
 

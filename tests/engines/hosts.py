@@ -1,4 +1,4 @@
-"""This file pretends to be several hosts on one machine: namespaces with names, sshd and cables.
+"""Pretend to be several hosts on one machine: namespaces with names, sshd and cables.
 
 Each host has its own network, name, process tree, /run and /dev/shm; a bridge in a network of its
 own joins them, so that the machine itself is left alone. A host can be switched off (all its

@@ -1,4 +1,4 @@
-"""This file packs this machine's system and framework environments into an image for Charliecloud.
+"""Pack this machine's system and framework environments into an image for Charliecloud.
 
 One SquashFS file, which every node mounts for itself when a rank enters it. It holds libraries,
 interpreters and environments at the paths that they have outside, so that a cell inside and the

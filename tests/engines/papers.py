@@ -1,4 +1,4 @@
-"""This file runs a paper's study at smoke size on pretended hosts under Slurm, as a user would.
+"""Run a paper's study at smoke size on pretended hosts under Slurm, as a user would.
 
     python -m tests.engines.papers wang2018 [--containers] [--to FOLDER] [words for `bakeoff run`]
 

@@ -1,4 +1,4 @@
-"""This file starts a Slurm on pretended hosts: a controller on ``h0``, a daemon on every other."""
+"""Start a Slurm on pretended hosts: a controller on ``h0``, a daemon on every other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file builds environments for nodes that are offline, or of another architecture."""
+"""Build environments for nodes that are offline, or of another architecture."""
 
 from __future__ import annotations
 

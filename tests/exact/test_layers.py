@@ -1,4 +1,4 @@
-"""This file holds our own layers to plain loops, and their gradients to differences of outputs."""
+"""Hold our own layers to plain loops, and their gradients to differences of outputs."""
 
 from __future__ import annotations
 

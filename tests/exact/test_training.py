@@ -1,4 +1,4 @@
-"""This file holds our own optimisers to their recurrences, written out number by number."""
+"""Hold our own optimisers to their recurrences, written out number by number."""
 
 from __future__ import annotations
 

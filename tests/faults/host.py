@@ -1,4 +1,4 @@
-"""This file is a host in a process of its own, to be interrupted and killed; it tells all."""
+"""A host in a process of its own, to be interrupted and killed; it tells all."""
 
 from __future__ import annotations
 

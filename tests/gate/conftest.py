@@ -1,4 +1,4 @@
-"""This file examines a small network in real frameworks, from payloads that tests may change."""
+"""Examine a small network in real frameworks, from payloads that tests may change."""
 
 from __future__ import annotations
 

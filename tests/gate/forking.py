@@ -1,4 +1,4 @@
-"""This file is a process that has imported a framework, and forks a worker for each job it reads.
+"""A process that has imported a framework, and forks a worker for each job it reads.
 
 Importing takes most of an examination's time. Nothing else is shared: each child starts from the
 bare import, with its own payload first on its path.

@@ -1,4 +1,4 @@
-"""This file describes a network small enough to be examined often, with one of each trap.
+"""Describe a network small enough to be examined often, with one of each trap.
 
 The tests put it into a payload as a workload of its own.
 """

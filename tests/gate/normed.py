@@ -1,4 +1,4 @@
-"""This file describes a network of little else than layers with a constant that rounding may hide.
+"""Describe a network of little else than layers with a constant that rounding may hide.
 
 The tests put it into a payload as a workload of its own.
 """

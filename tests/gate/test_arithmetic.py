@@ -1,4 +1,4 @@
-"""This file holds the gate's arithmetic to what its words say."""
+"""Hold the gate's arithmetic to what its words say."""
 
 from __future__ import annotations
 

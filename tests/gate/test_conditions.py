@@ -1,4 +1,4 @@
-"""This file holds what the gate keeps to the machine and the switches that it was found with."""
+"""Hold what the gate keeps to the machine and the switches that it was found with."""
 
 from __future__ import annotations
 

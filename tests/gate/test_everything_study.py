@@ -1,4 +1,4 @@
-"""This file holds `verify` without a study to all that is ready, and to saying what is not."""
+"""Hold `verify` without a study to all that is ready, and to saying what is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the gate to its purpose: each classic mistake is caught and named."""
+"""Hold the gate to its purpose: each classic mistake is caught and named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the gate's answers to their words, and what is kept to being found again."""
+"""Hold the gate's answers to their words, and what is kept to being found again."""
 
 from __future__ import annotations
 

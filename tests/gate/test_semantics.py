@@ -1,4 +1,4 @@
-"""This file holds comparisons in float64 to leaving slack where rounding may be all there is."""
+"""Hold comparisons in float64 to leaving slack where rounding may be all there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds a process of our own to ending with its function, with us, and with its words."""
+"""Hold a process of our own to ending with its function, with us, and with its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file examines the lowerings of Caffe and SINGA, computed by their stand-ins.
+"""Examine the lowerings of Caffe and SINGA, computed by their stand-ins.
 
 It holds what the adapters write and call to the vocabulary. That the frameworks compute what their
 stand-ins do is for a real one to show.

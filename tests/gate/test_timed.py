@@ -1,4 +1,4 @@
-"""This file holds the timed half of the gate to seeing what is wrong in the timed form alone.
+"""Hold the timed half of the gate to seeing what is wrong in the timed form alone.
 
 A payload gets a mistake in every layer that has a constant; each is named, and nothing else is.
 """

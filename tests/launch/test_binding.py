@@ -1,4 +1,4 @@
-"""This file holds the binding planner to what a person who knows the machine would say."""
+"""Hold the binding planner to what a person who knows the machine would say."""
 
 from __future__ import annotations
 

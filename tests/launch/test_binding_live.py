@@ -1,4 +1,4 @@
-"""This file asks the kernel where live workers may run: binding is what it says, or nothing."""
+"""Ask the kernel where live workers may run: binding is what it says, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads recorded topologies of real machines, and what hostile files would do to us.
+"""Read recorded topologies of real machines, and what hostile files would do to us.
 
 The recordings lie outside the project: ``BAKEOFF_TOPOLOGIES``, or ``shared/topologies`` beside it.
 """

@@ -1,4 +1,4 @@
-"""This file holds each engine's command to its accepted form, and enters the one that runs here."""
+"""Hold each engine's command to its accepted form, and enter the one that runs here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds what a cell's key depends on, and what it must not depend on."""
+"""What a cell's key depends on, and what it must not depend on."""
 
 from __future__ import annotations
 

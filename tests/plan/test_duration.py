@@ -1,4 +1,4 @@
-"""This file holds the estimate of a plan's time to its arithmetic."""
+"""Hold the estimate of a plan's time to its arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file keeps the shipped schemas current, and the shipped studies and profiles readable."""
+"""Keep the shipped schemas current, and the shipped studies and profiles readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file breaks studies and profiles at random places: whatever is wrong is a message."""
+"""Break studies and profiles at random places: whatever is wrong is a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the order of trials to its laws: balanced blocks, seeded, independent."""
+"""Hold the order of trials to its laws: balanced blocks, seeded, independent."""
 
 from __future__ import annotations
 

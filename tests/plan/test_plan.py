@@ -1,4 +1,4 @@
-"""This file plans studies: what is spelt out, what is left out and why, and what is compared."""
+"""Plan studies: what is spelt out, what is left out and why, and what is compared."""
 
 from __future__ import annotations
 

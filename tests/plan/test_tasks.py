@@ -1,4 +1,4 @@
-"""This file plans cells that read beside cells that train: what says nothing, what is compared."""
+"""Plan cells that read beside cells that train: what says nothing, what is compared."""
 
 from __future__ import annotations
 

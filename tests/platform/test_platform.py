@@ -1,4 +1,4 @@
-"""This file reads platform profiles: a user's own, refined ones, this machine, and broken ones."""
+"""Read platform profiles: a user's own, refined ones, this machine, and broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the shipped profiles to their own rule: no value without a document."""
+"""Hold the shipped profiles to their own rule: no value without a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs what the page on platforms shows."""
+"""Run what the page on platforms shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file describes machines as a user does: with the command, in a folder of their own."""
+"""Describe machines as a user does: with the command, in a folder of their own."""
 
 from __future__ import annotations
 

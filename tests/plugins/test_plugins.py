@@ -1,4 +1,4 @@
-"""This file installs made-up distributions and holds the finding of plug-ins to its promises."""
+"""Install made-up distributions and hold the finding of plug-ins to its promises."""
 
 from __future__ import annotations
 

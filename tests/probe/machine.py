@@ -1,4 +1,4 @@
-"""This file lays out the /proc and /sys of machines that nobody here has."""
+"""Lay out the /proc and /sys of machines that nobody here has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file probes machines laid out in a folder, and this one."""
+"""Probe machines laid out in a folder, and this one."""
 
 from __future__ import annotations
 

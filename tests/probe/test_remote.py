@@ -1,4 +1,4 @@
-"""This file probes nodes that a launcher reaches, as a login node does for its compute nodes."""
+"""Probe nodes that a launcher reaches, as a login node does for its compute nodes."""
 
 from __future__ import annotations
 

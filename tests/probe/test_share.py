@@ -1,4 +1,4 @@
-"""This file probes from inside a control group with limits, and through another machine's hwloc."""
+"""Probe from inside a control group with limits, and through another machine's hwloc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs a trial on two nodes whose clocks have nothing in common, as a person runs it."""
+"""Run a trial on two nodes whose clocks have nothing in common, as a person runs it."""
 
 from __future__ import annotations
 

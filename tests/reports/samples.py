@@ -1,4 +1,4 @@
-"""This file builds Results by hand, of any size, the same each time."""
+"""Build Results by hand, of any size, the same each time."""
 
 from __future__ import annotations
 

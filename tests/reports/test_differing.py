@@ -1,4 +1,4 @@
-"""This file holds every view to never ranking, comparing or quoting a cell that differs."""
+"""Hold every view to never ranking, comparing or quoting a cell that differs."""
 
 from __future__ import annotations
 

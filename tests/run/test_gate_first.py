@@ -1,4 +1,4 @@
-"""This file holds a run to having its cells examined before they are compared, and only once."""
+"""Hold a run to having its cells examined before they are compared, and only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file stripes files over Lustre's servers, through a stand-in ``lfs`` that notes calls."""
+"""Stripe files over Lustre's servers, through a stand-in ``lfs`` that notes calls."""
 
 from __future__ import annotations
 

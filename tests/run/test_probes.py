@@ -1,4 +1,4 @@
-"""This file checks when cells are probed, on the null framework, which has nothing to probe."""
+"""Check when cells are probed, on the null framework, which has nothing to probe."""
 
 from __future__ import annotations
 

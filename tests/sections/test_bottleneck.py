@@ -1,4 +1,4 @@
-"""This file holds the verdict on an input ladder to who was busy, who was slow, who neither."""
+"""Hold the verdict on an input ladder to who was busy, who was slow, who neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the report to what was measured of checkpoints."""
+"""Hold the report to what was measured of checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the input's ladders, table and goodput to what was measured."""
+"""Hold the input's ladders, table and goodput to what was measured."""
 
 from __future__ import annotations
 

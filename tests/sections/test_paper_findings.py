@@ -1,4 +1,4 @@
-"""This file lays made-up papers beside made-up results, and refuses findings that say nothing."""
+"""Lay made-up papers beside made-up results, and refuse findings that say nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file tests the method on this machine: two equal cells, and two whose speeds differ by 5 %.
+"""Test the method on this machine: two equal cells, and two whose speeds differ by 5 %.
 
 ``python -m tests.stats.real_runs`` makes one run of each, 60 blocks of short trials, cuts them into
 10 studies of 6 blocks and prints what those say beside what the simulator predicts from the noise

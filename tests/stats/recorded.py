@@ -1,4 +1,4 @@
-"""This file reads off recorded runs what a simulation needs: how trials and windows scatter.
+"""Read off recorded runs what a simulation needs: how trials and windows scatter.
 
 ``python -m tests.stats.recorded NAME=RUN …`` prints what ``recorded.toml`` holds.
 """

@@ -1,4 +1,4 @@
-"""This file simulates runs whose truth is known: trials of many blocks, and windows of a trial.
+"""Simulate runs whose truth is known: trials of many blocks, and windows of a trial.
 
 What disturbs them, and how strongly, was read off recorded runs before the method was tuned and is
 frozen in ``recorded.toml``; ``python -m tests.stats.recorded RUN`` reads it off another run.

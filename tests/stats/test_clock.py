@@ -1,4 +1,4 @@
-"""This file holds the arithmetic of clocks to clocks whose truth is known."""
+"""Hold the arithmetic of clocks to clocks whose truth is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the question of shuffling to a few seeds: harm is seen, and none is invented."""
+"""Hold the question of shuffling to a few seeds: harm is seen, and none is invented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the verdicts from hardware evidence to their table of thresholds."""
+"""Hold the verdicts from hardware evidence to their table of thresholds."""
 
 from __future__ import annotations
 

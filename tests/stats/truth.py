@@ -1,4 +1,4 @@
-"""This file simulates studies whose truth is known, and counts how often the method is wrong.
+"""Simulate studies whose truth is known, and count how often the method is wrong.
 
 ``make truth`` counts over 10,000 studies of each kind (``truth_table.py``); the tests run the same
 functions with a few hundred.

@@ -1,4 +1,4 @@
-"""This file counts over many simulated studies in parts that are kept, and prints the table.
+"""Count over many simulated studies in parts that are kept, and print the table.
 
 ``python -m tests.stats.truth_table --studies 10000`` takes about a quarter of an hour of one core.
 Each part has its own seed and is kept under ``--folder``, by the code that it tested: what was

@@ -1,4 +1,4 @@
-"""This file makes a slow tier: a file system on a loop device, held back by a control group.
+"""Make a slow tier: a file system on a loop device, held back by a control group.
 
     with slow_tier("ssd", size="1G") as tier:      a mounted folder; nothing is left behind
         tier.enter()                               this process, and what it starts, is held back

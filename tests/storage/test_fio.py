@@ -1,4 +1,4 @@
-"""This file lets fio, against which our readers are held, read the very bytes that they read."""
+"""Let fio, against which our readers are held, read the very bytes that they read."""
 
 from __future__ import annotations
 

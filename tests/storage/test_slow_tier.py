@@ -1,4 +1,4 @@
-"""This file holds the slow tier to its figures, and to leaving nothing behind."""
+"""Hold the slow tier to its figures, and to leaving nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds a bounded folder to its size, and to leaving alone what is in use."""
+"""Hold a bounded folder to its size, and to leaving alone what is in use."""
 
 from __future__ import annotations
 

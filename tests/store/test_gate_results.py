@@ -1,4 +1,4 @@
-"""This file holds a cell's trials to being ranked only where the gate passed all that they ran."""
+"""Hold a cell's trials to being ranked only where the gate passed all that they ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the one axis of several nodes to clocks whose truth is known."""
+"""Hold the one axis of several nodes to clocks whose truth is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file has a plan say how much memory asynchronous readers take, or why it is too much."""
+"""A plan say how much memory asynchronous readers take, or why it is too much."""
 
 from __future__ import annotations
 

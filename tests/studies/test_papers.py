@@ -1,4 +1,4 @@
-"""This file runs the studies of papers about input at smoke size, from the command to the page."""
+"""Run the studies of papers about input at smoke size, from the command to the page."""
 
 from __future__ import annotations
 

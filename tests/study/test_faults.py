@@ -1,4 +1,4 @@
-"""This file reads studies with mistakes in them, and holds every message to its words and place."""
+"""Read studies with mistakes in them, and holds every message to its words and place."""
 
 from __future__ import annotations
 

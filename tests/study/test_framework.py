@@ -1,4 +1,4 @@
-"""This file reads what adapters say of themselves, and every way of saying it wrong."""
+"""Read what adapters say of themselves, and every way of saying it wrong."""
 
 from __future__ import annotations
 

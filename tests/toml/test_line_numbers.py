@@ -1,4 +1,4 @@
-"""This file holds the line finder to what tomllib reads, on texts written in every style."""
+"""Hold the line finder to what tomllib reads, on texts written in every style."""
 
 from __future__ import annotations
 

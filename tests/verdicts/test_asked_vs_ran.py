@@ -1,4 +1,4 @@
-"""This file holds claims against facts that real frameworks recorded."""
+"""Claims against facts that real frameworks recorded."""
 
 from __future__ import annotations
 

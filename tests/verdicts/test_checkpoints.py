@@ -1,4 +1,4 @@
-"""This file holds what is said of checkpoints against events whose truth is known."""
+"""What is said of checkpoints against events whose truth is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads epochs back: whole ones are rated, other caches left out, ranks held together."""
+"""Read epochs back: whole ones are rated, other caches left out, ranks held together."""
 
 from __future__ import annotations
 

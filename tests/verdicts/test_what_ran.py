@@ -1,4 +1,4 @@
-"""This file reads a recorded probe and a cold trial, and shows them beside what was asked."""
+"""Read a recorded probe and a cold trial, and show them beside what was asked."""
 
 from __future__ import annotations
 

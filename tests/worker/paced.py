@@ -1,4 +1,4 @@
-"""This file is work whose steps alone let time pass, and the log of what the loop made of it."""
+"""Work whose steps alone let time pass, and the log of what the loop made of it."""
 
 from __future__ import annotations
 

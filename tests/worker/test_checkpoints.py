@@ -1,4 +1,4 @@
-"""This file holds checkpoints to being whole, true, in order, and restored."""
+"""Hold checkpoints to being whole, true, in order, and restored."""
 
 from __future__ import annotations
 

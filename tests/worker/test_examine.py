@@ -1,4 +1,4 @@
-"""This file holds the examination's order of events, on a subject that only writes them down."""
+"""The examination's order of events, on a subject that only writes them down."""
 
 from __future__ import annotations
 

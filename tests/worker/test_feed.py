@@ -1,4 +1,4 @@
-"""This file describes feeds under factors and places."""
+"""Describe feeds under factors and places."""
 
 from __future__ import annotations
 

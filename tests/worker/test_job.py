@@ -1,4 +1,4 @@
-"""This file writes jobs and reads them back."""
+"""Write jobs and read them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file drives the timed loop with a clock that only work advances."""
+"""Drive the timed loop with a clock that only work advances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file drives the timed loop over several ranks, and over what is read in epochs."""
+"""Drive the timed loop over several ranks, and over what is read in epochs."""
 
 from __future__ import annotations
 

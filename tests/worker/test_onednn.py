@@ -1,4 +1,4 @@
-"""This file checks how oneDNN's and XLA's own words are read, old and new."""
+"""Check how oneDNN's and XLA's own words are read, old and new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds windows that come from another program's clock to their rules."""
+"""Hold windows that come from another program's clock to their rules."""
 
 from __future__ import annotations
 

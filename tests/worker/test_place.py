@@ -1,4 +1,4 @@
-"""This file reads places from the environments that launchers leave."""
+"""Read places from the environments that launchers leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the network vocabulary's arithmetic to brute force and to its own refusals."""
+"""Hold the network vocabulary's arithmetic to brute force and to its own refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the raw tensor folder: what is written is read, and nothing half-written is."""
+"""The raw tensor folder: what is written is read, and nothing half-written is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file lets workers take checkpoints, and holds what they say of them to the loop's clock."""
+"""Let workers take checkpoints, and hold what they say of them to the loop's clock."""
 
 from __future__ import annotations
 

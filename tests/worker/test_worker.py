@@ -1,4 +1,4 @@
-"""This file runs workers as the host does: processes of their own, from a copied payload."""
+"""Run workers as the host does: processes of their own, from a copied payload."""
 
 from __future__ import annotations
 

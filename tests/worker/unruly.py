@@ -1,4 +1,4 @@
-"""This file is an adapter that misbehaves as its options say; workers load it from a payload."""
+"""An adapter that misbehaves as its options say; workers load it from a payload."""
 
 from __future__ import annotations
 

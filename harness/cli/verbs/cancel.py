@@ -1,4 +1,4 @@
-"""This file is the verb `cancel`: take a run's jobs back from the queue."""
+"""The verb `cancel`: take a run's jobs back from the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `collect`: observe any command, and say what the hardware did meanwhile."""
+"""The verb `collect`: observe any command, and say what the hardware did meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `compare`: one run against another, cell by cell; a gate for CI."""
+"""The verb `compare`: one run against another, cell by cell; a gate for CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is ``bakeoff data``: make, list, check and remove the data sets that studies read."""
+"""``bakeoff data``: make, list, check and remove the data sets that studies read."""
 
 from __future__ import annotations
 

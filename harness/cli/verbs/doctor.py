@@ -1,4 +1,4 @@
-"""This file is ``bakeoff doctor``: what is missing here, and what would spoil numbers."""
+"""``bakeoff doctor``: what is missing here, and what would spoil numbers."""
 
 from __future__ import annotations
 

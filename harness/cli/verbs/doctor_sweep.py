@@ -1,4 +1,4 @@
-"""This file is `bakeoff doctor --sweep`: try threads and affinities, and recommend with figures."""
+"""`bakeoff doctor --sweep`: try threads and affinities, and recommend with figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is ``bakeoff env``: build, list, check and remove the environments of frameworks."""
+"""``bakeoff env``: build, list, check and remove the environments of frameworks."""
 
 from __future__ import annotations
 

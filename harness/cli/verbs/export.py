@@ -1,4 +1,4 @@
-"""This file is the verb `export`: a run's tables in the formats that other programs read."""
+"""The verb `export`: a run's tables in the formats that other programs read."""
 
 from __future__ import annotations
 

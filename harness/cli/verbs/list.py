@@ -1,4 +1,4 @@
-"""This file is the verb `list`: workloads, frameworks, platforms, studies and runs."""
+"""The verb `list`: workloads, frameworks, platforms, studies and runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `plan`: what a study would run, what not and why, and how long it takes."""
+"""The verb `plan`: what a study would run, what not and why, and how long it takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is `bakeoff platforms`: describe machines, probe this one, show who would run where."""
+"""`bakeoff platforms`: describe machines, probe this one, show who would run where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is `bakeoff platforms calibrate`: measure a machine's ceilings into its profile."""
+"""`bakeoff platforms calibrate`: measure a machine's ceilings into its profile."""
 
 from __future__ import annotations
 

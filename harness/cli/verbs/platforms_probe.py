@@ -1,4 +1,4 @@
-"""This file is `bakeoff platforms probe`: describe this machine, or nodes behind a launcher."""
+"""`bakeoff platforms probe`: describe this machine, or nodes behind a launcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `predict`: what more nodes than were measured would reach."""
+"""The verb `predict`: what more nodes than were measured would reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `reference`: figures to hold results against, published and one's own."""
+"""The verb `reference`: figures to hold results against, published and one's own."""
 
 from __future__ import annotations
 

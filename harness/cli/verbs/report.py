@@ -1,4 +1,4 @@
-"""This file is the verb `report`: the HTML page of one or more runs."""
+"""The verb `report`: the HTML page of one or more runs."""
 
 from __future__ import annotations
 

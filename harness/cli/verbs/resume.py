@@ -1,4 +1,4 @@
-"""This file is the verb `resume`: go on with a run that was interrupted."""
+"""The verb `resume`: go on with a run that was interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `run`: carry a study out and end with its answer and its page."""
+"""The verb `run`: carry a study out and end with its answer and its page."""
 
 from __future__ import annotations
 

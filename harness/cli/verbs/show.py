@@ -1,4 +1,4 @@
-"""This file is the verb `show`: a run's answer and ranking in the terminal."""
+"""The verb `show`: a run's answer and ranking in the terminal."""
 
 from __future__ import annotations
 

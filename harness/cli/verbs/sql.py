@@ -1,4 +1,4 @@
-"""This file is the verb `sql`: any question to a run's raw tables."""
+"""The verb `sql`: any question to a run's raw tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is the verb `status`: how far a run is, and what its queue says of it."""
+"""The verb `status`: how far a run is, and what its queue says of it."""
 
 from __future__ import annotations
 

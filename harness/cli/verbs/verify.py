@@ -1,4 +1,4 @@
-"""This file is the verb `verify`: prove that the cells of a study compute the same thing.
+"""The verb `verify`: prove that the cells of a study compute the same thing.
 
 Without a study, it is every network in every framework that is ready here.
 """

@@ -1,4 +1,4 @@
-"""This file is the verb `watch`: what a running trial does to the machine, live.
+"""The verb `watch`: what a running trial does to the machine, live.
 
 It only reads files, so it works from any machine that shares the file system.
 """

@@ -1,4 +1,4 @@
-"""This file reads what each whole disk moved and how long it was busy.
+"""Read what each whole disk moved and how long it was busy.
 
 Source: kernel documentation, block/stat.rst. A sector there is 512 bytes on every disk.
 """

@@ -1,4 +1,4 @@
-"""This file reads RAPL's energy counters of packages, cores and memory.
+"""Read RAPL's energy counters of packages, cores and memory.
 
 Source: kernel documentation, power/powercap/powercap.rst. The counters wrap, some within a minute
 of full load; the header says where. Since CVE-2020-8694 only root may read them.

@@ -1,4 +1,4 @@
-"""This file reads InfiniBand and Omni-Path ports from sysfs.
+"""Read InfiniBand and Omni-Path ports from sysfs.
 
 Source: kernel documentation, ABI/stable/sysfs-class-infiniband. The data counters there count words
 of four bytes; Omni-Path's driver (hfi1) shows the same names.

@@ -1,4 +1,4 @@
-"""This file reads how full the file system is that the trial writes to.
+"""Read how full the file system is that the trial writes to.
 
 A network file system may keep its caller waiting for minutes: this source has its own thread.
 """

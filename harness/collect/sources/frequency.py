@@ -1,4 +1,4 @@
-"""This file reads how fast each core runs, and how often heat made it slower.
+"""Read how fast each core runs, and how often heat made it slower.
 
 Source: kernel documentation, admin-guide/pm/cpufreq.rst; Intel's thermal_throttle counters.
 """

@@ -1,4 +1,4 @@
-"""This file reads the control groups above the ranks: use, limits and throttling, versions 1 and 2.
+"""Read the control groups above the ranks: use, limits and throttling, versions 1 and 2.
 
 Source: kernel documentation, admin-guide/cgroup-v2.rst and cgroup-v1/, scheduler/sched-bwc.rst. The
 quota that throttles may be set in any group above a process, so each one with a quota is read.

@@ -1,4 +1,4 @@
-"""This file reads what a Lustre client moved, where its statistics may be read.
+"""Read what a Lustre client moved, where its statistics may be read.
 
 Source: Lustre operations manual, "Monitoring a Lustre File System". A line of ``llite.*.stats`` is
 ``read_bytes 12 samples [bytes] 4096 1048576 9437184``: count, unit, least, most, sum.

@@ -1,4 +1,4 @@
-"""This file reads the node's memory: what is free, cached and dirty, and how hard it was to get.
+"""Read the node's memory: what is free, cached and dirty, and how hard it was to get.
 
 Source: proc_meminfo(5), proc_vmstat(5).
 """

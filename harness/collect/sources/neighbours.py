@@ -1,4 +1,4 @@
-"""This file looks who else uses the processor: every process but the ranks' and the observer's.
+"""Look who else uses the processor: every process but the ranks' and the observer's.
 
 Source: proc_pid_stat(5). A look at all processes costs milliseconds on a full node, so it is rare;
 what began and ended between two looks is missed. Of a program's command line no more is kept than

@@ -1,4 +1,4 @@
-"""This file reads what each network interface sent and received. Source: proc_pid_net(5)."""
+"""Read what each network interface sent and received. Source: proc_pid_net(5)."""
 
 from __future__ import annotations
 

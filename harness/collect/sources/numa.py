@@ -1,4 +1,4 @@
-"""This file reads each NUMA node's memory; a node without cores is MCDRAM or HBM in flat mode.
+"""Read each NUMA node's memory; a node without cores is MCDRAM or HBM in flat mode.
 
 Source: kernel documentation, admin-guide/mm/numaperf.rst and numastat.rst; on Knights Landing and
 Xeon Max the fast memory of flat mode is such a node.

@@ -1,4 +1,4 @@
-"""This file reads NVIDIA GPUs through NVML, by UUID, in as few calls as the driver allows.
+"""Read NVIDIA GPUs through NVML, by UUID, in as few calls as the driver allows.
 
 Source: NVML API reference. NVML knows nothing of CUDA_VISIBLE_DEVICES and counts in PCI order, so
 each rank's list is mapped here. Byte counters are field values, many in one call; the call that

@@ -1,4 +1,4 @@
-"""This file reads the machine through psutil, on other systems than Linux."""
+"""Read the machine through psutil, on other systems than Linux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads pressure stall information: the time in which tasks waited for a resource.
+"""Read pressure stall information: the time in which tasks waited for a resource.
 
 Source: kernel documentation, accounting/psi.rst. "some": at least one task waited; "full": all did.
 """

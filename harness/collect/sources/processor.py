@@ -1,4 +1,4 @@
-"""This file reads what each core did, how many tasks wanted to run, and how often they switched.
+"""Read what each core did, how many tasks wanted to run, and how often they switched.
 
 Source: proc_pid_stat(5) and proc_stat(5). Guest time is part of user time there and is not added.
 """

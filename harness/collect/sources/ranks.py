@@ -1,4 +1,4 @@
-"""This file reads the process tree of each rank: CPU time, memory, threads, what it read and wrote.
+"""Read the process tree of each rank: CPU time, memory, threads, what it read and wrote.
 
 Source: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5). Everything there counts from a
 process's birth, its reaped children included, so that the sum over a tree only falls when a process

@@ -1,4 +1,4 @@
-"""This file reads the machine's thermometers: hwmon's, else the thermal zones.
+"""Read the machine's thermometers: hwmon's, else the thermal zones.
 
 Source: kernel documentation, hwmon/sysfs-interface.rst and driver-api/thermal/sysfs-api.rst.
 """

@@ -1,1 +1,1 @@
-"""This package writes made samples in each file format, one module a format."""
+"""Write made samples in each file format, one module a format."""

@@ -1,4 +1,4 @@
-"""This file writes an LMDB of Caffe's own messages, which its Data layer reads."""
+"""Write an LMDB of Caffe's own messages, which its Data layer reads."""
 
 from __future__ import annotations
 

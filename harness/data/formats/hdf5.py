@@ -1,4 +1,4 @@
-"""This file writes HDF5 files: one data set, named x, whose first dimension counts samples."""
+"""Write HDF5 files: one data set, named x, whose first dimension counts samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes an LMDB: one file of all samples, under their numbers in nine digits."""
+"""Write an LMDB: one file of all samples, under their numbers in nine digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes .npy files: one array; where it holds several samples, they come first."""
+"""Write .npy files: one array; where it holds several samples, they come first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes .npz files: archives of one array, named x, stored as ``numpy.savez`` does.
+"""Write .npz files: archives of one array, named x, stored as ``numpy.savez`` does.
 
 Archives carry no time of their own, so that equal samples make equal files.
 """

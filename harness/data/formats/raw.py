@@ -1,4 +1,4 @@
-"""This file writes raw files: a sample's bytes and nothing else."""
+"""Write raw files: a sample's bytes and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes tar shards: a member per sample, named by its number, in the ustar format."""
+"""Write tar shards: a member per sample, named by its number, in the ustar format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes TFRecord shards, without TensorFlow.
+"""Write TFRecord shards, without TensorFlow.
 
 Checksums of large data are computed many bytes at once: CRC-32C is linear, so the checksums of
 equal stretches are computed side by side with numpy and then joined.

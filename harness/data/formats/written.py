@@ -1,4 +1,4 @@
-"""This file says what a format's writer gives back: where each sample lies in the file it wrote."""
+"""Say what a format's writer gives back: where each sample lies in the file it wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file draws the gate's weights and batches, the same on every machine and in every order.
+"""Draw the gate's weights and batches, the same on every machine and in every order.
 
 Each tensor has a stream of its own, counted by Philox under a key that digests seed and name: a
 layer more or less changes no other. Nothing starts at a value that would hide a mistake: biases and

@@ -1,4 +1,4 @@
-"""This file reads and writes tensor folders (``harness/worker/gate/tensors.py``) with numpy."""
+"""Read and write tensor folders (``harness/worker/gate/tensors.py``) with numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file chooses the sample size at which a network is examined.
+"""Choose the sample size at which a network is examined.
 
 In float64 a full ResNet-50 or CosmoFlow takes minutes. Sizes shrink by multiples of 32, so that
 every stride meets the remainders that it meets at full size; the largest affordable one is taken.

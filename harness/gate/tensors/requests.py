@@ -1,4 +1,4 @@
-"""This file writes what the gate asks of a worker, as ``harness/worker/gate/subject.py`` reads it.
+"""Write what the gate asks of a worker, as ``harness/worker/gate/subject.py`` reads it.
 
 reference     weights and a batch, from which the reference is computed
 semantics     everything in float64, restarting also from the reference's states

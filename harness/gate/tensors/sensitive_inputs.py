@@ -1,4 +1,4 @@
-"""This file brings part of a layer's inputs to where its constants tell, beyond any rounding.
+"""Bring part of a layer's inputs to where its constants tell, beyond any rounding.
 
 An epsilon of 1e-5 beside a variance of 1 changes less than rounding does, as do an alpha of 1e-4
 beside a k of 1, and a small slope beside what is positive. So of every second channel or sample the

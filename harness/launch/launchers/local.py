@@ -1,4 +1,4 @@
-"""This file launches a job on this machine: N processes that find each other on a given port."""
+"""Launch a job on this machine: N processes that find each other on a given port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file launches a job inside an LSF allocation; it has not run on a real one yet.
+"""Launch a job inside an LSF allocation; it has not run on a real one yet.
 
 Settings: ``queue``, ``project``, ``options`` (further words for bsub).
 """

@@ -1,4 +1,4 @@
-"""This file launches a job with an MPI's own starter, for ranks that speak MPI, or Horovod's.
+"""Launch a job with an MPI's own starter, for ranks that speak MPI, or Horovod's.
 
 Settings: ``mpi`` (``openmpi``, ``mpich``, ``intel``, ``horovodrun``), ``hosts`` (absent: nodes of
 the Slurm allocation, else this machine), ``command`` (``mpirun``, with its own options), ``ssh``.

@@ -1,4 +1,4 @@
-"""This file launches a job inside a PBS allocation; it has not run on a real one yet.
+"""Launch a job inside a PBS allocation; it has not run on a real one yet.
 
 Settings: ``queue``, ``account``, ``place``, ``options`` (further words for qsub).
 """

@@ -1,4 +1,4 @@
-"""This file plays jobs on a machine that is only a profile: a model instead of hardware.
+"""Play jobs on a machine that is only a profile: a model instead of hardware.
 
 Settings, all quantities with their units: see ``harness/launch/cluster_model.py``. Nothing is
 started and no node is reached. What is played is what ranks would have said, as

@@ -1,4 +1,4 @@
-"""This file launches a job under Slurm: inside an allocation with srun, outside through sbatch.
+"""Launch a job under Slurm: inside an allocation with srun, outside through sbatch.
 
 Settings: ``partition``, ``account``, ``qos``, ``constraint``, ``gres``, ``reservation``,
 ``options`` (further words for sbatch), ``mpi`` (``pmix``, ``pmi2``: srun gives ranks an MPI's

@@ -1,4 +1,4 @@
-"""This file launches a job over ssh: an agent on each host, which starts that host's ranks.
+"""Launch a job over ssh: an agent on each host, which starts that host's ranks.
 
 Settings: ``hosts`` (``h1,h2`` or ``cn[01-04]``), ``command`` (``ssh``, with its own options).
 """

@@ -1,4 +1,4 @@
-"""This file holds a cell against published figures: is this number normal?
+"""Compare a cell with published figures: is this number normal?
 
 A figure informs and never judges. It is compared only with a cell of the same network family, kind
 of processor, number of devices and class of precision; everything else that differs, or that the

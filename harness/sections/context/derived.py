@@ -1,4 +1,4 @@
-"""This file derives figures from a cell's rate: operations per second, work per price and hour.
+"""Derive figures from a cell's rate: operations per second, work per price and hour.
 
 A training step is counted as three forward passes (one forward, two backward), and a multiply-add
 as two operations: FLOP/s = 2 x 3 x forward MACs per sample x samples per second. Each figure scales

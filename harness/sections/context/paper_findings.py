@@ -1,4 +1,4 @@
-"""This file lays what a paper found beside what a run measured, as its study's findings ask for.
+"""Lay what a paper found beside what a run measured, as its study's findings ask for.
 
 A quantity of one cell is the median of its counted trials; of two cells, the ratio within the same
 block. Where several cells are meant, the one of which least else is said stands for them, and of

@@ -1,4 +1,4 @@
-"""This file reads published figures, and figures of one's own, from ``references/*.toml``.
+"""Read published figures, and figures of one's own, from ``references/*.toml``.
 
 A file has ``version``, perhaps one ``source`` for all, and ``[[figure]]`` tables with the fields of
 ``Figure``; devices, nodes, batches and values may be lists of one length, one figure each.

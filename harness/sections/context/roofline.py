@@ -1,4 +1,4 @@
-"""This file places cells below the roof of their machine: operations per second over intensity.
+"""Place cells below the roof of their machine: operations per second over intensity.
 
 The operations are those of ``derived``. The bytes are a model, the least that training has to move
 from and to memory when nothing stays in a cache between layers: each layer's output is written and

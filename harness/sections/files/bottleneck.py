@@ -1,4 +1,4 @@
-"""This file says what holds an input's ladder back: storage, processors, computing or the loader.
+"""Say what holds an input's ladder back: storage, processors, computing or the loader.
 
 The rung that loses most is judged by who was busy. Within a tenth two rungs are the same. A loader
 that is as fast as bytes alone are, or as they are with no more threads than it has, waits for

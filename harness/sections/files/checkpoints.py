@@ -1,4 +1,4 @@
-"""This file tells what checkpoints cost: how long training stood still, and when they were safe.
+"""Tell what checkpoints cost: how long training stood still, and when they were safe.
 
 A ladder's rungs are bandwidths of one and the same state, from the moment its checkpoint begins:
 until training goes on, until it is whole on the tier that takes it first, until it is whole and

@@ -1,4 +1,4 @@
-"""This file tells goodput: the time that computing takes undisturbed, over the time all of it took.
+"""Tell goodput: the time that computing takes undisturbed, over the time all of it took.
 
 What computing takes is measured by the same training on batches that cost nothing, in the same
 blocks; where reading is the work it is what the stand-in for a model was asked to take. A share

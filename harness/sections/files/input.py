@@ -1,4 +1,4 @@
-"""This file tells the cells that read files: what was read, where from, and who was waited for."""
+"""Tell the cells that read files: what was read, where from, and who was waited for."""
 
 from __future__ import annotations
 

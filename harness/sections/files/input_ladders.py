@@ -1,4 +1,4 @@
-"""This file makes the input's ladders: how fast files are read, rung by rung, and what holds back.
+"""Make the input's ladders: how fast files are read, rung by rung, and what holds back.
 
 A ladder's rungs read the same files from the same tier in the same kind of order, with the same
 caches, by as many ranks: bytes alone, then the file format parsed, then a loader, then the loader

@@ -1,4 +1,4 @@
-"""This file holds measured efficiency against what one device and the bare network let expect.
+"""Compare measured efficiency with what one device and the bare network let expect.
 
 A step on several nodes takes at most what it takes on one device and, after it, one all-reduce of
 all gradients as fast as the run's own all-reduces were: if nothing hides behind computing. Nothing

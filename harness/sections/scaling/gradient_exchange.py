@@ -1,4 +1,4 @@
-"""This file tells what exchanging gradients costs a step: its time less that of the same without.
+"""Tell what exchanging gradients costs a step: its time less that of the same without.
 
 A cell with ``communicate = false`` is the same cell whose ranks keep their gradients. What hides
 behind computing costs nothing and does not show, so the difference is the exposed communication.

@@ -1,4 +1,4 @@
-"""This file tells what exchanging messages costs: time, and bandwidth as the field defines it.
+"""Tell what exchanging messages costs: time, and bandwidth as the field defines it.
 
 Algorithm bandwidth is the message over the time; bus bandwidth is what a link must then have
 carried, whatever the number of ranks (NVIDIA's nccl-tests, PERFORMANCE.md): of an all-reduce

@@ -1,4 +1,4 @@
-"""This file says what a run's own all-reduces tell of its network."""
+"""Say what a run's own all-reduces tell of its network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file predicts what more devices than were measured would reach, and says so."""
+"""Predict what more devices than were measured would reach, and say so."""
 
 from __future__ import annotations
 

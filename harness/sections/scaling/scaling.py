@@ -1,4 +1,4 @@
-"""This file finds cells that differ in the number of devices only, and how their rates scale."""
+"""Find cells that differ in the number of devices only, and how their rates scale."""
 
 from __future__ import annotations
 

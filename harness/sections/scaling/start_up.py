@@ -1,4 +1,4 @@
-"""This file says how long ranks take to start: what a container's image costs, node by node."""
+"""Say how long ranks take to start: what a container's image costs, node by node."""
 
 from __future__ import annotations
 

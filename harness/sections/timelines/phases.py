@@ -1,4 +1,4 @@
-"""This file joins samples to phases: what a node did from a trial's start-up to its end."""
+"""Join samples to phases: what a node did from a trial's start-up to its end."""
 
 from __future__ import annotations
 

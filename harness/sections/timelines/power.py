@@ -1,4 +1,4 @@
-"""This file splits a cell's power by the part of the machine that was metered."""
+"""Split a cell's power by the part of the machine that was metered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file turns a node's recording into timelines: like quantities of many devices together."""
+"""Turn a node's recording into timelines: like quantities of many devices together."""
 
 from __future__ import annotations
 

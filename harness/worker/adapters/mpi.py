@@ -1,4 +1,4 @@
-"""This file opens plain MPI for a job, through mpi4py: exchanges of messages and nothing else.
+"""Open plain MPI for a job, through mpi4py: exchanges of messages and nothing else.
 
 What an MPI reaches without a framework above it is what the frameworks' own exchanges are held
 against. Buffers are numpy's, so no message is pickled or copied on its way into the MPI.

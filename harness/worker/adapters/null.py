@@ -1,4 +1,4 @@
-"""This file is the adapter that does nothing, which leaves what the harness itself costs.
+"""The adapter that does nothing, which leaves what the harness itself costs.
 
 Its ranks do not talk: each decides alone when it has run long enough. Those that read meet between
 two epochs, as every framework's do.

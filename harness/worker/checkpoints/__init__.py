@@ -1,1 +1,1 @@
-"""This package keeps checkpoints: whole or not at all, on one tier or through a fast one."""
+"""Keep checkpoints: whole or not at all, on one tier or through a fast one."""

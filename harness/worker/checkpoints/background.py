@@ -1,4 +1,4 @@
-"""This file is what goes on with checkpoints behind the training: one thread, one after the other.
+"""What goes on with checkpoints behind the training: one thread, one after the other.
 
 It waits for a saver that writes by itself, and drains the fast tier to the slow one: each file is
 copied and hashed on the way, made durable, and renamed when all are there; only then does the copy

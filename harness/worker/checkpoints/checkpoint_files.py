@@ -1,4 +1,4 @@
-"""This file keeps a checkpoint on a tier so that it is there whole or not at all.
+"""Keep a checkpoint on a tier so that it is there whole or not at all.
 
     PLACE/.step-20.writing/      being written; after a crash worth nothing
     PLACE/step-20/               complete: every file durable, renamed last

@@ -1,4 +1,4 @@
-"""This file is what the timed loop steps when saving itself is the work: a state that holds still.
+"""What the timed loop steps when saving itself is the work: a state that holds still.
 
 One step of training has made the optimiser's state; from then on a step does nothing, and what is
 timed is the saver.

@@ -1,4 +1,4 @@
-"""This file saves a state with no framework at all: one array, written in one go.
+"""Save a state with no framework at all: one array, written in one go.
 
 It is as large as the weights of the network and its optimiser's state, and every step changes it in
 every part, so that a checkpoint that mixes two moments shows.

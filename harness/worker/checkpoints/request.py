@@ -1,4 +1,4 @@
-"""This file is what a job asks of checkpoints: how often, whereto, and through which fast tier."""
+"""What a job asks of checkpoints: how often, whereto, and through which fast tier."""
 
 from __future__ import annotations
 

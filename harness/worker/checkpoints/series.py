@@ -1,4 +1,4 @@
-"""This file takes one trial's checkpoints, one after the other, and restores the newest.
+"""Take one trial's checkpoints, one after the other, and restore the newest.
 
 Straight: the saver writes, the files become durable, the folder appears; training stands still
 until then. Through a fast tier: the same there, and the drain to the slow one goes on behind the

@@ -1,4 +1,4 @@
-"""This file is the loop's part about checkpoints: when each is due, its times, and their proof.
+"""The loop's part about checkpoints: when each is due, its times, and their proof.
 
 It reads no clock but the loop's. After the last measured window comes the proof, each time:
 

@@ -1,4 +1,4 @@
-"""This file watches some steps from outside the framework: busy threads, native printing."""
+"""Watch some steps from outside the framework: busy threads, native printing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads the text of a step that XLA has optimised: heavy operations and their types.
+"""Read the text of a step that XLA has optimised: heavy operations and their types.
 
 XLA rewrites types behind its users' back: on CPUs it widens most bfloat16 operations to float32.
 """

@@ -1,4 +1,4 @@
-"""This file says which network interfaces really carried a rank's messages, and how much each.
+"""Say which network interfaces really carried a rank's messages, and how much each.
 
 The kernel counts the bytes of every TCP connection (tcp(7), TCP_INFO; struct tcp_info in
 linux/tcp.h), and a connection's own address belongs to an interface. So it is known, for gloo,

@@ -1,4 +1,4 @@
-"""This file tells what a node is, as JSON, wherever any Python since 3.6 runs.
+"""Tell what a node is, as JSON, wherever any Python since 3.6 runs.
 
 The host sends its text along (``python3 -c``) to a node that may have another architecture, none of
 the host's packages, and no network; there it only reads. What it found is judged on the host.

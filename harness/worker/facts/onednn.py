@@ -1,4 +1,4 @@
-"""This file reads what oneDNN prints of each primitive it runs (``ONEDNN_VERBOSE=1``).
+"""Read what oneDNN prints of each primitive it runs (``ONEDNN_VERBOSE=1``).
 
 A line reads ``onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx512_core,forward_training,
 src:f32::blocked:acdb::f0 wei:…,…,MILLISECONDS``; older versions leave out ``v1,primitive`` and

@@ -1,4 +1,4 @@
-"""This file says what this process has used, in the operating system's words."""
+"""Say what this process has used, in the operating system's words."""
 
 from __future__ import annotations
 

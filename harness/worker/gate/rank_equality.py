@@ -1,4 +1,4 @@
-"""This file examines ranks that train together: each takes its share of one batch, in float64.
+"""Examine ranks that train together: each takes its share of one batch, in float64.
 
 The host starts the same request twice, on several ranks with a strategy and on one without, and
 compares: several ranks with a global batch equal one rank with that batch. An adapter that can be

@@ -1,4 +1,4 @@
-"""This file is the examination: what every framework must compute, and name alike, for the gate.
+"""The examination: what every framework must compute, and name alike, for the gate.
 
 The host writes a tensor folder (``tensors.py``), starts a worker with purpose ``examine`` and
 ``paths = {"given": folder, "made": folder}``, and compares the folders of two frameworks. An

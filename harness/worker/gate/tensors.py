@@ -1,4 +1,4 @@
-"""This file is the raw tensor folder: how the host and a worker hand each other exact numbers.
+"""The raw tensor folder: how the host and a worker hand each other exact numbers.
 
     index.json    {"version": 1, "about": {...}, "tensors": {NAME: {"file", "shape", "dtype"}}}
     <number>.raw  the tensor's items in C order, little endian, and nothing else

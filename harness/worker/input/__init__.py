@@ -1,1 +1,1 @@
-"""This package reads input: made files or a user's own, in epochs that are audited and proved."""
+"""Read input: made files or a user's own, in epochs that are audited and proved."""

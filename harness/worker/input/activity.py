@@ -1,4 +1,4 @@
-"""This file is what the timed loop steps when reading itself is the work."""
+"""What the timed loop steps when reading itself is the work."""
 
 from __future__ import annotations
 

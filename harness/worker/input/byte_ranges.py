@@ -1,4 +1,4 @@
-"""This file reads samples as plain stretches of bytes, with pread or through mapped memory.
+"""Read samples as plain stretches of bytes, with pread or through mapped memory.
 
 This is what the system gives with nothing parsed and nothing decoded. A file of one sample is
 opened anew each time, as every loader must; a file of many is kept open. Where only a format's

@@ -1,4 +1,4 @@
-"""This file stands in for a model between two batches: a calibrated burn of CPU, or a sleep.
+"""Stand in for a model between two batches: a calibrated burn of CPU, or a sleep.
 
 A burn takes a core, as computing does, and so shows where reading and computing fight for it; a
 sleep takes none, and is here for comparison with tools that sleep. Burning is hashing of a large

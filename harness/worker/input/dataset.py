@@ -1,4 +1,4 @@
-"""This file opens a set of files that samples are read from, as its manifest describes it.
+"""Open a set of files that samples are read from, as its manifest describes it.
 
     FOLDER/dataset.json    written last: without it the set is unfinished
     FOLDER/index           per sample three 64-bit numbers: its file, offset and length there;

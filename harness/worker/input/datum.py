@@ -1,4 +1,4 @@
-"""This file writes and reads the message that Caffe keeps in an LMDB: a picture and its class.
+"""Write and read the message that Caffe keeps in an LMDB: a picture and its class.
 
 It is ``Datum`` of BVLC's ``caffe.proto``: channels 1, height 2, width 3, data 4, label 5. The label
 is written before the data, which protocol buffers allow, so that the data end the message.

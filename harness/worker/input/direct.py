@@ -1,4 +1,4 @@
-"""This file reads samples as plain stretches of bytes around the page cache, with O_DIRECT.
+"""Read samples as plain stretches of bytes around the page cache, with O_DIRECT.
 
 What is read so comes from storage whatever the caches hold, and leaves nothing in them. Requests
 begin and end at whole pages, into a buffer of each thread; the sample's bytes are copied out of it.

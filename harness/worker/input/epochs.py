@@ -1,4 +1,4 @@
-"""This file turns one epoch over into the next: audits what came, proves where it came from.
+"""Turn one epoch over into the next: audit what came, prove where it came from.
 
 All of it happens outside the clock. Before an epoch that is to be cold the files' pages are
 dropped; before the first that is to be warm every file is read once. The ranks of a trial meet for

@@ -1,4 +1,4 @@
-"""This file describes what a rank reads and how: the factors of its job, brought together."""
+"""Describe what a rank reads and how: the factors of its job, brought together."""
 
 from __future__ import annotations
 

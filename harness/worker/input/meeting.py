@@ -1,4 +1,4 @@
-"""This file lets the ranks of one trial meet, through files in the trial's folder.
+"""Let the ranks of one trial meet, through files in the trial's folder.
 
 Ranks that only read have no framework to meet through. Each appends a line with its number to its
 own file, ``meeting.R``; the first rank waits for all of them and appends the largest number to its

@@ -1,4 +1,4 @@
-"""This file opens input with the standard library alone; frameworks bring loaders of their own."""
+"""Open input with the standard library alone; frameworks bring loaders of their own."""
 
 from __future__ import annotations
 

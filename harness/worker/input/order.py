@@ -1,4 +1,4 @@
-"""This file says in which order a rank reads the samples of an epoch: a pure function of the seed.
+"""Say in which order a rank reads the samples of an epoch: a pure function of the seed.
 
 none      as they are stored; ranks take turns
 global    all samples permuted anew in each epoch; ranks take turns

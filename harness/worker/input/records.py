@@ -1,4 +1,4 @@
-"""This file frames records as TFRecord files do, and writes the one message that they hold.
+"""Frame records as TFRecord files do, and write the one message that they hold.
 
 A record is its length (64 bits), that length's masked checksum, the data, their masked checksum;
 the checksum is CRC-32C (Castagnoli), turned right by 15 bits plus a constant (the TFRecord page of

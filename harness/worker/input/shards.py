@@ -1,4 +1,4 @@
-"""This file reads a sample out of a shard together with what stands before it there."""
+"""Read a sample out of a shard together with what stands before it there."""
 
 from __future__ import annotations
 

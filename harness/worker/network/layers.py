@@ -1,4 +1,4 @@
-"""This file is the network vocabulary: the layers a training workload may state, and no framework.
+"""The network vocabulary: the layers a training workload may state, and no framework.
 
 Every network here treats its spatial dimensions alike, so a kernel and a stride are one
 integer each, and a pad is a pair (before, after), used for each of them. What frameworks silently

@@ -1,4 +1,4 @@
-"""This file counts a network with no framework: shapes, parameters, multiplications, activations.
+"""Count a network with no framework: shapes, parameters, multiplications, activations.
 
 Shapes are one sample's, channels first; a flat sample has one dimension. A layer inside a residual
 is called ``residual/layer``, its parameters ``residual/layer/weight`` and so on, as in

@@ -1,4 +1,4 @@
-"""This file says what a workload is: what one step does, in words no framework owns.
+"""Say what a workload is: what one step does, in words no framework owns.
 
 A module in ``workloads/`` has one constant, ``WORKLOAD``. Kinds beside ``Training`` (files to read,
 checkpoints to write, messages to reduce, ceilings to calibrate) are further dataclasses here, each

@@ -1,4 +1,4 @@
-"""This file reads an LMDB of Caffe's messages: a picture's bytes out of each."""
+"""Read an LMDB of Caffe's messages: a picture's bytes out of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads sets of HDF5 files with h5py: a data set named x, its first dimension samples.
+"""Read sets of HDF5 files with h5py: a data set named x, its first dimension samples.
 
 h5py holds one lock around the library, so threads take turns in it.
 """

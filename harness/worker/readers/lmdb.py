@@ -1,4 +1,4 @@
-"""This file reads an LMDB: a memory-mapped tree, its keys the numbers of samples, nine digits.
+"""Read an LMDB: a memory-mapped tree, its keys the numbers of samples, nine digits.
 
 A user's own has whatever keys it has; they were listed when it was adopted.
 """

@@ -1,4 +1,4 @@
-"""This file reads sets of .npy files: each is one array, whose first dimension counts samples.
+"""Read sets of .npy files: each is one array, whose first dimension counts samples.
 
 The format is numpy's own, version 1 to 3 (numpy.lib.format): a magic word, the header's length,
 the header as a Python literal, then the array. A file of one sample has no dimension to count.

@@ -1,4 +1,4 @@
-"""This file reads sets of .npz files: archives of one stored array, whose checksum is checked."""
+"""Read sets of .npz files: archives of one stored array, whose checksum is checked."""
 
 from __future__ import annotations
 

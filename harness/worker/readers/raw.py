@@ -1,4 +1,4 @@
-"""This file reads sets of raw files: a sample is a whole file, and its bytes are the sample."""
+"""Read sets of raw files: a sample is a whole file, and its bytes are the sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads tar shards: the header before a member is read and checked with its data."""
+"""Read tar shards: the header before a member is read and checked with its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads TFRecord shards with the standard library: record and message parsed.
+"""Read TFRecord shards with the standard library: record and message parsed.
 
 The checksum of a record's length is checked, that of its data is not: without TensorFlow it would
 cost more than all the rest. The number that the record holds is held against the one asked for. Of

@@ -1,4 +1,4 @@
-"""This file stands in for the caffe program: its arguments, its log, its signals, another network.
+"""Stand in for the caffe program: its arguments, its log, its signals, another network.
 
     python stand_in.py [--dialect intel] [--gpus N] {train,time,--version} …
 

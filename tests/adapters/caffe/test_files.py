@@ -1,4 +1,4 @@
-"""This file lets Caffe's own Data layer read an LMDB, through a stand-in that opens it likewise."""
+"""Let Caffe's own Data layer read an LMDB, through a stand-in that opens it likewise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the log parser to real logs: excerpts here, whole ones where they lie."""
+"""Hold the log parser to real logs: excerpts here, whole ones where they lie."""
 
 from __future__ import annotations
 

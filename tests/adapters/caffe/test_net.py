@@ -1,4 +1,4 @@
-"""This file holds the nets that Caffe reads to the networks they were written from."""
+"""Hold the nets that Caffe reads to the networks they were written from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file drives a stand-in caffe through the worker and through a session."""
+"""Drive a stand-in caffe through the worker and through a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file compares what JAX's network is handed with the files; it runs beside it."""
+"""Compare what JAX's network is handed with the files; it runs beside it."""
 
 import numpy
 

@@ -1,4 +1,4 @@
-"""This file holds JAX's lowering to loops in both layouts, and every workload to its parameters."""
+"""Hold JAX's lowering to loops in both layouts, and every workload to its parameters."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""This file runs the JAX adapter through the worker: training and probing."""
+"""Run the JAX adapter through the worker: training and probing."""
 
 from __future__ import annotations
 

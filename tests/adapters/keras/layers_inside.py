@@ -1,4 +1,4 @@
-"""This file holds Keras' layers to loops, and every workload to its parameters."""
+"""Hold Keras' layers to loops, and every workload to its parameters."""
 
 import importlib
 import tempfile

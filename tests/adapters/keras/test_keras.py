@@ -1,4 +1,4 @@
-"""This file trains with the Keras adapter through the worker."""
+"""Train with the Keras adapter through the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file checks, beside a SINGA, that lowered layers compute what the vocabulary says."""
+"""Check beside a SINGA that lowered layers compute what the vocabulary says."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""This file is a small network over one dimension with the layers that SINGA has for it."""
+"""A small network over one dimension with the layers that SINGA has for it."""
 
 from harness.worker.network.layers import (
     AveragePool,

@@ -1,4 +1,4 @@
-"""This file trains with a stand-in SINGA, in an interpreter that SINGA_PYTHON names.
+"""Train with a stand-in SINGA, in an interpreter that SINGA_PYTHON names.
 
 Nothing here says anything about SINGA's speed, and only its interface about SINGA itself.
 """

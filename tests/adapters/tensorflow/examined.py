@@ -1,4 +1,4 @@
-"""This file examines small networks with one of every layer, through the gate's own door.
+"""Examine small networks with one of every layer, through the gate's own door.
 
 Each is held to ``slowly.py``: activations layer by layer, running statistics, and the gradient of
 the loss along a random direction. Python 3.7 grammar.

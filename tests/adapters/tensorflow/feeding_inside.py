@@ -1,4 +1,4 @@
-"""This file compares what TensorFlow's network is handed with the files; it runs beside it."""
+"""Compare what TensorFlow's network is handed with the files; it runs beside it."""
 
 import numpy
 import tensorflow.compat.v2 as tf

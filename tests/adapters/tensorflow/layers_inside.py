@@ -1,4 +1,4 @@
-"""This file holds TensorFlow's lowering to loops, and every workload to its parameters.
+"""Hold TensorFlow's lowering to loops, and every workload to its parameters.
 
 Python 3.7 grammar: it runs in TensorFlow 1.15 as well as in 2.x.
 """

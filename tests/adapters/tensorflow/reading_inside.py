@@ -1,4 +1,4 @@
-"""This file reads made files with tf.data, each epoch audited; it runs where TensorFlow is.
+"""Read made files with tf.data, each epoch audited; it runs where TensorFlow is.
 
 The environment ``READING_SETS`` names the folder of the sets, ``READING_OWN`` what was adopted.
 """

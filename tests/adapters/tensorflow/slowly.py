@@ -1,4 +1,4 @@
-"""This file computes networks with loops over windows, in float64, to hold a lowering to.
+"""Compute networks with loops over windows, in float64, to hold a lowering to.
 
 Python 3.7 grammar: it runs beside TensorFlow 1.15, too.
 """

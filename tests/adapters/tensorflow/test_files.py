@@ -1,4 +1,4 @@
-"""This file makes files, and passes on what tf.data made of them."""
+"""Make files, and pass on what tf.data made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file runs the TensorFlow adapter through the worker: training, compiling, probing."""
+"""Run the TensorFlow adapter through the worker: training, compiling, probing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is a network with every layer of the vocabulary and each of its traps, for the gate."""
+"""A network with every layer of the vocabulary and each of its traps, for the gate."""
 
 from harness.worker.network.layers import (
     LRN,

@@ -1,4 +1,4 @@
-"""This file is a small network over one dimension, for the gate."""
+"""A small network over one dimension, for the gate."""
 
 from dataclasses import replace
 

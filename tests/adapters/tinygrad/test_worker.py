@@ -1,4 +1,4 @@
-"""This file trains and examines with tinygrad through the worker, beside the gate's reference."""
+"""Train and examines with tinygrad through the worker, beside the gate's reference."""
 
 from __future__ import annotations
 

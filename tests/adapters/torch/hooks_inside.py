@@ -1,4 +1,4 @@
-"""This file holds what hooks say of exchanging gradients to a group of one, slowed down at will."""
+"""Hold what hooks say of exchanging gradients to a group of one, slowed down at will."""
 
 import tempfile
 import time

@@ -1,4 +1,4 @@
-"""This file holds every lowered layer to a reference written with loops, in float64."""
+"""Hold every lowered layer to a reference written with loops, in float64."""
 
 import itertools
 

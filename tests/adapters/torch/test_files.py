@@ -1,4 +1,4 @@
-"""This file trains on made files: whoever reads them, the losses are the same to the last bit."""
+"""Train on made files: whoever reads them, the losses are the same to the last bit."""
 
 from __future__ import annotations
 

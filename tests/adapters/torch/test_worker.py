@@ -1,4 +1,4 @@
-"""This file runs the torch adapter through the worker: training, compiling, examining, probing."""
+"""Run the torch adapter through the worker: training, compiling, examining, probing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds what surrounds the layers: workloads, starting weights, optimisers, precision."""
+"""What surrounds the layers: workloads, starting weights, optimisers, precision."""
 
 import importlib
 import math

@@ -1,4 +1,4 @@
-"""This file measures adapters against plain scripts of the same framework.
+"""Measure adapters against plain scripts of the same framework.
 
     python -m tests.bench.pairs [torch keras …] [--workload resnet50] [--set compile=true]
         [--record FILE]

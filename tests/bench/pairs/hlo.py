@@ -1,4 +1,4 @@
-"""This file counts what a step computes in the text of XLA's optimised instructions."""
+"""Count what a step computes in the text of XLA's optimised instructions."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""This file is one process of a comparison: adapter and plain script alternate, and time is kept.
+"""One process of a comparison: adapter and plain script alternate, and time is kept.
 
     python -m tests.bench.pairs.inside FRAMEWORK WORKLOAD BATCH FACTORS ROUNDS NUMBER
 

@@ -1,4 +1,4 @@
-"""This file turns the times of alternating steppers into ratios and their intervals."""
+"""Turn the times of alternating steppers into ratios and their intervals."""
 
 from __future__ import annotations
 

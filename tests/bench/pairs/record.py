@@ -1,4 +1,4 @@
-"""This file keeps what each process of a comparison found: a quiet machine may be had in pieces.
+"""Keep what each process of a comparison found: a quiet machine may be had in pieces.
 
 One line of JSON a process. What a record holds of the very same code is not measured again.
 """

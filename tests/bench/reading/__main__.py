@@ -1,4 +1,4 @@
-"""This file holds the readers to each other and to fio: the same files, cold, in turns, in one run.
+"""Hold the readers to each other and to fio: the same files, cold, in turns, in one run.
 
 ``python -m tests.bench.reading [FOLDER] [ROUNDS]`` makes what it reads in FOLDER, 2.2 GB, and lets
 it lie; without one it is made anew and removed. Each round goes through all ways once; a goal is

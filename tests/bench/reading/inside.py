@@ -1,4 +1,4 @@
-"""This file reads one epoch of files, or only computes, each time it is told to: one reader.
+"""Read one epoch of files, or only computes, each time it is told to: one reader.
 
 ``python inside.py FOLDER FACTORS`` answers each line of its input with a line of JSON. It runs in
 the interpreter of the framework whose loader it is, so it imports the worker's side alone.

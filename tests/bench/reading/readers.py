@@ -1,4 +1,4 @@
-"""This file is what reads the same files in turn: our readers, torch's, and fio."""
+"""What reads the same files in turn: our readers, torch's, and fio."""
 
 from __future__ import annotations
 

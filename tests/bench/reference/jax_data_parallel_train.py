@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain JAX with the batch divided over processes.
+"""Train AlexNet or ResNet-50 in plain JAX with the batch divided over processes.
 
     JAX_COORDINATOR_ADDRESS=… python jax_data_parallel_train.py {alexnet,resnet50} [--batch 16]
 

@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain JAX on one synthetic batch, as fast as it can.
+"""Train AlexNet or ResNet-50 in plain JAX on one synthetic batch, as fast as it can.
 
     python jax_train.py {alexnet,resnet50} [--batch 16] [--precision bf16]
 

@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain Keras on TensorFlow on one synthetic batch, fast.
+"""Train AlexNet or ResNet-50 in plain Keras on TensorFlow on one synthetic batch, fast.
 
     python keras_train.py {alexnet,resnet50} [--batch 16] [--precision bf16] [--compile]
 

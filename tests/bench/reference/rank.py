@@ -1,4 +1,4 @@
-"""This file runs a script of several ranks from a command line: every rank says its own rate."""
+"""Run a script of several ranks from a command line: every rank says its own rate."""
 
 import argparse
 import time

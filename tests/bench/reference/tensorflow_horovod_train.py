@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain TensorFlow with Horovod's tape.
+"""Train AlexNet or ResNet-50 in plain TensorFlow with Horovod's tape.
 
     horovodrun -np 2 python tensorflow_horovod_train.py {alexnet,resnet50} [--batch 16]
 

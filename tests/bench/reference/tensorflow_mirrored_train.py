@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain TensorFlow on two logical CPUs of one process.
+"""Train AlexNet or ResNet-50 in plain TensorFlow on two logical CPUs of one process.
 
     python tensorflow_mirrored_train.py {alexnet,resnet50} [--batch 16] [--steps 20]
 

@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain TensorFlow with several workers, over rings.
+"""Train AlexNet or ResNet-50 in plain TensorFlow with several workers, over rings.
 
     TF_CONFIG='{"cluster": …}' python tensorflow_multiworker_train.py {alexnet,resnet50}
 

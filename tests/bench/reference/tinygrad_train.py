@@ -1,4 +1,4 @@
-"""This file trains AlexNet or the tiny network in plain tinygrad on one synthetic batch.
+"""Train AlexNet or the tiny network in plain tinygrad on one synthetic batch.
 
     python tinygrad_train.py {tinycnn,alexnet} [--batch 8]
 

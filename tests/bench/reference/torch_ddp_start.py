@@ -1,4 +1,4 @@
-"""This file trains the tiny network once in plain PyTorch with DistributedDataParallel, over gloo.
+"""Train the tiny network once in plain PyTorch with DistributedDataParallel, over gloo.
 
     torchrun --nproc-per-node 2 torch_ddp_start.py
 

@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain PyTorch with DistributedDataParallel, over gloo.
+"""Train AlexNet or ResNet-50 in plain PyTorch with DistributedDataParallel, over gloo.
 
     torchrun --nproc-per-node 2 torch_ddp_train.py {alexnet,resnet50} [--batch 16] [--steps 20]
 

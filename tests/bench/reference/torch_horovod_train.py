@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain PyTorch with Horovod's optimiser.
+"""Train AlexNet or ResNet-50 in plain PyTorch with Horovod's optimiser.
 
     horovodrun -np 2 python torch_horovod_train.py {alexnet,resnet50} [--batch 16] [--steps 20]
 

@@ -1,4 +1,4 @@
-"""This file trains AlexNet or ResNet-50 in plain PyTorch on one synthetic batch, as fast as it can.
+"""Train AlexNet or ResNet-50 in plain PyTorch on one synthetic batch, as fast as it can.
 
     python torch_train.py {alexnet,resnet50} [--batch 16] [--precision bf16] [--compile]
 

@@ -1,4 +1,4 @@
-"""This file measures strategies of two devices against plain scripts with the same strategy.
+"""Measure strategies of two devices against plain scripts with the same strategy.
 
     python -m tests.bench.strategies [torch-ddp jax-data-parallel …] [--workload resnet50]
         [--record FILE]

@@ -1,4 +1,4 @@
-"""This file is one rank of a comparison: adapter and plain script train by turns, in one group.
+"""One rank of a comparison: adapter and plain script train by turns, in one group.
 
     python -m tests.bench.strategies.inside STRATEGY WORKLOAD BATCH FACTORS ROUNDS NUMBER
 

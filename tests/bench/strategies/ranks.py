@@ -1,4 +1,4 @@
-"""This file starts the ranks of a plain command here, as torchrun or horovodrun would."""
+"""Start the ranks of a plain command here, as torchrun or horovodrun would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds the asynchronous reader to its word: the same samples in fewer requests."""
+"""Hold the asynchronous reader to its word: the same samples in fewer requests."""
 
 from __future__ import annotations
 

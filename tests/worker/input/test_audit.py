@@ -1,4 +1,4 @@
-"""This file holds the audit: a loader that drops, doubles or reorders samples is refused."""
+"""The audit: a loader that drops, doubles or reorders samples is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file asks devices and Lustre's servers what they gave, and believes no cold epoch alone."""
+"""Ask devices and Lustre's servers what they gave, and believes no cold epoch alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file makes readers cheat with names and with bytes: what was not delivered is no result."""
+"""Make readers cheat with names and with bytes: what was not delivered is no result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file lets ranks that only read meet: they end epochs, drop pages and begin together."""
+"""Let ranks that only read meet: they end epochs, drop pages and begin together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file holds metadata to its word: every file opened, stat'ed and closed, and none read."""
+"""Hold metadata to its word: every file opened, stat'ed and closed, and none read."""
 
 from __future__ import annotations
 

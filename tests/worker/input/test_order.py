@@ -1,4 +1,4 @@
-"""This file holds the order of an epoch: a permutation, the same for everybody, shared by ranks."""
+"""The order of an epoch: a permutation, the same for everybody, shared by ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file reads made sets through the epochs of a trial: every reader, audited and proved."""
+"""Read made sets through the epochs of a trial: every reader, audited and proved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file opens the caffe program for a worker: BVLC's, or Intel's flavour of it.
+"""Open the caffe program for a worker: BVLC's, or Intel's flavour of it.
 
 Which one, the environment says: ``caffe`` runs CAFFE_BIN, ``caffe@intel`` INTEL_CAFFE_BIN, which
 understands ``-engine``. Defaults and why: the engine is the build's own; threads are all that the

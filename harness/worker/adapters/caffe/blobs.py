@@ -1,4 +1,4 @@
-"""This file applies Caffe's own rules to a net: the shape of every blob, and what is learned.
+"""Apply Caffe's own rules to a net: the shape of every blob, and what is learned.
 
 It reads the prototxt that Caffe will read, not the network that it was written from, so that a
 mistake of the lowering shows before anything is timed. The rules are those of BVLC 1.0

@@ -1,4 +1,4 @@
-"""This file reads what Caffe prints: glog lines of BVLC's and of Intel's flavour.
+"""Read what Caffe prints: glog lines of BVLC's and of Intel's flavour.
 
     [rank] I20261121 11:03:08.100050 21012 solver.cpp:239] Iteration 1 (…), loss = 1.58419
 

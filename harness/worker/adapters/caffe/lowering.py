@@ -1,4 +1,4 @@
-"""This file turns the network vocabulary into the layers of a Caffe net.
+"""Turn the network vocabulary into the layers of a Caffe net.
 
 What Caffe does in its own way, and what is written for it:
 

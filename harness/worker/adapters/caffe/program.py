@@ -1,4 +1,4 @@
-"""This file runs the caffe program: one timing, one training that is stopped, every word kept.
+"""Run the caffe program: one timing, one training that is stopped, every word kept.
 
 A training is told to go on without end and is stopped by SIGINT, which Caffe answers by leaving
 its loop after the iteration it is in. What it prints goes to a file beside the nets and through the

@@ -1,4 +1,4 @@
-"""This file writes and reads Caffe's text format: messages of fields, some of them messages.
+"""Write and read Caffe's text format: messages of fields, some of them messages.
 
 A message is a list of (name, value) pairs, in order; a field may stand several times. Values are
 messages, numbers, flags, quoted texts and bare words (``Word``: enumerations such as MAX).

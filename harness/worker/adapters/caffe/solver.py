@@ -1,4 +1,4 @@
-"""This file writes Caffe's solver: how the weights move.
+"""Write Caffe's solver: how the weights move.
 
 - SGD: Caffe keeps rate x gradient in its velocity, torch the gradient. With a rate that stays they
   are the same steps, and here it stays. Decay is added to the gradient first, scaled by each

@@ -1,4 +1,4 @@
-"""This file puts a Caffe net under examination through pycaffe, layer by layer, in fp32.
+"""Put a Caffe net under examination through pycaffe, layer by layer, in fp32.
 
 The nets are those of the lowering, with three changes that examining needs: the batch enters by an
 ``Input`` layer instead of being drawn, ``force_backward`` asks for the gradient of the input, and

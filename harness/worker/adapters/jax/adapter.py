@@ -1,4 +1,4 @@
-"""This file opens JAX for a worker: its versions, its activity, its doors for the gate."""
+"""Open JAX for a worker: its versions, its activity, its doors for the gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file exchanges messages in JAX: a compiled collective over the mesh of all ranks.
+"""Exchange messages in JAX: a compiled collective over the mesh of all ranks.
 
 All-reduce adds float32, as gradients are; the other operations move bytes. JAX lowers its broadcast
 for GPUs only; what it offers between CPUs (``multihost_utils``) is an all-reduce with zeros.

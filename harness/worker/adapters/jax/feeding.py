@@ -1,4 +1,4 @@
-"""This file feeds JAX from files: what a loader read becomes a batch on the device, in its layout.
+"""Feed JAX from files: what a loader read becomes a batch on the device, in its layout.
 
 JAX has no loader of its own; the plain threads and the asynchronous reader serve it. Cast, scale
 and layout are one compiled function on the device, dispatched as every step is: while it runs, the

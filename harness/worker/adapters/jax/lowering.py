@@ -1,4 +1,4 @@
-"""This file turns the network vocabulary into one pure function of ``jax.lax`` operations.
+"""Turn the network vocabulary into one pure function of ``jax.lax`` operations.
 
 What an expert does here, and why:
 

@@ -1,4 +1,4 @@
-"""This file watches two steps, and asks XLA what it made of them: operations by type, memory."""
+"""Watch two steps, and ask XLA what it made of them: operations by type, memory."""
 
 from __future__ import annotations
 

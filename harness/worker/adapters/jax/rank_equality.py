@@ -1,4 +1,4 @@
-"""This file examines JAX's ranks together: one compiled step over the shares of a batch."""
+"""Examine JAX's ranks together: one compiled step over the shares of a batch."""
 
 from __future__ import annotations
 

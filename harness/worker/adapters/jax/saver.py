@@ -1,4 +1,4 @@
-"""This file saves what JAX trains with orbax: a folder of arrays in the OCDBT format.
+"""Save what JAX trains with orbax: a folder of arrays in the OCDBT format.
 
 Random keys are saved as the numbers that they are. The asynchronous form writes from a copy: a step
 is given its state's memory to compute the next one in.

@@ -1,4 +1,4 @@
-"""This file sets JAX's process-wide switches from a job's factors, before JAX is imported.
+"""Set JAX's process-wide switches from a job's factors, before JAX is imported.
 
 - fp32 means fp32: JAX's default lets a GPU multiply in TF32, so the precision is always stated.
 - bf16 and fp16 are mixed: weights, optimiser and batch statistics stay in fp32.

@@ -1,4 +1,4 @@
-"""This file is how ranks train together in JAX: one compiled step over all ranks' devices.
+"""How ranks train together in JAX: one compiled step over all ranks' devices.
 
 ``data-parallel`` shards the batch over a mesh of every rank's device and leaves the weights whole
 on each; XLA puts the all-reduces where gradients meet, over gloo between CPUs and NCCL between

@@ -1,4 +1,4 @@
-"""This file is the training step as one pure function: forward, loss, gradients, update.
+"""The training step as one pure function: forward, loss, gradients, update.
 
 The state goes in and comes out as one tree and is donated, so that XLA updates it in place. Narrow
 precisions compute on narrow copies of the weights, made inside the step where XLA fuses them.

@@ -1,4 +1,4 @@
-"""This file opens Keras on TensorFlow for a job: a framework of its own beside plain TensorFlow."""
+"""Open Keras on TensorFlow for a job: a framework of its own beside plain TensorFlow."""
 
 from __future__ import annotations
 

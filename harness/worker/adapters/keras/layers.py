@@ -1,4 +1,4 @@
-"""This file writes each layer of the vocabulary as the Keras layers that a Keras user would take.
+"""Write each layer of the vocabulary as the Keras layers that a Keras user would take.
 
 What Keras has no layer for (a pad of minus infinity, LRN, 3-D pools in float64) is a layer of our
 own, written with ``keras.ops`` as the Keras guides show.

@@ -1,4 +1,4 @@
-"""This file assembles a functional Keras model and knows which of its layers is which of ours."""
+"""Assemble a functional Keras model and know which of its layers is which of ours."""
 
 from __future__ import annotations
 

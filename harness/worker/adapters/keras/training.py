@@ -1,4 +1,4 @@
-"""This file trains a Keras model by a custom step, the fastest way that Keras documents.
+"""Train a Keras model by a custom step, the fastest way that Keras documents.
 
 ``fit`` and ``train_on_batch`` add metrics, callbacks and a read of the loss after every step; the
 custom loop of Keras' guide "Writing a training loop from scratch in TensorFlow" does not. Weight

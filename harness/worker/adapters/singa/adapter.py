@@ -1,4 +1,4 @@
-"""This file opens SINGA for a worker, in the interpreter that SINGA_PYTHON names.
+"""Open SINGA for a worker, in the interpreter that SINGA_PYTHON names.
 
 Defaults and why: no graph (on a CPU, batch norm crashes in it); as many threads as the rank may
 use; fp32, which is all it trains in. Versions before 3.1 have no ``model.Model``.

@@ -1,4 +1,4 @@
-"""This file turns the network vocabulary into SINGA's layers, where SINGA has them and they hold.
+"""Turn the network vocabulary into SINGA's layers, where SINGA has them and they hold.
 
 What its sources (5.0, ``python/singa``, ``src/model/operation``) decide here:
 

@@ -1,4 +1,4 @@
-"""This file puts a SINGA network under examination, layer by layer, in fp32.
+"""Put a SINGA network under examination, layer by layer, in fp32.
 
 SINGA walks back from a single number, and only through tensors that keep their gradient. So a
 layer's output goes into an operator that has one number to show, and whose way back is the gradient

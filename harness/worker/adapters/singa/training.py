@@ -1,4 +1,4 @@
-"""This file is a SINGA model of a network: its step, its starting weights, its optimiser.
+"""A SINGA model of a network: its step, its starting weights, its optimiser.
 
 SINGA's SGD is torch's (v = m v + g; w = w - rate v) and its Adam too, epsilon outside the root. Its
 weight decay would touch every parameter; ours touches weights only, so parameters go to one of two

@@ -1,4 +1,4 @@
-"""This file opens TensorFlow for a job: its versions, its activity, its facts and further doors."""
+"""Open TensorFlow for a job: its versions, its activity, its facts and further doors."""
 
 from __future__ import annotations
 

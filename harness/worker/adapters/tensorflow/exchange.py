@@ -1,4 +1,4 @@
-"""This file exchanges messages in TensorFlow: a traced function around one collective.
+"""Exchange messages in TensorFlow: a traced function around one collective.
 
 Messages are float32 throughout, as TensorFlow's collectives move no bytes.
 """

@@ -1,4 +1,4 @@
-"""This file reads TensorFlow's errors: out of memory, impossible here, or a fault to show whole."""
+"""Read TensorFlow's errors: out of memory, impossible here, or a fault to show whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file trains on batches from files: tf.data's own, or any loader's bytes made tensors.
+"""Train on batches from files: tf.data's own, or any loader's bytes made tensors.
 
 Stored numbers become what the network takes within tf.data's pipeline, whole batches in parallel,
 as TensorFlow's guide on its performance advises ("vectorise"). What another loader delivers goes

@@ -1,4 +1,4 @@
-"""This file reads files with tf.data: parallel maps or interleaved shards, batches, prefetching.
+"""Read files with tf.data: parallel maps or interleaved shards, batches, prefetching.
 
 Files of one sample each are read in the order asked for. Shards of records are interleaved, as
 many at once as there are threads, and read whole: their order is tf.data's own. Records that we

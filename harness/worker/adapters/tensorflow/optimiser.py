@@ -1,4 +1,4 @@
-"""This file updates variables by TensorFlow's fused operations, in the vocabulary's conventions.
+"""Update variables by TensorFlow's fused operations, in the vocabulary's conventions.
 
 ``ResourceApplyMomentum`` is v = m v + g; w = w - rate v: torch's heavy ball. Weight decay is added
 to the gradient first. ``ResourceApplyAdam`` is

@@ -1,4 +1,4 @@
-"""This file watches a few steps and says what ran, in TensorFlow's, XLA's and oneDNN's words."""
+"""Watch a few steps and say what ran, in TensorFlow's, XLA's and oneDNN's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file examines TensorFlow's ranks together: the strategy's step on a share of the batch."""
+"""Examine TensorFlow's ranks together: the strategy's step on a share of the batch."""
 
 from __future__ import annotations
 

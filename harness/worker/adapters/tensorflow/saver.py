@@ -1,4 +1,4 @@
-"""This file saves what TensorFlow trains with tf.train.Checkpoint: an index and its data file."""
+"""Save what TensorFlow trains with tf.train.Checkpoint: an index and its data file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file sets TensorFlow up before it starts its devices, and says what is set."""
+"""Set TensorFlow up before it starts its devices, and say what is set."""
 
 from __future__ import annotations
 

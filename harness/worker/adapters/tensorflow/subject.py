@@ -1,4 +1,4 @@
-"""This file puts a lowered network under examination, named and laid out as the gate asks."""
+"""Put a lowered network under examination, named and laid out as the gate asks."""
 
 from __future__ import annotations
 

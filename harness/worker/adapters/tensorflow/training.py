@@ -1,4 +1,4 @@
-"""This file is one training step: forward, loss, backward, update, and the variables it moves."""
+"""One training step: forward, loss, backward, update, and the variables it moves."""
 
 from __future__ import annotations
 

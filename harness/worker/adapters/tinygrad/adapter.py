@@ -1,4 +1,4 @@
-"""This file opens tinygrad for a worker: its versions, its activity, its doors for the gate.
+"""Open tinygrad for a worker: its versions, its activity, its doors for the gate.
 
 Defaults and why: the CPU backend, whose kernels clang compiles; as many threads as the rank may
 use; no search for faster kernels (BEAM), since its time depends on the machine's noise.

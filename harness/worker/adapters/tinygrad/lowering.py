@@ -1,4 +1,4 @@
-"""This file turns the network vocabulary into tinygrad tensors.
+"""Turn the network vocabulary into tinygrad tensors.
 
 What an expert does here, and why:
 

@@ -1,4 +1,4 @@
-"""This file opens tinygrad's own lowering to the examination, in float64 or as it is timed."""
+"""Open tinygrad's own lowering to the examination, in float64 or as it is timed."""
 
 from __future__ import annotations
 

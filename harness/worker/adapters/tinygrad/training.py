@@ -1,4 +1,4 @@
-"""This file is the training step: forward, loss, gradients, update, and every change at once.
+"""The training step: forward, loss, gradients, update, and every change at once.
 
 All that a step changes is assigned in place and realised together, so that one capture of TinyJit
 holds the whole step. The updates are written out: ``nn.optim`` keeps moments and rates in fp32, and

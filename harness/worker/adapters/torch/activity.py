@@ -1,4 +1,4 @@
-"""This file is what the timed loop steps: a trainer and one batch that stays on the device."""
+"""What the timed loop steps: a trainer and one batch that stays on the device."""
 
 from __future__ import annotations
 

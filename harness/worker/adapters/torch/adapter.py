@@ -1,4 +1,4 @@
-"""This file opens torch for a job: its versions, its activity, its facts and its further doors."""
+"""Open torch for a job: its versions, its activity, its facts and its further doors."""
 
 from __future__ import annotations
 

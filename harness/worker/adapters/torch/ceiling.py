@@ -1,4 +1,4 @@
-"""This file runs ceilings in torch: the kernels that its layers end in, as large as is fair.
+"""Run ceilings in torch: the kernels that its layers end in, as large as is fair.
 
 A multiplication and an addition are two operations. The triad counts three arrays, as STREAM does:
 what a cache line costs that is read before it is overwritten is not counted.

@@ -1,4 +1,4 @@
-"""This file exchanges messages in torch: through a process group, or through Horovod.
+"""Exchange messages in torch: through a process group, or through Horovod.
 
 All-reduce adds float32, as gradients are; the other operations move bytes.
 """

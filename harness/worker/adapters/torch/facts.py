@@ -1,4 +1,4 @@
-"""This file says what torch used in this process: memory, threads, switches, compilation."""
+"""Say what torch used in this process: memory, threads, switches, compilation."""
 
 from __future__ import annotations
 

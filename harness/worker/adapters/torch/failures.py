@@ -1,4 +1,4 @@
-"""This file reads torch's errors: out of memory, cannot be done here, or a fault to show whole."""
+"""Read torch's errors: out of memory, cannot be done here, or a fault to show whole."""
 
 from __future__ import annotations
 

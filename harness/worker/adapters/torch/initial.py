@@ -1,4 +1,4 @@
-"""This file fills a lowered network with the starting weights every framework shares, seeded.
+"""Fill a lowered network with the starting weights every framework shares, seeded.
 
 Convolutions start Kaiming-normal by fan-out, dense layers normal(0, 0.01), biases 0, gammas 1; the
 draws are made on the CPU, so that a seed means the same weights on every device.

@@ -1,4 +1,4 @@
-"""This file reads files for torch: its own DataLoader, and batches of any loader made tensors."""
+"""Read files for torch: its own DataLoader, and batches of any loader made tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file turns the network vocabulary into torch modules as an expert would write them.
+"""Turn the network vocabulary into torch modules as an expert would write them.
 
 What an expert does here, and why:
 

@@ -1,4 +1,4 @@
-"""This file is local response normalisation across channels, forward and backward, for torch.
+"""Local response normalisation across channels, forward and backward, for torch.
 
 torch's own form pads, pools in three dimensions and leaves five intermediate tensors to autograd.
 Shifted sums over the channels and the closed form of the gradient are 7 times faster on a CPU

@@ -1,4 +1,4 @@
-"""This file decodes pictures for torch as torchvision's ImageFolder does: with Pillow, in workers.
+"""Decode pictures for torch as torchvision's ImageFolder does: with Pillow, in workers.
 
 A picture becomes RGB and as large as it is asked for (bilinear, not cropped). It stays channels
 last, as it was decoded: a batch of such pictures is a view of what channels-last networks take.

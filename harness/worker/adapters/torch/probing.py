@@ -1,4 +1,4 @@
-"""This file watches a few steps from inside: tensors, what oneDNN says it ran, torch's profiler."""
+"""Watch a few steps from inside: tensors, what oneDNN says it ran, torch's profiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file examines torch's ranks together: the same step on a share of the batch."""
+"""Examine torch's ranks together: the same step on a share of the batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file saves what torch trains, with torch's own means.
+"""Save what torch trains, with torch's own means.
 
 save                torch.save: one file, pickled tensors in a zip archive; the first rank's
 distributed         torch.distributed.checkpoint: every rank writes its part

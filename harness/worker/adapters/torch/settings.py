@@ -1,4 +1,4 @@
-"""This file sets torch's process-wide switches from a job's factors, each as an expert would.
+"""Set torch's process-wide switches from a job's factors, each as an expert would.
 
 - Without ``deterministic``, cuDNN measures its algorithms once per shape: shapes never change here.
 - fp32 means fp32: torch's default lets cuDNN convolve in TF32, so both switches are set.

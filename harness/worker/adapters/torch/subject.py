@@ -1,4 +1,4 @@
-"""This file opens a torch network to the gate: the same lowering and the same step, laid bare."""
+"""Open a torch network to the gate: the same lowering and the same step, laid bare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is a training step in torch: lowered network, loss, precision and optimiser together.
+"""A training step in torch: lowered network, loss, precision and optimiser together.
 
 The optimisers are torch's fused ones: on a CPU one pass over memory where the plain form takes
 several, on a GPU a handful of launches instead of hundreds. Weight decay is a property of the group

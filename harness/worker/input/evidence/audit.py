@@ -1,4 +1,4 @@
-"""This file audits what a reader delivered: every sample once, in the order asked for.
+"""Audit what a reader delivered: every sample once, in the order asked for.
 
 The digest of a set of samples is the sum of their numbers, each mixed, modulo 2^64: the digests of
 ranks add up to that of the whole set, whatever the order. The order has a digest of its own.

@@ -1,4 +1,4 @@
-"""This file makes an epoch cold, and tells afterwards where its bytes really came from.
+"""Make an epoch cold, and tell afterwards where its bytes really came from.
 
 Nothing here needs to be root: files are made durable, the kernel is advised to drop their pages,
 and asked which pages it still holds (cachestat, Linux 6.5; before that mincore). What a process

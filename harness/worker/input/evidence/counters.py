@@ -1,4 +1,4 @@
-"""This file reads what storage gave the whole node: a witness beside a process's own account.
+"""Read what storage gave the whole node: a witness beside a process's own account.
 
 A block device counts its sectors (``/sys/dev/block/MAJOR:MINOR/stat``, the kernel's
 Documentation/block/stat.rst). A Lustre client counts what its servers sent by server, where it lets

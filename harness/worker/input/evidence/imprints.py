@@ -1,4 +1,4 @@
-"""This file knows each made sample's bytes again: by eight bytes taken as it is made.
+"""Know each made sample's bytes again: by eight bytes taken as it is made.
 
 An imprint digests the length, the first and last bytes, and one byte of about every page between
 them: what is another sample, was shifted, or lacks a page has another one, and taking it costs

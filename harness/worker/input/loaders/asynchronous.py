@@ -1,4 +1,4 @@
-"""This file is the asynchronous reader: one thread or process that reads many samples at once.
+"""The asynchronous reader: one thread or process that reads many samples at once.
 
 After Lee et al. (2021): an I/O-dedicated thread of each rank fills one or two buffers in shared
 memory while the rank computes. Samples of one file that lie side by side are read together

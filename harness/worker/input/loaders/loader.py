@@ -1,4 +1,4 @@
-"""This file states what a loader is: what hands over one batch of samples after the other.
+"""State what a loader is: what hands over one batch of samples after the other.
 
 A loader is begun outside the clock and reads nothing before the first ``next``; whatever it does
 after that, in threads and processes of its own, is timed.

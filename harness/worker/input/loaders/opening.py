@@ -1,4 +1,4 @@
-"""This file opens, stats and closes every file and reads none: what a file system's names cost.
+"""Open, stat and close every file and read none: what a file system's names cost.
 
 Each thread takes whole batches in turns, so that between two files there is nothing but Python's
 loop; every call gives the interpreter's lock away while the file system answers.

@@ -1,4 +1,4 @@
-"""This file is the plain loader: T threads that each read one sample at a time, into kept memory.
+"""The plain loader: T threads that each read one sample at a time, into kept memory.
 
 Buffers are made once and used again, so that no batch pays for fresh pages. With ``prefetch`` 0 the
 threads share the reading of one batch while its consumer waits; with more they are so many batches

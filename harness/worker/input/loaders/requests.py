@@ -1,4 +1,4 @@
-"""This file turns samples into few large requests, and reads them with the next ones under way.
+"""Turn samples into few large requests, and read them with the next ones under way.
 
 Samples that lie side by side in a file are read together, each to a place of its own. A request is
 at most 4 MiB, as large as parallel file systems send at once; while one is read the kernel is asked

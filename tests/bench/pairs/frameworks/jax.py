@@ -1,4 +1,4 @@
-"""This file says what the comparison needs to know of JAX."""
+"""Say what the comparison needs to know of JAX."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""This file says what the comparison needs to know of TensorFlow, new and old, and Keras on it."""
+"""Say what the comparison needs to know of TensorFlow, new and old, and Keras on it."""
 
 from collections import Counter
 

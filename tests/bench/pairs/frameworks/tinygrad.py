@@ -1,4 +1,4 @@
-"""This file says what the comparison needs to know of tinygrad."""
+"""Say what the comparison needs to know of tinygrad."""
 
 import os
 import re

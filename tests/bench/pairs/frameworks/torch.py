@@ -1,4 +1,4 @@
-"""This file says what the comparison needs to know of torch."""
+"""Say what the comparison needs to know of torch."""
 
 import contextlib
 import os

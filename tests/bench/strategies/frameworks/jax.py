@@ -1,4 +1,4 @@
-"""This file says what the comparison of strategies needs to know of JAX."""
+"""Say what the comparison of strategies needs to know of JAX."""
 
 import math
 import re

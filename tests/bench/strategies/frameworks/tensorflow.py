@@ -1,4 +1,4 @@
-"""This file says what the comparison of strategies needs to know of TensorFlow."""
+"""Say what the comparison of strategies needs to know of TensorFlow."""
 
 from collections import Counter
 

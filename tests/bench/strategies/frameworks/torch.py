@@ -1,4 +1,4 @@
-"""This file says what the comparison of strategies needs to know of torch."""
+"""Say what the comparison of strategies needs to know of torch."""
 
 import math
 from collections import Counter

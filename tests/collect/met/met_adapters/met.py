@@ -1,4 +1,4 @@
-"""This file is an adapter whose warm-up waits for a test, and whose end does too: nobody polls.
+"""An adapter whose warm-up waits for a test, and whose end does too: nobody polls.
 
 In the study's folder lie two pipes with names: into ``from-worker`` it says its process and its
 trial's folder, then that it has measured; each time it goes on when ``to-worker`` is closed.

@@ -1,4 +1,4 @@
-"""This file is an adapter that misbehaves in its third step, in the way its option asks for."""
+"""An adapter that misbehaves in its third step, in the way its option asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is an adapter whose step computes a fixed amount: ratios of speeds are known."""
+"""An adapter whose step computes a fixed amount: ratios of speeds are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file is what all layers share: how a network is written, and one run through it."""
+"""What all layers share: how a network is written, and one run through it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file writes each layer of the vocabulary in the operations that TensorFlow runs fastest.
+"""Write each layer of the vocabulary in the operations that TensorFlow runs fastest.
 
 A function here takes its spot, the pass it belongs to and the layer's input; it gives the output.
 """

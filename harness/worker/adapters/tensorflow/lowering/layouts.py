@@ -1,4 +1,4 @@
-"""This file moves tensors between the canonical layouts and those that TensorFlow works in.
+"""Move tensors between the canonical layouts and those that TensorFlow works in.
 
 Canonical is channels first, weights (out, in, spatial …), as ``gate/subject.py`` states.
 TensorFlow's convolution weights are (spatial …, in, out), its dense weights (in, out). One spatial

@@ -1,4 +1,4 @@
-"""This file lowers a network: its layers in order, its loss, and the values it starts from."""
+"""Lower a network: its layers in order, its loss, and the values it starts from."""
 
 from __future__ import annotations
 

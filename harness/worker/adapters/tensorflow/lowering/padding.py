@@ -1,4 +1,4 @@
-"""This file turns integer pads into what TensorFlow runs fastest: SAME, or a pad before VALID.
+"""Turn integer pads into what TensorFlow runs fastest: SAME, or a pad before VALID.
 
 ``explicit_paddings`` is never used: on a CPU it left oneDNN's fast path and was 8 to 40 times
 slower for max-pools and bfloat16 convolutions, where a separate pad costs a few per cent.

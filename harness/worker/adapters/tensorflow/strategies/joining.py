@@ -1,4 +1,4 @@
-"""This file lets a rank of TensorFlow join the others, as the job's strategy says."""
+"""Let a rank of TensorFlow join the others, as the job's strategy says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This file trains on several devices in one process, as tf.distribute.MirroredStrategy does.
+"""Train on several devices in one process, as tf.distribute.MirroredStrategy does.
 
 Every device holds all variables and takes an equal part of the rank's batch; gradients are averaged
 over TensorFlow's collectives (NCCL between GPUs). Batch norm normalises each device's own part;

@@ -1,4 +1,4 @@
-"""This file moves messages between parameter servers: a rank reads what another one holds.
+"""Move messages between parameter servers: a rank reads what another one holds.
 
 That is how TensorFlow's distributed graphs communicate, and all they do: who reads asks over gRPC,
 and the message lies in host memory at both ends. Messages are float32 throughout.

@@ -1,4 +1,4 @@
-"""This file joins ranks to the parameter servers of TensorFlow's papers, kept in step.
+"""Join ranks to the parameter servers of TensorFlow's papers, kept in step.
 
 Every rank is a worker of ``tf.train.Server`` and, in the same process, serves a share of what is
 learned. Ranks meet through queues as in ``tf.train.SyncReplicasOptimizer``: each says that it is

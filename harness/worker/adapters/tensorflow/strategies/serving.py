@@ -1,4 +1,4 @@
-"""This file trains with parameter servers: one graph, whose variables lie in all ranks' memory.
+"""Train with parameter servers: one graph, whose variables lie in all ranks' memory.
 
     every rank      read what is learned → gradients → push each to where its variable lies
     first rank      once all have pushed: take the mean, update there, answer all

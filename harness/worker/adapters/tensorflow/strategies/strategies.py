@@ -1,4 +1,4 @@
-"""This file is how ranks train together in TensorFlow, each the way a custom loop does it.
+"""How ranks train together in TensorFlow, each the way a custom loop does it.
 
 ``multiworker`` sums gradients over collectives of TensorFlow's own (rings over gRPC between CPUs,
 NCCL between GPUs); ``horovod`` through Horovod's; ``mirrored`` (several devices of one rank) has a

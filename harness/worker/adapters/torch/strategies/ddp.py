@@ -1,4 +1,4 @@
-"""This file is torch's own data parallelism: DistributedDataParallel over a process group.
+"""Torch's own data parallelism: DistributedDataParallel over a process group.
 
 Gradients are averaged in buckets while the backward pass goes on; the running statistics are those
 of rank 0, sent before each forward pass, which is torch's default.

@@ -1,4 +1,4 @@
-"""This file times what exchanging gradients costs a step from inside: by hooks, in the probe alone.
+"""Time what exchanging gradients costs a step from inside: by hooks, in the probe alone.
 
 The hooks tell when a bucket of gradients begins to be exchanged and when waiting for them begins.
 When the last bucket begins, the backward pass has no gradient left to compute: from then until all

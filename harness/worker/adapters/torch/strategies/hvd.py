@@ -1,4 +1,4 @@
-"""This file is Horovod in torch: an optimiser that averages gradients as the backward makes them.
+"""Horovod in torch: an optimiser that averages gradients as the backward makes them.
 
 Running statistics stay each rank's own; the starting weights are rank 0's.
 """

@@ -1,4 +1,4 @@
-"""This file is what a strategy does in torch, and how a lone rank does it: not at all.
+"""What a strategy does in torch, and how a lone rank does it: not at all.
 
 A strategy is a module beside this one with ``join(job, place, settings) -> Strategy``. Batch norm
 normalises each rank's own batch in every strategy here (torch has synchronised batch norm on GPUs

@@ -1,4 +1,4 @@
-"""This file stands in for pycaffe: nets in Caffe's text format, by Caffe's rules, in torch's fp32.
+"""Stand in for pycaffe: nets in Caffe's text format, by Caffe's rules, in torch's fp32.
 
 It has what an examination uses of pycaffe's interface, and proves nothing about Caffe.
 """
