@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here clean
+.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gpu-day clean
 
 setup: $(STAMP)
 
@@ -56,6 +56,14 @@ truth: setup
 # The method against real runs on this machine, which should be idle: ten minutes.
 truth-here: setup
 	@$(BIN)/python -m tests.stats.real_runs runs/truth-here
+
+# What Bakeoff promises of GPUs, shown on one, step by step and without a network: docs/gpu-day.md.
+# PYTHON names the interpreter with the frameworks; ours is .venv's where that works here.
+gpu-day: OUT ?= build/gpu-day
+gpu-day:
+	@host=$(BIN)/python; $$host -c '' 2>/dev/null || host='$(PYTHON)'; \
+	  exec $$host -m tests.gpu --python '$(PYTHON)' --out '$(OUT)' \
+	    $(if $(STEPS),--only '$(STEPS)') $(if $(WHEELS),--wheels '$(WHEELS)')
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,144 @@
+"""The timed loop's windows against the device's own clock, marked from outside the adapter.
+
+The worker, the loop and the adapter are those of a trial; ``scripts/marked_adapter.py`` stands
+between loop and adapter and says what it marked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from harness.node.job import VERSION
+from tests.gpu.answer import Answer, Broken
+from tests.gpu.day import Day
+from tests.gpu.steps.cells import selection
+
+LIMIT_S = 480.0
+WORKLOADS = ["tinycnn", "resnet50"]
+"""One whose windows hold many steps, one whose windows hold one."""
+_EARLY_S = 50e-6
+"""How much earlier than the device's event the loop's clock may stop: both clocks' resolution."""
+_LATE_S, _LATE = 200e-6, 0.02
+"""How much longer than the device's span a window may be: starting and waking up."""
+_APART = 0.05
+"""How far steps in the loop and steps without it may be apart."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window as the loop timed it and as it was marked."""
+
+    steps: int
+    loop_s: float
+    device_s: float | None
+    left_s: float | None
+
+
+def compare(day: Day, framework: str) -> Answer:
+    """Work one job for each cell, marked, and judge its windows."""
+    version = day.framework(framework)["version"]
+    changed = {} if day.is_dry else {"matrix.workload": WORKLOADS}
+    planned = day.bakeoff("plan", *selection(day, (framework,), changed), "--json", limit_s=60)
+    if planned.code:
+        raise Broken(f"bakeoff plan: {planned.last}")
+    plan = planned.json()
+    lines, measured, faults = [f"{framework} {version} on {day.device}"], {}, []
+    for cell in plan["cells"]:
+        windows, told = _work(day, cell, LIMIT_S / len(plan["cells"]))
+        label = cell["label"]
+        words, wrong = judge(windows, told, is_judged=not day.is_dry)
+        lines += [f"{label}: {word}" for word in words]
+        faults += [f"{label}: {word}" for word in wrong]
+        measured[label] = {**told, "windows": [vars(one) for one in windows]}
+    return Answer(tuple(lines), measured, tuple(faults))
+
+
+def judge(
+    windows: Sequence[Window], told: Mapping[str, Any], *, is_judged: bool
+) -> tuple[list[str], list[str]]:
+    """Say what the marks show, and what of it must not be; a rehearsal's speed is not judged."""
+    loop_s = median(one.loop_s for one in windows)
+    most = max(one.steps for one in windows)
+    lines = [f"{len(windows)} windows of up to {most} steps, {_text(loop_s)} each (median)"]
+    faults = []
+    late = [one.loop_s - one.device_s for one in windows if one.device_s is not None]
+    if late:
+        lines.append(f"{told['by']}: the loop's clock says {_text(median(late))} more (median)")
+        early = [one for one in late if one < -_EARLY_S]
+        if early:
+            faults.append(
+                f"{len(early)} windows end before the device does, by {_text(-min(early))}"
+            )
+        if is_judged and median(late) > max(_LATE_S, _LATE * loop_s):
+            faults.append(f"windows are {_text(median(late))} longer than the device's (median)")
+    else:
+        lines.append("no CUDA events: this framework's stream cannot be reached from outside")
+    left = [one.left_s for one in windows if one.left_s is not None]
+    if left:
+        without = told["control"]["left_s"]
+        lines.append(
+            f"after sync() the device went on for {_text(median(left))} (median); "
+            f"for {_text(without)} where nobody called it"
+        )
+        if is_judged and median(left) > max(_LATE_S, _LATE * loop_s):
+            faults.append(f"sync() returns {_text(median(left))} before the device is idle")
+    else:
+        lines.append(f"whether the device was idle is not known: {told['driver']}")
+        if is_judged:
+            faults.append(f"the driver could not be asked: {told['driver']}")
+    in_loop = sum(one.loop_s for one in windows) / sum(one.steps for one in windows)
+    ratio = told["plain"]["seconds"] / told["plain"]["steps"] / in_loop
+    lines.append(f"steps without the loop take {ratio:.3f} of its {_text(in_loop)}")
+    if is_judged and abs(ratio - 1) > _APART:
+        faults.append(f"steps without the loop take {ratio:.3f} of the time that it tells")
+    return lines, faults
+
+
+def _work(day: Day, cell: Mapping[str, Any], limit_s: float) -> tuple[list[Window], dict[str, Any]]:
+    """Let a worker do a cell's job, marked; give its measured windows and the rest of the marks."""
+    folder = day.work / "windows" / str(cell["key"])
+    folder.mkdir(parents=True, exist_ok=True)
+    job, marks = folder / "job.json", folder / "marks.json"
+    marks.unlink(missing_ok=True)
+    job.write_text(json.dumps(_job(day, cell, folder)), encoding="utf-8")
+    named = {"MARKED_ADAPTER": cell["adapter_module"], "MARKED_FILE": str(marks)}
+    done = day.framework_python("-m", "harness.node", str(job), limit_s=limit_s, **named)
+    if done.code:
+        raise Broken(f"{cell['label']}: {done.last}")
+    told = json.loads(marks.read_text(encoding="utf-8"))
+    marked = told.pop("windows")
+    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [one for one in map(json.loads, lines) if one["event"] == "window"]
+    windows = [
+        Window(event["steps"], (event["end"] - event["start"]) / 1e9, **mark)
+        for event, mark in zip(events, marked, strict=True)
+        if event["phase"] == "measure"
+    ]
+    return windows, told
+
+
+def _job(day: Day, cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    same = ("workload", "workload_module", "framework", "strategy", "factors", "options")
+    return {
+        **{name: cell[name] for name in same},
+        "version": VERSION,
+        "purpose": "trial",
+        "cell_key": cell["key"],
+        "trial": "marked",
+        "adapter_module": "marked_adapter",
+        "warmup": {"steps": None, "seconds": 0.5 if day.is_dry else 3.0},
+        "until": {"steps": None, "seconds": 0.5 if day.is_dry else 5.0},
+        "seed": 1,
+        "directory": str(folder),
+        "paths": {},
+    }
+
+
+def _text(seconds: float) -> str:
+    size = abs(seconds)
+    return f"{seconds * 1e3:.3g} ms" if size >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -1,0 +1,44 @@
+"""The steps of a GPU day, in their order. A new one is a module in ``steps/`` and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tests.gpu.answer import Answer
+from tests.gpu.day import FRAMEWORKS, Day
+from tests.gpu.steps import doctor, gate, nvml, probe, study, windows
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a GPU day shows; each takes less than ten minutes."""
+
+    name: str
+    shows: str
+    run: Callable[[Day], Answer]
+
+
+STEPS = (
+    Step("doctor", "what is missing here and what would spoil numbers", doctor.look),
+    Step("probe", "whether the probe finds the GPUs that nvidia-smi lists", probe.probe),
+    Step("nvml", "whether the collector reads what nvidia-smi reads", nvml.read),
+    *(
+        Step(
+            f"gate-{name}",
+            f"whether {name} computes on the GPU what the workloads say",
+            partial(gate.prove, framework=name),
+        )
+        for name in FRAMEWORKS
+    ),
+    Step("study", "the study frameworks, small, from start to page", study.run),
+    *(
+        Step(
+            f"windows-{name}",
+            f"whether the loop's windows around {name} are as long as the device's work",
+            partial(windows.compare, framework=name),
+        )
+        for name in FRAMEWORKS
+    ),
+)

@@ -1,0 +1,96 @@
+"""What a GPU day makes of marks and readings that are not as they should be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gpu import host
+from tests.gpu.day import Day
+from tests.gpu.nvidia_smi import Reading
+from tests.gpu.steps.cells import selection
+from tests.gpu.steps.probe import differences
+from tests.gpu.steps.windows import WORKLOADS, Window, judge
+
+PLAIN = {"steps": 30, "seconds": 1.5}
+
+
+def judged(window: Window, **told: Any) -> list[str]:
+    marks = {"by": "CUDA events", "plain": PLAIN, "control": {"left_s": 0.04}, "driver": None}
+    return judge([window] * 5, {**marks, **told}, is_judged=True)[1]
+
+
+def test_windows_as_long_as_the_devices_work_are_fine() -> None:
+    assert judged(Window(1, 0.05, 0.0499, 1e-5)) == []
+
+
+def test_a_clock_that_stops_before_the_device_is_a_fault() -> None:
+    (fault,) = judged(Window(1, 0.05, 0.052, 1e-5))
+    assert fault == "5 windows end before the device does, by 2 ms"
+
+
+def test_a_window_much_longer_than_the_devices_work_is_a_fault() -> None:
+    (fault,) = judged(Window(1, 0.05, 0.045, 1e-5))
+    assert fault == "windows are 5 ms longer than the device's (median)"
+
+
+def test_a_sync_that_does_not_wait_is_a_fault() -> None:
+    (fault,) = judged(Window(1, 0.05, None, 0.02))
+    assert fault == "sync() returns 20 ms before the device is idle"
+
+
+def test_a_driver_that_cannot_be_asked_is_a_fault() -> None:
+    (fault,) = judged(Window(1, 0.05, 0.0499, None), driver="cuInit gives CUDA error 100")
+    assert fault == "the driver could not be asked: cuInit gives CUDA error 100"
+
+
+def test_steps_that_take_longer_in_the_loop_are_a_fault() -> None:
+    (fault,) = judged(Window(1, 0.05, 0.0499, 1e-5), plain={"steps": 30, "seconds": 1.2})
+    assert fault == "steps without the loop take 0.800 of the time that it tells"
+
+
+def test_gpus_are_compared_by_their_uuid() -> None:
+    listed = {
+        "GPU-1": {"name": "H100", "memory.total": "81559"},
+        "GPU-2": {"name": "H100", "memory.total": "81559"},
+        "GPU-3": {"name": "H100", "memory.total": "[N/A]"},
+    }
+    found = [
+        {"model": "H100", "memory": "81559 MiB", "uuids": ["GPU-1", "GPU-4"]},
+        {"model": "H200", "memory": "139 GiB", "uuids": ["GPU-3"]},
+    ]
+    assert differences(found, listed) == [
+        "GPU-2 is listed by nvidia-smi, not probed",
+        "GPU-4 was probed, nvidia-smi does not list it",
+        "GPU-3: H200, to nvidia-smi H100",
+    ]
+
+
+def test_missing_packages_are_named_with_the_command_that_fetches_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    told = host.prepare(tmp_path / "packages", None)
+    assert told is not None
+    assert "duckdb>=1.3" in told
+    assert "--dest wheels" in told
+    assert "WHEELS=wheels" in told
+
+
+def test_the_cells_of_a_real_day_can_be_planned(tmp_path: Path) -> None:
+    day = Day(sys.executable, tmp_path)
+    day.work.mkdir()
+    gpu = {"uuid": "GPU-1", "name": "NVIDIA H100 80GB HBM3", "memory.total": "81559"}
+    vars(day)["gpus"] = Reading(0, 1, {"GPU-1": gpu, "GPU-2": gpu})
+    chosen = selection(day, ("torch", "jax"), {"matrix.workload": WORKLOADS})
+    planned = day.bakeoff("plan", *chosen, "--json", limit_s=60)
+    cells = planned.json()["cells"]
+    assert {one["factors"]["device"] for one in cells} == {"gpu"}
+    assert [one["label"] for one in cells if "tinycnn" in one["label"]] == [
+        "tinycnn · torch · no compile",
+        "tinycnn · torch · compile",
+        "tinycnn · jax · compile",
+    ]
