@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.node.job import VERSION
+from harness.worker.job import VERSION
 from tests.gpu.answer import Answer, Broken
 from tests.gpu.day import Day
 from tests.gpu.steps.cells import selection
@@ -107,7 +107,7 @@ def _work(day: Day, cell: Mapping[str, Any], limit_s: float) -> tuple[list[Windo
     marks.unlink(missing_ok=True)
     job.write_text(json.dumps(_job(day, cell, folder)), encoding="utf-8")
     named = {"MARKED_ADAPTER": cell["adapter_module"], "MARKED_FILE": str(marks)}
-    done = day.framework_python("-m", "harness.node", str(job), limit_s=limit_s, **named)
+    done = day.framework_python("-m", "harness.worker", str(job), limit_s=limit_s, **named)
     if done.code:
         raise Broken(f"{cell['label']}: {done.last}")
     told = json.loads(marks.read_text(encoding="utf-8"))
