@@ -119,3 +119,9 @@ def filled(of: Table) -> Table:
         tuple(of.columns[i] for i in keep),
         tuple(tuple(row[i] for i in keep) for row in of.rows),
     )
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """Give one object per row, as programs want them."""
+    heads, rows = flat(table)
+    return [dict(zip(heads, row, strict=True)) for row in rows]

@@ -10,6 +10,8 @@ RUN/
   environments/NAME.json       what each framework environment is: interpreter, lock, versions
   gate/                        results of the equivalence gate
   payload/                     the worker side exactly as it ran
+  report.html                  the page; its raw readings lie in report-data/
+  results.json                 what the page says of the cells, as data; see docs/results.md
   cells/KEY/TRIAL/             one trial; TRIAL is ``trial-3`` or, re-run, ``trial-3.2``
     job.json                   what the ranks were asked to do
     events.R.jsonl             what rank R said
@@ -197,6 +199,11 @@ class RunPaths:
     def report(self) -> Path:
         """The page."""
         return self.root / "report.html"
+
+    @property
+    def results(self) -> Path:
+        """What the page says of the cells, as data."""
+        return self.root / "results.json"
 
     def environment(self, name: str) -> Path:
         """What a framework environment is."""

@@ -112,6 +112,13 @@ def read_run(directory: Path) -> RunRecord:
     plan = _object(paths.plan)
     if not isinstance(plan.get("cells"), list):
         raise DamagedFile(f"{paths.plan} is damaged: it names no cells")
+    try:
+        return _run_of(directory, paths, plan)
+    except (AttributeError, KeyError, TypeError) as fault:
+        raise DamagedFile(f"{paths.plan} is damaged: {fault} is missing or wrong") from None
+
+
+def _run_of(directory: Path, paths: RunPaths, plan: Mapping[str, Any]) -> RunRecord:
     identity = _object(paths.run) if paths.run.is_file() else {}
     study = plan.get("study") or {}
     environments = {

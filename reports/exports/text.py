@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
-from harness.analysis.tables import Table, filled, flat, shown_row
-from reports.exports.json import records
+from harness.analysis.tables import Table, filled, flat, records, shown_row
+from harness.store.json_text import json_text
 
 
 def as_csv(table: Table) -> str:
@@ -22,7 +21,7 @@ def as_csv(table: Table) -> str:
 
 def as_json(table: Table) -> str:
     """Write raw values, one object per row; unknown is null."""
-    return json.dumps(records(table), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(records(table), indent=2) + "\n"
 
 
 def _cell(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("harness", "workloads", "platforms", "reports", "studies")
+PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports", "studies")
 
 
 def tracked() -> list[str]:

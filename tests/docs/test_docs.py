@@ -15,6 +15,7 @@ from harness.study.factors import FACTORS
 from harness.study.measure import MeasureTable
 from harness.study.study import StudyFile, load_study
 from harness.worker import events
+from reports.exports.results_file import ResultsFile
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -38,6 +39,12 @@ def test_every_factor_is_described_with_its_meaning(factor: str) -> None:
 @pytest.mark.parametrize("key", [*StudyFile.model_fields, *MeasureTable.model_fields])
 def test_every_key_of_a_study_is_described(key: str) -> None:
     assert f"| `{key}` |" in read("studies.md")
+
+
+@pytest.mark.parametrize("field", ResultsFile.__dataclass_fields__)
+def test_every_field_of_the_results_is_described(field: str) -> None:
+    rows = [line.split("|")[1] for line in read("results.md").splitlines() if line.startswith("|")]
+    assert any(f"`{field}`" in row for row in rows)
 
 
 def test_every_event_is_described_as_the_format_states_it() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
+from harness.analysis.tables import records
 from harness.sections import all_tables
 from harness.sections.context import closest_figure
 from harness.sections.context.roofline import roof
@@ -14,8 +14,8 @@ from harness.sections.files.goodput import without_input
 from harness.sections.scaling.scaling import scaling_lines
 from harness.store.records import Gate
 from harness.verdicts.results import CellResult, Results
-from reports.exports.json import records, summary
 from reports.exports.junit import as_junit
+from reports.exports.results_file import summary
 from reports.text.answer import answer
 from reports.text.terminal import render as in_words
 from tests.reports import samples
@@ -49,11 +49,11 @@ def test_it_has_no_place_in_the_ranking_and_is_named_with_why(results, wrong) ->
         if row["workload"] == wrong.workload
     ]
     told = summary(results)
-    assert any(name in warning and WHY in warning for warning in told["warnings"])
-    for sentence in told["answers"]:
-        assert sentence["workload"] != wrong.workload or not sentence["answer"].startswith(name)
+    assert any(name in warning and WHY in warning for warning in told.warnings)
+    for sentence in told.answers:
+        assert sentence.workload != wrong.workload or not sentence.answer.startswith(name)
     assert WHY in in_words(results)
-    assert json.dumps(told)
+    assert name not in [line.cell for line in told.ranking if line.workload == wrong.workload]
 
 
 def test_exports_of_all_cells_say_so_and_give_it_no_comparison(results, wrong) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from harness.analysis.analyse import analyse
 from harness.analysis.ranking import rankings
+from harness.analysis.tables import records
 from harness.sections.scaling.gradient_exchange import communication, splits
 from harness.sections.scaling.scaling import scaling_lines, work_of_a_step
 from harness.store.dataset import Dataset
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
-from reports.exports.json import records
 from reports.page.page import render
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 

@@ -24,6 +24,10 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
         if name is not None:
             raise UsageError("junit has one shape: leave --table out")
         return as_junit(results)
+    if form == "json" and name is None:
+        from reports.exports.results_file import results_text
+
+        return results_text(results)
     from harness.analysis.tables import with_column
     from harness.sections.all_tables import table
 
@@ -51,8 +55,8 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
 @click.option(
     "--table",
     "name",
-    help="ranking (default), cells, trials, scaling, expected, collectives, communication, "
-    "starting, gate, what-ran, holes or runs.",
+    help="ranking (default; of json all of results.json), cells, trials, scaling, expected, "
+    "collectives, communication, starting, gate, what-ran, holes or runs.",
 )
 @click.option(
     "--output",

@@ -36,11 +36,9 @@ def command(
     """
     import_numpy()
     from harness.errors import UsageError
-    from harness.sections.read import read_comparison, read_page, run_directories
-    from harness.store.files import write_whole
+    from harness.sections.read import read_comparison, run_directories
     from harness.store.layout import RunPaths
-    from reports.page.page import render
-    from reports.page.raw_readings import write_readings
+    from reports.page.files import write_page
 
     directories = run_directories(runs)
     if compare_them and len(directories) != 2:
@@ -49,12 +47,10 @@ def command(
         RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
     )
     against = read_comparison(*directories) if compare_them else None
-    results, evidence = read_page(directories)
-    readings = write_readings(evidence, place)
-    page = render(results, evidence, against=against, place=place, readings=readings)
-    write_whole(place, page)
+    written = write_page(directories, place, against=against)
     if as_json:
-        click.echo(json.dumps({"report": str(place.resolve()), "bytes": len(page.encode())}))
+        told = {"report": str(place.resolve()), "results": str(written.data.resolve())}
+        click.echo(json.dumps(told))
     else:
         click.echo(str(place))
     if open_it:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from datetime import date
@@ -105,14 +104,12 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
 
     A run none of whose trials counts is no success, however well they all ended.
     """
-    from harness.sections.read import read_page
-    from harness.store.files import write_whole
+    from harness.store.json_text import json_text
     from harness.store.layout import RunPaths
     from harness.store.records import read_run
     from harness.store.sample_parquet import keep_all
-    from reports.exports.json import summary
-    from reports.page.page import render
-    from reports.page.raw_readings import write_readings
+    from reports.exports.results_file import summary
+    from reports.page.files import write_page
     from reports.text.terminal import render as in_words
 
     click.echo(_how_it_went(result), err=True)
@@ -120,15 +117,13 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
         return result.interrupted
     counts = False
     if result.ok:
-        results, evidence = read_page([result.run])
-        counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         page = RunPaths(result.run).report
-        readings = write_readings(evidence, page)
-        write_whole(page, render(results, evidence, place=page, readings=readings))
+        results = write_page([result.run], page).results
+        counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         keep_all(read_run(result.run))
         if as_json:
-            told = {"run": str(result.run), "report": str(page), **summary(results)}
-            click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+            told = {"run": result.run, "report": page, **vars(summary(results))}
+            click.echo(json_text(told, indent=2))
         else:
             click.echo("\n" + in_words(results), nl=False)
             click.echo(

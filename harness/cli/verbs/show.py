@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import click
@@ -27,9 +26,10 @@ def command(runs: tuple[str, ...], *, as_json: bool, pairs: bool) -> None:
 
     results = read_results(run_directories(runs))
     if as_json:
-        from reports.exports.json import summary
+        from harness.store.json_text import json_text
+        from reports.exports.results_file import summary
 
-        click.echo(json.dumps(summary(results), indent=2, ensure_ascii=False))
+        click.echo(json_text(summary(results), indent=2))
         return
     if pairs:
         from reports.text.all_pairs import render as render_pairs

@@ -1,0 +1,45 @@
+"""A page with the files beside it: its data, and the raw readings of its timelines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.sections.read import read_page
+from harness.store.files import write_whole
+from harness.store.layout import RunPaths
+from harness.verdicts.results import Results
+from reports.exports.results_file import results_text
+from reports.page.page import render
+from reports.page.raw_readings import write_readings
+
+if TYPE_CHECKING:
+    from harness.analysis.run_comparison import Versus
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what it says."""
+
+    results: Results
+    data: Path
+    """The results.json."""
+
+
+def _beside(page: Path) -> Path:
+    """Name the data of a page: results.json in a run's own directory, else after the page."""
+    own = RunPaths(page.parent)
+    return own.results if page == own.report else page.with_name(f"{page.stem}-results.json")
+
+
+def write_page(runs: Sequence[Path], place: Path, *, against: Versus | None = None) -> Written:
+    """Write the page of some runs; ``against`` is what changed between two of them."""
+    results, evidence = read_page(runs)
+    readings = write_readings(evidence, place)
+    data = _beside(place)
+    write_whole(data, results_text(results))
+    page = render(results, evidence, against=against, place=place, readings=readings)
+    write_whole(place, page)
+    return Written(results, data)
