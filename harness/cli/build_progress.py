@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
+from harness.cli.output import note
 from harness.environments.build import Listener
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Lines:
 
     def say(self, text: str) -> None:
         """Write a sentence."""
-        click.echo(text, err=True)
+        note(text)
         self._last = time.monotonic()
 
     def doing(self, text: str) -> None:

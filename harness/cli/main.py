@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from harness.cli.output import note, say
 from harness.errors import BakeoffError, nearest
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -82,7 +83,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
 
-        click.echo(f"bakeoff {version('bakeoff')}")
+        say(f"bakeoff {version('bakeoff')}")
         ctx.exit()
 
 
@@ -120,17 +121,17 @@ def _run(arguments: list[str] | None) -> int:
         result: Any = bakeoff.main(arguments, prog_name="bakeoff", standalone_mode=False)
         sys.stdout.flush()
     except BakeoffError as error:
-        click.echo(str(error), err=True)
+        note(str(error))
         return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        note("Interrupted.")
         return 130
     except SystemExit as stop:
         if isinstance(stop.code, int) and stop.code > _BY_SIGNAL:  # not what click completes with
-            click.echo("Interrupted.", err=True)
+            note("Interrupted.")
         raise
     except BrokenPipeError:
         # The reader of our output (head, less) went away; that is no fault.
@@ -139,7 +140,7 @@ def _run(arguments: list[str] | None) -> int:
     except OSError as error:
         if error.filename is not None or error.errno not in _FULL:
             raise
-        click.echo(f"The output cannot be written: {error.strerror}.", err=True)
+        note(f"The output cannot be written: {error.strerror}.")
         _say_no_more()
         return 1
     return result if isinstance(result, int) else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import emit_json, note
 from harness.errors import UsageError
 from harness.units import counted
 
@@ -84,21 +84,16 @@ def hand_over(
     most = sum(one.most_node_hours for one in wanted)
     for number, one in enumerate(wanted, 1):
         times = f"{one.parts} times " if one.parts > 1 else ""
-        click.echo(
+        note(
             f"Job {number}: {counted(one.nodes, 'node')}, {counted(len(one.keys), 'cell')}, "
             f"{counted(one.trials, 'trial')}, {times}at most {one.minutes} min, "
-            f"guessed {one.node_hours:.2f} node-hours",
-            err=True,
+            f"guessed {one.node_hours:.2f} node-hours"
         )
-    click.echo(
-        f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most each time the jobs run.",
-        err=True,
-    )
+    note(f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most each time the jobs run.")
     there, largest = queue.free(plan.platform), max(one.nodes for one in wanted)
-    click.echo(
+    note(
         f"The queue has {counted(there.usable, 'node')}, {there.idle} of them idle; the largest "
-        f"job asks for {largest}.",
-        err=True,
+        f"job asks for {largest}."
     )
     if largest > there.usable:
         raise UsageError(
@@ -113,16 +108,15 @@ def hand_over(
         )
     paths = RunPaths(lay_out())
     submitted = queue.submit(paths, plan.platform, wanted)
-    click.echo(f"Submitted: {', '.join(one.job for one in submitted)}.", err=True)
-    click.echo(
+    note(f"Submitted: {', '.join(one.job for one in submitted)}.")
+    note(
         f"Next: bakeoff status {paths.root}, bakeoff cancel {paths.root}, "
-        f"and where trials are left: bakeoff resume {paths.root} --detach",
-        err=True,
+        f"and where trials are left: bakeoff resume {paths.root} --detach"
     )
+    rows = [{"allocation": one.number, "job": one.job, "nodes": one.nodes} for one in submitted]
+    told = {"run": paths.root, "jobs": rows, "next": f"bakeoff status {paths.root} --wait"}
     if as_json:
-        rows = [{"allocation": one.number, "job": one.job, "nodes": one.nodes} for one in submitted]
-        told = {"run": str(paths.root), "jobs": rows, "next": f"bakeoff status {paths.root} --wait"}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        emit_json(told)
 
 
 def waiting_trials(paths: RunPaths, plan: Plan) -> Counter[str]:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
+from harness.cli.output import note
 from harness.run.progress import Ended, Observer, Progress
 from harness.units import duration
 
@@ -78,7 +77,7 @@ class Lines:
         self._say(text)
 
     def _say(self, text: str) -> None:
-        click.echo(text.rstrip(), err=True)
+        note(text.rstrip())
         self._last = time.monotonic()
 
 

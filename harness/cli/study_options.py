@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Selection:
     """What was typed."""
 
-    study: str
+    study: str | Mapping[str, Any]
+    """A file or a name, or what a file would hold."""
     platform: str | None
     size: str | None
     only: tuple[str, ...]
@@ -33,9 +34,13 @@ class Selection:
         from harness.plan.plan import make_plan
         from harness.platform.platform import load_platform
         from harness.ranks.nodes import launcher
-        from harness.study.study import load_study
+        from harness.study.study import built_study, load_study
 
-        study = load_study(self.study, size=self.size, only=self.only, overrides=self.overrides)
+        narrowed: Any = {"size": self.size, "only": self.only, "overrides": self.overrides}
+        if isinstance(self.study, str):
+            study = load_study(self.study, **narrowed)
+        else:
+            study = built_study("everything", self.study, **narrowed)
         name = self.platform or study.platform or "local"
         platform = load_platform(name, beside=study.path.parent)
         launcher(platform)  # what it could not heed is refused here, as it is when run

@@ -8,7 +8,7 @@ disturbed; where every trial was disturbed, it is the best one, and its source s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -16,6 +16,7 @@ from harness import units
 from harness.errors import UsageError
 from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
+from harness.study.study import Study, built_study
 from harness.verdicts.results import CellResult, Results, TrialResult
 
 _PRECISIONS = {"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")}
@@ -35,7 +36,7 @@ class Session:
     """One study to run, on the platform as it has to be for it."""
 
     name: str
-    study: str
+    study: Study
     platform: Platform
     suffix: str = ""
     """What tells this session's ceilings from others': the device, a memory's kind."""
@@ -74,28 +75,29 @@ def sessions(
             "this machine.\n    Run it on a compute node, with a profile whose launcher is local."
         )
 
-    def study(
-        title: str, workloads: Iterable[str], precisions: Iterable[str], tiers: Iterable[str] = ()
-    ) -> str:
-        listed = [_quoted(workloads), _quoted(precisions)]
-        on = f"tier = {_quoted(tiers)}\n" if tiers else ""
-        return (
-            f'title = "{title}"\n[matrix]\nworkload = {listed[0]}\nframework = "{framework}"\n'
-            f'device = "{device}"\nprecision = {listed[1]}\n{on}[measure]\ntrials = {trials}\n'
-            f'warmup = "1 s"\nuntil = "{until}"\ntimeout = "10 min"\n'
-        )
+    def session(
+        name: str,
+        workloads: Sequence[str],
+        there: Platform = platform,
+        suffix: str = "",
+        **factors: Sequence[str],
+    ) -> Session:
+        matrix = {"workload": workloads, "framework": framework, "device": device, **factors}
+        measure = {"trials": trials, "warmup": "1 s", "until": until, "timeout": "10 min"}
+        data = {"title": f"Ceilings: {name}", "matrix": matrix, "measure": measure}
+        return Session(name, built_study(name, data), there, suffix)
 
-    yield Session("kernels", study("Kernels", _COMPUTE, _PRECISIONS[device]), platform, device)
+    yield session("kernels", _COMPUTE, suffix=device, precision=_PRECISIONS[device])
     if device == "gpu":
-        yield Session("device", study("Device", ("triad", *_COPIES), ["fp32"]), platform, "gpu")
+        yield session("device", ("triad", *_COPIES), suffix="gpu", precision=("fp32",))
     else:
         for kind, policy in _memories(platform):
             bound = platform.binding.model_copy(update={"memory": policy})
             there = platform.model_copy(update={"binding": bound})
-            yield Session(f"memory-{kind}", study(kind, ["triad"], ["fp32"]), there, kind)
+            yield session(f"memory-{kind}", ("triad",), there, kind, precision=("fp32",))
     if platform.storage and device == "cpu":
-        text = study("Storage", _STORAGE, ["fp32"], tuple(platform.storage))
-        yield Session("storage", text, platform)
+        tiers = tuple(platform.storage)
+        yield session("storage", _STORAGE, precision=("fp32",), tier=tiers)
 
 
 def measured(results: Results, session: Session) -> list[Measured]:
@@ -164,7 +166,3 @@ def _name(cell: CellResult, session: Session) -> str:
 def _disturbances(trials: Iterable[TrialResult]) -> str:
     words = {one.verdict for one in trials if one.verdict is not None}
     return " or ".join(sorted(words)) or "disturbed"
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"

@@ -19,7 +19,7 @@ from harness.environments.download_size import size
 from harness.environments.inventory import inventory
 from harness.errors import Unavailable
 
-PACKAGES = ("harness", "workloads", "platforms", "reports")
+PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")
 GROUPS = ("workloads", "adapters", "launchers", "samplers", "platforms", "reports")
 
 _MUST_HAVE_MEMBERS = ("workloads", "adapters", "launchers", "platforms")

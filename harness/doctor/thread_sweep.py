@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.doctor.ceilings import Session
 from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
+from harness.study.study import built_study
 from harness.verdicts.results import Results
 
 _SAME = 0.05
@@ -45,7 +46,7 @@ def thread_counts(cores: int, cpus: int) -> tuple[int, ...]:
 
 def sessions(
     platform: Platform, *, cores: int, cpus: int, framework: str, trials: int, until: str
-) -> Iterator[tuple[Session, str, str]]:
+) -> Iterator[Session]:
     """Plan a session for each affinity, then one for each memory; threads vary within."""
     counts = thread_counts(cores, cpus)
     variants = [("free", "any", counts), ("pinned", "any", counts)]
@@ -57,16 +58,15 @@ def sessions(
         bound = platform.binding.model_copy(update=update)
         observer = platform.observer.model_copy(update={"cores": 0})
         there = platform.model_copy(update={"binding": bound, "observer": observer})
-        study = (
-            f'title = "Sweep"\n[matrix]\nworkload = "convolution"\nframework = "{framework}"\n'
-            f"threads = [{', '.join(map(str, some))}]\n[measure]\ntrials = {trials}\n"
-            f'warmup = "3 steps"\nuntil = "{until}"\ntimeout = "5 min"\n'
-        )
-        yield Session(f"{affinity}-{memory}", study, there), affinity, memory
+        matrix = {"workload": "convolution", "framework": framework, "threads": list(some)}
+        measure = {"trials": trials, "warmup": "3 steps", "until": until, "timeout": "5 min"}
+        study = built_study("sweep", {"title": "Sweep", "matrix": matrix, "measure": measure})
+        yield Session(f"{affinity}-{memory}", study, there)
 
 
-def settings(results: Results, affinity: str, memory: str) -> list[Setting]:
+def settings(results: Results, session: Session) -> list[Setting]:
     """Read what each setting reached: the best undisturbed trial, or else the best."""
+    binding = session.platform.binding
     found = []
     for cell in results.cells:
         trials = [one for one in cell.trials if one.outcome == "ok" and one.rate]
@@ -74,7 +74,7 @@ def settings(results: Results, affinity: str, memory: str) -> list[Setting]:
         rates = quiet or [one.rate for one in trials if one.rate]
         if rates:
             threads = int(cell.factors["threads"] or 0)
-            found.append(Setting(threads, affinity, memory, max(rates), not quiet))
+            found.append(Setting(threads, binding.threads, binding.memory, max(rates), not quiet))
     return found
 
 

@@ -1,8 +1,8 @@
-"""Word the study of every network in every framework that is ready here, at defaults."""
+"""The study of every network in every framework that is ready here, at its defaults."""
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 from harness import plugins
 from harness.environments import worker_python
@@ -16,8 +16,8 @@ _IDLE = "null"
 """Computes nothing."""
 
 
-def study_of_all(platform: Platform) -> str:
-    """Give the text of the study; refuse where no framework is ready."""
+def study_of_all(platform: Platform) -> dict[str, Any]:
+    """Give the study as a file would hold it; refuse where no framework is ready."""
     frameworks = [name for name in _training() if _is_ready(name, platform)]
     if not frameworks:
         raise Unavailable(
@@ -26,8 +26,10 @@ def study_of_all(platform: Platform) -> str:
         )
     names = plugins.workload_names()
     networks = [name for name in names if isinstance(plugins.workload(name), Training)]
-    matrix = f"workload = {json.dumps(networks)}\nframework = {json.dumps(frameworks)}\n"
-    return f'title = "Every network in every framework that is ready here"\n[matrix]\n{matrix}'
+    return {
+        "title": "Every network in every framework that is ready here",
+        "matrix": {"workload": networks, "framework": frameworks},
+    }
 
 
 def _training() -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from harness.platform.platform import Platform
 from harness.platform.sources import hardware_leaves
 from harness.probe.probe import Surroundings, profile
-from harness.probe.write import profile_text
 from harness.toml.document import Document
 from harness.toml.tables import check
+from harness.toml.write import toml_text
 
 State = Literal["agrees", "differs", "not seen"]
 _CLOSE = 0.02
@@ -36,7 +36,7 @@ class Compared:
 
 def facts(seen: Surroundings) -> Platform:
     """Read a probe's profile as if it came from a file."""
-    document = Document("this machine", profile_text(profile(seen, "this machine")))
+    document = Document("this machine", toml_text(profile(seen, "this machine")))
     platform = check(document, Platform, {**document.data, "name": "here"})
     document.refuse_faults()
     assert platform is not None, "a profile without faults has its value"

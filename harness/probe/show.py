@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from harness import units
@@ -13,34 +12,31 @@ _SIZES = ("size", "memory", "memory_share")
 _BANDWIDTHS = ("bandwidth", "memory_bandwidth")
 
 
-def lines(platform: Platform) -> Iterator[str]:
-    """Give a line for each value, then what is said to be unknown, then the ceilings."""
+def rows(platform: Platform) -> list[tuple[str, str, str, str]]:
+    """Give each value, then what is said to be unknown, then the ceilings: with tag and source."""
     leaves = [
         (place, value)
         for place, value in hardware_leaves(platform.model_dump(exclude_none=True))
         if value != ()
     ]
-    rows = []
+    found = []
     for place, value in leaves:
         source = platform.sources.get(place)
         tag = "declared" if source is None else source.tag
         words = "no source given" if source is None else source.words
-        rows.append((place, value_text(place, value), tag, words))
+        found.append((place, value_text(place, value), tag, words))
     present = {place for place, _ in leaves}
     for place, source in platform.sources.items():
         if source.tag == "unknown" and place not in present:
-            rows.append((place, "–", source.tag, source.words))
+            found.append((place, "–", source.tag, source.words))
     for name, ceiling in platform.ceilings.items():
         value = "–"
         if ceiling.compute is not None:
             value = units.scaled(ceiling.compute, "FLOP/s")
         elif ceiling.bandwidth is not None:
             value = units.scaled(ceiling.bandwidth, "B/s")
-        rows.append((f"ceilings.{name}", value, ceiling.tag, ceiling.source))
-    wide = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    wide[1] = min(wide[1], 44)
-    for place, value, tag, words in rows:
-        yield f"{place:<{wide[0]}}  {value:<{wide[1]}}  {tag:<{wide[2]}}  {words}".rstrip()
+        found.append((f"ceilings.{name}", value, ceiling.tag, ceiling.source))
+    return found
 
 
 def value_text(place: str, value: Any) -> str:

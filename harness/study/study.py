@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from harness.study.matrix import Exclusion, Matrix, Selection, flattened
 from harness.study.measure import Measure, MeasureTable, longer_than_timeout, resolved
 from harness.toml.document import Document, read_document
 from harness.toml.tables import Listed, Table, check
+from harness.toml.write import toml_text
 
 
 class Defaults(Table):
@@ -117,7 +118,28 @@ def load_study(
 ) -> Study:
     """Read a study by path or name; refuse all its faults together."""
     path = _path(ref)
-    document = read_document(path)
+    return _study(path, read_document(path), size, only, overrides)
+
+
+def built_study(
+    name: str,
+    data: Mapping[str, Any],
+    *,
+    size: str | None = None,
+    only: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+) -> Study:
+    """Make a study of values as a file would hold them; its faults are said as those of a file."""
+    return _study(Path(name), Document(name, toml_text(data)), size, only, overrides)
+
+
+def _study(
+    path: Path,
+    document: Document,
+    size: str | None,
+    only: Sequence[str],
+    overrides: Sequence[str],
+) -> Study:
     checker = Checker(document)
     file = check(document, StudyFile, document.data)
     checker.study(document.data)

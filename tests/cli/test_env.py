@@ -144,5 +144,5 @@ def test_the_doctor_ends_with_1_when_something_must_be_repaired(
     monkeypatch.setattr(installation.metadata, "version", lambda name: "0.0.1")
     code, out, _ = bakeoff("doctor")
     assert code == 1
-    assert "✗ libraries" in out
+    assert "✗  libraries" in out
     assert "Run `make setup`" in out

@@ -140,7 +140,7 @@ def test_a_run_that_was_never_fully_made_is_listed_with_what_to_do(tmp_path: Pat
     (tmp_path / "runs" / "one").mkdir(parents=True)
     (tmp_path / "runs" / "one" / "run.json").write_text("{}", encoding="utf-8")
     listed = bakeoff("list", "runs", cwd=tmp_path).stdout
-    assert "one   cannot be used: it was never fully made; remove it" in listed
+    assert "one  cannot be used: it was never fully made; remove it" in listed
 
 
 def test_a_run_s_name_is_a_name(floor: Path) -> None:

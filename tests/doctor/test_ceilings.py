@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.doctor.ceilings import Measured, Session, measured, peaks, sessions, with_ceilings
-from harness.errors import UsageError
+from harness.errors import FaultyFile, UsageError
 from harness.platform.platform import load_platform
 from harness.sections.context.roofline import roof
 from harness.verdicts.results import Results
@@ -40,12 +40,27 @@ def test_each_memory_gets_a_session_of_its_own_and_tiers_are_a_factor(
     assert list(planned) == ["kernels", "memory-DDR", "memory-MCDRAM", "storage"]
     assert planned["memory-DDR"].platform.binding.memory == "local"
     assert planned["memory-MCDRAM"].platform.binding.memory == "fast-only"
-    assert 'tier = ["scratch"]' in planned["storage"].study
+    assert planned["storage"].study.matrix.axes["tier"] == ("scratch",)
+    assert 'tier = ["scratch"]' in planned["storage"].study.text
 
 
 def test_a_platform_that_a_scheduler_starts_is_calibrated_on_its_node() -> None:
     with pytest.raises(UsageError, match=r"starts jobs through lsf(.|\n)*on a compute node"):
         list(sessions(load_platform("summit"), framework="t", device="gpu", trials=1, until="1 s"))
+
+
+def kernels() -> Session:
+    local = load_platform("local")
+    return next(sessions(local, framework="torch", device="cpu", trials=1, until="1 s"))
+
+
+@pytest.mark.parametrize("framework", ["pytroch", 'torch"\ntitle = "x'])
+def test_a_framework_that_there_is_not_is_refused_by_name(framework: str) -> None:
+    planned = sessions(
+        load_platform("local"), framework=framework, device="cpu", trials=1, until="1 s"
+    )
+    with pytest.raises(FaultyFile, match="no framework is called"):
+        next(planned)
 
 
 def ceilings(*trials: object) -> list[Measured]:
@@ -58,7 +73,7 @@ def ceilings(*trials: object) -> list[Measured]:
         trials=trials,
     )
     results: Results = replace(demo, cells=(cell,))
-    return measured(results, Session("kernels", "", load_platform("local"), "cpu"))
+    return measured(results, kernels())
 
 
 def test_a_ceiling_is_the_median_of_the_trials_that_nothing_disturbed() -> None:

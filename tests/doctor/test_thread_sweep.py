@@ -19,7 +19,7 @@ def test_fast_memory_is_tried_where_there_is_some() -> None:
         planned = sessions(
             load_platform(platform), cores=4, cpus=16, framework="torch", trials=1, until="1 s"
         )
-        return [one.name for one, _, _ in planned]
+        return [one.name for one in planned]
 
     assert names("local") == ["free-any", "pinned-any"]
     assert names("knl-7250-flat")[2:] == ["pinned-fast-first", "pinned-interleave"]
@@ -33,7 +33,10 @@ def test_a_setting_reached_what_its_best_undisturbed_trial_reached() -> None:
         samples.trial("r", "k", 2, 9e9, counted=False, verdict="contended"),
     )
     cell = replace(demo.cells[0], factors={"threads": 2}, trials=trials)
-    (one,) = settings(replace(demo, cells=(cell,)), "free", "any")
+    planned = sessions(
+        load_platform("local"), cores=2, cpus=2, framework="torch", trials=1, until="1 s"
+    )
+    (one,) = settings(replace(demo, cells=(cell,)), next(planned))
     assert (one.threads, one.rate, one.disturbed) == (2, 4e9, False)
 
 

@@ -15,7 +15,7 @@ from harness.platform.platform import load_platform
 from harness.platform.sources import hardware_leaves
 from harness.probe.check import compare, facts, is_other_machine
 from harness.probe.probe import look, profile, summary
-from harness.probe.write import profile_text
+from harness.toml.write import toml_text
 from tests.probe.machine import FakeMachine
 
 
@@ -27,7 +27,7 @@ def fake(tmp_path: Path) -> FakeMachine:
 def test_a_probe_and_a_check_of_this_machine_agree(tmp_path: Path) -> None:
     seen = look()
     path = tmp_path / "here.toml"
-    path.write_text(profile_text(profile(seen, "here")))
+    path.write_text(toml_text(profile(seen, "here")))
     here = load_platform(str(path))
     rows = compare(here, seen)
     assert rows
@@ -38,7 +38,7 @@ def test_a_probe_and_a_check_of_this_machine_agree(tmp_path: Path) -> None:
 
 def test_every_value_of_a_probe_says_where_it_is_from(tmp_path: Path) -> None:
     path = tmp_path / "here.toml"
-    path.write_text(profile_text(profile(look(), "here")))
+    path.write_text(toml_text(profile(look(), "here")))
     here = load_platform(str(path))
     for place, value in hardware_leaves(here.model_dump(exclude_none=True)):
         assert value == () or place in here.sources, place

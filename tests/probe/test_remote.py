@@ -12,8 +12,8 @@ import pytest
 
 from harness.errors import Unavailable, UsageError
 from harness.probe import remote
-from harness.probe.write import profile_text
 from harness.ranks.remote_node import through
+from harness.toml.write import toml_text
 from harness.worker.facts import node_survey
 from tests.cli.command import bakeoff
 from tests.needs import python37
@@ -109,7 +109,7 @@ def test_gpus_are_read_from_what_their_driver_prints() -> None:
     told["answers"] |= {"gpus": "".join(map(row.format, "abc")), "links": TOPOLOGY}
     seen = remote.look_there(told, ("torch 2.1",))
     (node,) = through("local", None)
-    data = tomllib.loads(profile_text(remote.profile_there(seen, "x", node, 1)))
+    data = tomllib.loads(toml_text(remote.profile_there(seen, "x", node, 1)))
     (gpus,) = data["accelerators"]
     assert (gpus["model"], gpus["count"], gpus["power_limit"]) == ("Tesla P100", 3, "300 W")
     assert gpus["graph"] == [["0", "1", "NV2"], ["0", "2", "SYS"], ["1", "2", "SYS"]]

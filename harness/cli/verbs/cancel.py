@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from harness.cli import completion
+from harness.cli.output import note
 
 
 @click.command("cancel")
@@ -26,4 +27,4 @@ def command(run: str) -> None:
     if live:
         queue.cancel(platform, live)
     names = ", ".join(one.job for one in live)
-    click.echo(f"Cancelled: {names}." if live else "No job of this run is in the queue.", err=True)
+    note(f"Cancelled: {names}." if live else "No job of this run is in the queue.")

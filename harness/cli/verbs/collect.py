@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import emit_json, note
 from harness.errors import RunError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def command(
         process = subprocess.Popen(command_line)
     except OSError as problem:
         stops.restore()
-        click.echo(f"{command_line[0]}: {problem.strerror}", err=True)
+        note(f"{command_line[0]}: {problem.strerror}")
         return _NOT_FOUND
     stops.begun(process)
     cpus = {0: sorted(os.sched_getaffinity(0))}
@@ -141,34 +142,38 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
 
     recording = read_recording(path) if path.is_file() else None
     if recording is None:
-        click.echo(f"Nothing was recorded: {seen.problem or 'the file is gone'}.", err=True)
+        note(f"Nothing was recorded: {seen.problem or 'the file is gone'}.")
         return
     if seen.problem:
-        click.echo(f"Recorded in part only: {seen.problem}.", err=True)
+        note(f"Recorded in part only: {seen.problem}.")
     table = _table(path, recording)
     node = str(recording.facts["node"])
     use = NodeUse(node, recording, (0,), Span(*span))
     told = readings([use])
-    unread = dict(recording.unread())
-    if as_json:
-        facts = {
-            "samples": str(path),
-            "table": None if table is None else str(table),
-            "seconds": use.steady.seconds,
-            "stand_ins": list(seen.stand_ins),
-            "unavailable": unread,
-            "readings": [vars(one) for one in told],
-        }
-        click.echo(json.dumps(facts, indent=1))
+    if not as_json:
+        note(f"Observed for {use.steady.seconds:.3g} s: {path}")
+        for line in _in_words(seen.stand_ins, told):
+            note(line)
         return
-    click.echo(f"Observed for {use.steady.seconds:.3g} s: {path}", err=True)
-    for device in seen.stand_ins:
-        click.echo(f"  ! {device}: nothing below that is said of it was measured.", err=True)
+    facts = {
+        "samples": path,
+        "table": table,
+        "seconds": use.steady.seconds,
+        "stand_ins": seen.stand_ins,
+        "unavailable": dict(recording.unread()),
+        "readings": told,
+    }
+    emit_json(facts)
+
+
+def _in_words(stand_ins: Sequence[str], told: Sequence[Reading]) -> Iterator[str]:
+    for device in stand_ins:
+        yield f"  ! {device}: nothing below that is said of it was measured."
     if not told:
-        click.echo("  That was too short to tell anything.", err=True)
+        yield "  That was too short to tell anything."
     for one in told:
         if one.mean or one.peak:
-            click.echo(_line(one), err=True)
+            yield _line(one)
 
 
 def _table(path: Path, recording: Recording) -> Path | None:
@@ -179,7 +184,7 @@ def _table(path: Path, recording: Recording) -> Path | None:
     try:
         sample_parquet.write(recording, str(recording.facts["node"]), table)
     except RunError as problem:
-        click.echo(str(problem), err=True)
+        note(str(problem))
         return None
     return table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.light_numpy import import_numpy
+from harness.cli.output import emit
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,11 +62,8 @@ def command(
     if github_summary is not None:
         with explained(github_summary), github_summary.open("a", encoding="utf-8") as file:
             file.write(run_comparison.as_github(told, failed))
-    if as_json:
-        text = json.dumps(run_comparison.as_json(told, failed), indent=2, ensure_ascii=False)
-        click.echo(text)
-    else:
-        click.echo(run_comparison.as_text(told, failed), nl=False)
+    value = run_comparison.as_json(told, failed)
+    emit(value, lambda: run_comparison.as_text(told, failed), as_json=as_json)
     return 1 if failed else 0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import emit, emit_json, note
 from harness.errors import UsageError
 from harness.units import scaled
 
@@ -93,10 +93,7 @@ def create(
     with listening() as listener:
         make(spec, folder, doing=listener.doing, lay=lambda files: lay(files, stripes))
     told = described(folder)
-    if as_json:
-        click.echo(json.dumps({"path": str(folder), **told}, indent=1))
-    else:
-        click.echo(f"{folder}: {_in_words(told)}")
+    emit({"path": folder, **told}, lambda: f"{folder}: {_in_words(told)}", as_json=as_json)
 
 
 @command.command("list")
@@ -110,15 +107,10 @@ def list_sets(at: str | None, platform: str, as_json: bool) -> None:
     place = _folder(at, platform)
     there = sorted(one for one in place.glob("*") if one.is_dir()) if place.is_dir() else []
     told = {str(one): described(one) if is_finished(one) else None for one in there}
-    if as_json:
-        click.echo(json.dumps(told, indent=1))
-        return
-    for path, facts in told.items():
-        click.echo(f"{path}: {_in_words(facts) if facts else 'not finished'}")
-    if not told:
-        click.echo(
-            f"{place} holds no data set. To make one: bakeoff data create pictures", err=True
-        )
+    lines = [f"{path}: {_in_words(one) if one else 'not finished'}" for path, one in told.items()]
+    emit(told, lambda: lines, as_json=as_json)
+    if not told and not as_json:
+        note(f"{place} holds no data set. To make one: bakeoff data create pictures")
 
 
 @command.command()
@@ -134,11 +126,8 @@ def check(names: tuple[str, ...], at: str | None, platform: str, as_json: bool) 
     with listening() as listener:
         for name in names:
             found[name] = faults(_set(at, platform, name), doing=listener.doing)
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
-    else:
-        for name, wrong in found.items():
-            click.echo(f"{name}: {'; '.join(wrong) if wrong else 'as its manifest says'}")
+    lines = [f"{name}: {'; '.join(w) or 'as its manifest says'}" for name, w in found.items()]
+    emit(found, lambda: lines, as_json=as_json)
     return 1 if any(found.values()) else 0
 
 
@@ -156,13 +145,12 @@ def remove(names: tuple[str, ...], at: str | None, platform: str, as_json: bool)
     folders = {name: _set(at, platform, name) for name in names}
     done = {name: delete(folder) for name, folder in folders.items()}
     if as_json:
-        told = {name: {"bytes": one.bytes, "left": one.left} for name, one in done.items()}
-        click.echo(json.dumps(told, indent=1))
+        emit_json(done)
     for name, one in done.items():
-        click.echo(f"Removed {name} ({scaled(one.bytes, 'B')}).", err=True)
+        note(f"Removed {name} ({scaled(one.bytes, 'B')}).")
         if one.left:
             some = ", ".join(one.left[:5]) + (" …" if len(one.left) > 5 else "")
-            click.echo(f"{folders[name]} stays, with what is not the set's: {some}.", err=True)
+            note(f"{folders[name]} stays, with what is not the set's: {some}.")
 
 
 def _in_words(told: dict[str, Any]) -> str:

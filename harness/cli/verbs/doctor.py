@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import textwrap
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.output import Part, Styled, Table, emit
 from harness.units import counted, per_cent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.doctor.finding import Finding
+    from harness.doctor.observer_cost import Study
+    from harness.doctor.report import Report
 
 _SIGNS = {
     "fine": ("✓", "green"),
@@ -43,20 +46,12 @@ def command(
     if observer:
         return _observer(pairs, more=more, as_json=as_json)
     if sweep:
-        from harness.cli.verbs.doctor_sweep import carry_out
+        from harness.cli.verbs.doctor_sweep import sweep as try_settings
 
-        return carry_out(platform)
+        return try_settings(platform)
     report = examine()
-    if as_json:
-        facts = {"sound": report.is_sound, **asdict(report)}
-        click.echo(json.dumps(facts, indent=1))
-        return 0 if report.is_sound else 1
-    _print("Installation", report.installation)
-    _print("Machine", report.machine)
-    every = (*report.installation, *report.machine)
-    faults = sum(one.level == "fault" for one in every)
-    warnings = sum(one.level == "warning" for one in every)
-    click.echo(f"{counted(faults, 'fault')}, {counted(warnings, 'warning')}.")
+    facts = {"sound": report.is_sound, **vars(report)}
+    emit(facts, lambda: _in_words(report), as_json=as_json)
     return 0 if report.is_sound else 1
 
 
@@ -67,39 +62,57 @@ def _observer(pairs: int | None, *, more: bool, as_json: bool) -> int:
     before = observer_cost.kept() if more else None
     study = observer_cost.carry_out(pairs or observer_cost.PAIRS, before=before)
     observer_cost.keep(study)
-    if as_json:
-        click.echo(json.dumps({**asdict(study), "more_pairs": study.more_pairs}, indent=1))
-        return 0
+    facts = {**vars(study), "more_pairs": study.more_pairs}
+    emit(facts, lambda: _cost(study), as_json=as_json)
+    return 0
+
+
+def _cost(study: Study) -> list[str]:
     share = study.cpu_share
     own = "" if share is None else f" It used {per_cent(share, 2)} of one core itself."
-    click.echo(
-        f"Observing slows a load on every core down by {per_cent(study.slow_down, 2)} "
-        f"(95 % interval {per_cent(study.low, 2)} to {per_cent(study.high, 2)}, "
-        f"{study.pairs} pairs of "
-        f"{study.slice_s:g} s).{own}"
-    )
     lost, low, high = study.per_cpu
-    click.echo(
-        f"Of a second of CPU time {per_cent(lost, 2)} was lost to it "
-        f"({per_cent(low, 2)} to {per_cent(high, 2)})."
-    )
+    lines = [
+        (
+            f"Observing slows a load on every core down by {per_cent(study.slow_down, 2)} "
+            f"(95 % interval {per_cent(study.low, 2)} to {per_cent(study.high, 2)}, "
+            f"{study.pairs} pairs of {study.slice_s:g} s).{own}"
+        ),
+        (
+            f"Of a second of CPU time {per_cent(lost, 2)} was lost to it "
+            f"({per_cent(low, 2)} to {per_cent(high, 2)})."
+        ),
+    ]
     if study.more_pairs is not None:
-        click.echo(
+        lines.append(
             f"The interval is {100 * (study.high - study.low):.1f} points wide, too wide to answer "
             "with. On a quieter machine, or: bakeoff doctor --observer --more "
             f"--pairs {study.more_pairs}"
         )
-    return 0
+    return lines
 
 
-def _print(title: str, findings: tuple[Finding, ...]) -> None:
-    click.secho(title, bold=True)
+def _in_words(report: Report) -> list[Part]:
+    every = (*report.installation, *report.machine)
+    faults = sum(one.level == "fault" for one in every)
+    warnings = sum(one.level == "warning" for one in every)
+    return [
+        Styled("Installation", bold=True),
+        _table(report.installation),
+        Styled("Machine", bold=True),
+        _table(report.machine),
+        f"{counted(faults, 'fault')}, {counted(warnings, 'warning')}.",
+    ]
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    """Lay findings out, each wrapped beside its name, with what would repair it below."""
     width = max(len(one.check) for one in findings)
     room = max(40, shutil.get_terminal_size((100, 24)).columns - width - 5)
+    rows: list[tuple[Styled | str, str, str]] = []
     for one in findings:
-        sign, colour = _SIGNS[one.level]
-        seen = textwrap.wrap(one.seen, room) or [""]
-        click.echo(f"{click.style(sign, fg=colour)} {one.check:<{width}}  {seen[0]}")
+        first, *more = textwrap.wrap(one.seen, room) or [""]
         remedy = [] if one.level == "fine" else textwrap.wrap(one.remedy, room - 2)
-        for line in (*seen[1:], *(("→ " if n == 0 else "  ") + x for n, x in enumerate(remedy))):
-            click.echo(f"  {'':<{width}}  {line}")
+        more += [("→ " if number == 0 else "  ") + line for number, line in enumerate(remedy)]
+        rows.append((Styled(*_SIGNS[one.level]), one.check, first))
+        rows += [("", "", line) for line in more]
+    return Table(rows)

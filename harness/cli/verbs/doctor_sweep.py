@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import click
+from harness import units
+from harness.cli.output import Part, Table, say
+
+if TYPE_CHECKING:
+    from harness.doctor.thread_sweep import Setting
 
 
-def carry_out(name: str, *, framework: str = "torch", trials: int = 2, until: str = "2 s") -> int:
+def sweep(name: str, *, framework: str = "torch", trials: int = 2, until: str = "2 s") -> int:
     """Run each setting briefly, print what it reached, and say which to take."""
-    from harness import units
-    from harness.cli.session_progress import watching
-    from harness.doctor.thread_sweep import Setting, recommend, sessions, settings
+    from harness.cli.built_studies import carry_out
+    from harness.doctor.thread_sweep import recommend, sessions, settings
     from harness.errors import RunError
     from harness.machine.sysfs_topology import read_topology
-    from harness.plan.plan import make_plan
     from harness.platform.platform import load_platform
-    from harness.run import session
-    from harness.sections.read import read_results
-    from harness.study.study import load_study
 
     platform = load_platform(name)
     topology = read_topology(os.sched_getaffinity(0))
     root = Path("runs") / f"sweep-{platform.name}-{datetime.now(UTC):%Y-%m-%d-%H%M%S}"
-    found: list[Setting] = []
     planned = sessions(
         platform,
         cores=len(topology.cores),
@@ -34,36 +34,36 @@ def carry_out(name: str, *, framework: str = "torch", trials: int = 2, until: st
         trials=trials,
         until=until,
     )
-    for one, affinity, memory in planned:
-        root.mkdir(parents=True, exist_ok=True)
-        study = root / f"{one.name}.toml"
-        study.write_text(one.study, encoding="utf-8")
-        plan = make_plan(load_study(study), one.platform)
-        with watching() as observer:
-            result = session.start(
-                plan, root=root / one.name, study_text=one.study, observer=observer
-            )
-        if result.interrupted:
-            return result.interrupted
-        if result.ok:
-            found += settings(read_results([result.run]), affinity, memory)
+    found = [
+        setting for one, results in carry_out(planned, root) for setting in settings(results, one)
+    ]
     if not found:
         raise RunError(f"No setting could be tried; {root} says why.")
-    chosen, equals = recommend(found)
+    for part in _in_words(found, *recommend(found)):
+        say(part)
+    return 0
+
+
+def _in_words(
+    found: Sequence[Setting], chosen: Setting, equals: Sequence[Setting]
+) -> Iterator[Part]:
     fastest = max(one.rate for one in found)
-    width = max(len(one.words) for one in found)
-    for setting in sorted(found, key=lambda one: -one.rate):
-        note = "  (disturbed)" if setting.disturbed else ""
-        rate = units.scaled(setting.rate, "FLOP/s")
-        share = units.per_cent(setting.rate / fastest)
-        click.echo(f"{setting.words:<{width}}  {rate:>14}  {share:>5}{note}")
+    rows = [
+        (
+            one.words,
+            units.scaled(one.rate, "FLOP/s"),
+            units.per_cent(one.rate / fastest),
+            "(disturbed)" if one.disturbed else "",
+        )
+        for one in sorted(found, key=lambda one: -one.rate)
+    ]
+    yield Table(rows, right=frozenset({1, 2}))
     same = f"; no worse: {', '.join(one.words for one in equals)}" if equals else ""
     share = units.per_cent(chosen.rate / fastest)
-    click.echo(f"Recommended: {chosen.words} ({share} of the fastest{same}).")
-    click.echo(
+    yield f"Recommended: {chosen.words} ({share} of the fastest{same})."
+    yield (
         f"  in a study: threads = {chosen.threads}; in the platform: "
         f'[binding] threads = "{chosen.affinity}", memory = "{chosen.memory}"'
     )
     if all(one.disturbed for one in found):
-        click.echo("Other processes ran all the while: sweep again on a quiet machine.")
-    return 0
+        yield "Other processes ran all the while: sweep again on a quiet machine."

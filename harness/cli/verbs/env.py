@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
+from harness.cli.output import UNKNOWN, Table, emit, emit_json, note, say
 from harness.errors import BakeoffError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harness.environments.inventory import Entry
 
-DASH = "\N{EN DASH}"
-_STATES = {"ready": "✓", "not built": DASH, "unfinished": "…", "broken": "✗", "old": "○"}
+_STATES = {"ready": "✓", "not built": UNKNOWN, "unfinished": "…", "broken": "✗", "old": "○"}
 
 
 @click.group("env")
@@ -86,37 +86,36 @@ def create(
                 listener.say(f"To go on: bakeoff env create {shlex.join(names)}")
                 raise
     if as_json:
-        click.echo(json.dumps([_plain(asdict(one)) for one in built], indent=1))
+        emit_json(built)
 
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_environments(as_json: bool) -> None:
     """List all environments: state, version, size, place."""
-    from harness.environments.download_size import size
     from harness.environments.inventory import inventory
 
     entries = inventory()
-    if as_json:
-        click.echo(json.dumps([_plain(asdict(entry)) for entry in entries], indent=1))
-        return
+    emit(entries, lambda: _in_columns(entries), as_json=as_json)
+
+
+def _in_columns(entries: Iterable[Entry]) -> Table:
+    from harness.environments.download_size import size
+
     rows = [
         (
             _STATES.get(entry.state, "✗"),
             entry.name,
             entry.state,
-            " ".join(filter(None, (entry.version, _build(entry.device)))) or DASH,
-            entry.python_version or DASH,
-            DASH if entry.size_bytes is None else size(entry.size_bytes),
+            " ".join(filter(None, (entry.version, _build(entry.device)))) or UNKNOWN,
+            entry.python_version or UNKNOWN,
+            UNKNOWN if entry.size_bytes is None else size(entry.size_bytes),
             _where(entry),
         )
         for entry in entries
     ]
     head = ("", "name", "state", "version", "python", "size", "where, or how to get it")
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    for row in (head, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    return Table(rows, head)
 
 
 @command.command()
@@ -146,10 +145,10 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
         else:
             continue
         found[entry.name] = faults
-        if not as_json:
-            click.echo(f"{entry.name}: {'; '.join(faults) if faults else 'as the lock says'}")
+        if not as_json:  # one by one, as checking takes long
+            say(f"{entry.name}: {'; '.join(faults) if faults else 'as the lock says'}")
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        emit_json(found)
     if not found:
         raise BakeoffError("No environment is built. To build one: bakeoff env create torch")
     return 1 if any(found.values()) else 0
@@ -177,10 +176,10 @@ def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:
     for folder in dict.fromkeys(folders):
         freed = verify.disk_bytes(folder)
         local.remove(folder)
-        removed.append({"path": str(folder), "size_bytes": freed})
-        click.echo(f"Removed {folder} ({size(freed)}).", err=True)
+        removed.append({"path": folder, "size_bytes": freed})
+        note(f"Removed {folder} ({size(freed)}).")
     if as_json:
-        click.echo(json.dumps(removed, indent=1))
+        emit_json(removed)
 
 
 def _owned(inventory: Any, reference: Any) -> list[Path]:
@@ -196,7 +195,3 @@ def _where(entry: Entry) -> str:
 
 def _build(device: str | None) -> str | None:
     return f"({device})" if device in ("cpu", "gpu") else None
-
-
-def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: str(one) if isinstance(one, Path) else one for key, one in facts.items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import completion
+from harness.cli.output import emit_bytes, say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path 
     written = _written(read_results(run_directories(runs)), form, name)
     data = written if isinstance(written, bytes) else written.encode()
     if output is None:
-        sys.stdout.buffer.write(data)
+        emit_bytes(data)
         return
     from harness.store.files import write_whole
 
     write_whole(output, data)
-    click.echo(str(output))
+    say(str(output))

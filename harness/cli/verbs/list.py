@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import UNKNOWN, Part, Table, emit, note
+
 if TYPE_CHECKING:
     from harness.store.layout import RunPaths
 
 Row = dict[str, Any]
-UNKNOWN = "–"
 
 
 def _workloads() -> list[Row]:
@@ -166,33 +167,25 @@ _TOO_WIDE = ("shapes", "factors", "options")  # these are for --json
 def command(what: str, *, as_json: bool) -> None:
     """List workloads, frameworks, platforms, studies or runs."""
     rows = KINDS[what]()
-    if as_json:
-        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
-        return
-    if not rows:
-        click.echo(f"There are no {what} here.", err=True)
-        return
-    click.echo("\n".join(_table(rows)))
+    emit(rows, lambda: _in_columns(rows), as_json=as_json)
+    if not rows and not as_json:
+        note(f"There are no {what} here.")
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
-    columns = list(
-        dict.fromkeys(key for row in rows for key in row if key not in (*_TOO_WIDE, "problem"))
+def _in_columns(rows: Sequence[Row]) -> list[Part]:
+    """Give a table of those that can be used, then a line for each of the others."""
+    usable = [row for row in rows if "problem" not in row]
+    columns = list(dict.fromkeys(key for row in usable for key in row if key not in _TOO_WIDE))
+    texts = [[_cell(row.get(column)) for column in columns] for row in usable]
+    numbers = frozenset(
+        index
+        for index, column in enumerate(columns)
+        if any(isinstance(row.get(column), int) for row in usable)
     )
-    texts = [[_cell(row.get(column)) for column in columns] for row in rows]
-    is_number = [any(isinstance(row.get(column), int) for row in rows) for column in columns]
-    widths = [max(len(text) for text in column) for column in zip(columns, *texts, strict=True)]
-    lines = []
-    for row, cells in [(None, columns), *zip(rows, texts, strict=True)]:
-        if row is not None and "problem" in row:
-            lines.append(f"{row['name']:<{widths[0]}}  cannot be used: {row['problem']}")
-            continue
-        padded = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(cells, widths, is_number, strict=True)
-        )
-        lines.append("  ".join(padded).rstrip())
-    return lines
+    others = [
+        f"{row['name']}  cannot be used: {row['problem']}" for row in rows if row not in usable
+    ]
+    return [Table(texts, columns, numbers), *others]
 
 
 def _cell(value: Any) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import Part, Table, emit, emit_json
 from harness.cli.study_options import Selection, study_options
 from harness.units import duration
 
@@ -35,19 +34,19 @@ def command(*, as_json: bool, **typed: Any) -> None:
         _, plan = Selection(**typed).plan()
     except NothingLeft as refusal:
         if as_json:
-            fallen = [asdict(hole) for hole in refusal.holes]
-            click.echo(json.dumps({"cells": [], "holes": fallen}, indent=1))
+            emit_json({"cells": [], "holes": refusal.holes})
         raise
     guess = estimate(plan)
-    if as_json:
-        timing = {
-            "total_s": guess.total_s,
-            "node_hours": guess.node_hours,
-            "notes": list(doubts(plan, guess)),
-        }
-        click.echo(json.dumps({**to_json(plan), "estimate": timing}, indent=1))
-    else:
-        click.echo("\n".join([*_lines(plan, guess), *notes(plan, guess)]))
+    timing = {
+        "total_s": guess.total_s,
+        "node_hours": guess.node_hours,
+        "notes": doubts(plan, guess),
+    }
+    emit(
+        {**to_json(plan), "estimate": timing} if as_json else None,
+        lambda: [*_in_words(plan, guess), *notes(plan, guess)],
+        as_json=as_json,
+    )
 
 
 def headline(plan: Plan, guess: Estimate) -> str:
@@ -62,9 +61,9 @@ def headline(plan: Plan, guess: Estimate) -> str:
     )
 
 
-def _lines(plan: Plan, guess: Estimate) -> list[str]:
+def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
     measure = plan.measure
-    lines = [
+    parts: list[Part] = [
         plan.study.title,
         headline(plan, guess),
         (
@@ -79,15 +78,19 @@ def _lines(plan: Plan, guess: Estimate) -> list[str]:
     ]
     references = set(plan.reference.values())
     shown = plan.cells[:_SHOWN_CELLS]
-    width = max(len(cell.label) for cell in shown)
-    for cell in shown:
-        mark = "  reference" if cell.key in references else ""
-        took = duration(guess.trial_s[cell.key])
-        lines.append(f"  {cell.key}  {cell.label:<{width}}  {took:>8} a trial{mark}".rstrip())
+    rows = [
+        (
+            f"  {cell.key}",
+            cell.label,
+            f"{duration(guess.trial_s[cell.key])} a trial",
+            "reference" if cell.key in references else "",
+        )
+        for cell in shown
+    ]
+    parts.append(Table(rows, right=frozenset({2})))
     if len(plan.cells) > len(shown):
-        lines.append(f"  … and {len(plan.cells) - len(shown)} more (--json lists all)")
-    lines += _left_out(plan)
-    return lines
+        parts.append(f"  … and {len(plan.cells) - len(shown)} more (--json lists all)")
+    return parts + _left_out(plan)
 
 
 def notes(plan: Plan, guess: Estimate) -> list[str]:
@@ -134,12 +137,12 @@ def _schedule(plan: Plan) -> list[str]:
     return lines
 
 
-def _left_out(plan: Plan) -> list[str]:
+def _left_out(plan: Plan) -> list[Part]:
     if not plan.holes:
         return []
     from harness.plan.holes import grouped
 
-    lines = ["", f"Left out: {_many(len(plan.holes), 'cell')}"]
+    lines: list[Part] = ["", f"Left out: {_many(len(plan.holes), 'cell')}"]
     for why, labels in grouped(plan.holes).items():
         names = "; ".join(labels[:_SHOWN_LABELS])
         more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""

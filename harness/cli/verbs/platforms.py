@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import Part, Styled, Table, emit, note
 from harness.cli.verbs.platforms_calibrate import calibrate
 from harness.cli.verbs.platforms_probe import place, probe, write
 from harness.errors import UsageError
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from harness.probe.check import Compared
 
 _SIGNS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "not seen": ("·", "bright_black")}
+
+_WIDEST = 44
+_UNTRIED = "Nobody here has run on this machine."
 
 
 @click.group("platforms")
@@ -41,8 +46,6 @@ def check(name: str, here: bool, as_json: bool) -> int:
 
     The exit code is 1 if a claim differs from what this machine shows.
     """
-    from dataclasses import asdict
-
     from harness.platform.platform import load_platform
     from harness.probe.check import compare, is_other_machine, tally, unsourced
     from harness.probe.probe import look
@@ -52,44 +55,72 @@ def check(name: str, here: bool, as_json: bool) -> int:
     launcher(platform)
     seen = look()
     other = None if here else is_other_machine(platform, seen)
-    rows = compare(platform, seen) if other is None else []
-    differing = [row for row in rows if row.state == "differs"]
-    if as_json:
-        facts = {
-            "name": platform.name,
-            "tried": platform.tried,
-            "other_machine": other,
-            "values": dict(tally(platform)),
-            "unsourced": unsourced(platform),
-            "compared": [asdict(row) for row in rows],
-        }
-        click.echo(json.dumps(facts, indent=1))
-        return 1 if differing else 0
-    count = tally(platform)
-    click.echo(
-        f"{platform.name}: a valid profile; {count['measured']} values measured, "
+    checked = Checked(
+        name=platform.name,
+        tried=platform.tried,
+        other_machine=other,
+        values=dict(tally(platform)),
+        unsourced=unsourced(platform),
+        compared=compare(platform, seen) if other is None else [],
+    )
+    emit(checked, lambda: _in_words(checked, platform), as_json=as_json)
+    return 1 if checked.differing else 0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A profile held against its sources and, where this is the machine, against it."""
+
+    name: str
+    tried: bool
+    other_machine: str | None
+    """Why this is another machine, whose claims cannot be compared here."""
+    values: Mapping[str, int]
+    """How many are measured, declared and unknown."""
+    unsourced: Sequence[str]
+    compared: Sequence[Compared]
+
+    @property
+    def differing(self) -> int:
+        """How many claims are not what this machine shows."""
+        return sum(row.state == "differs" for row in self.compared)
+
+
+def _in_words(checked: Checked, platform: Platform) -> Iterator[Part]:
+    count, rows = checked.values, checked.compared
+    yield (
+        f"{checked.name}: a valid profile; {count['measured']} values measured, "
         f"{count['declared']} declared, {count['unknown']} unknown."
     )
-    if not platform.tried:
-        click.echo("Nobody here has run on this machine.")
-    nameless = unsourced(platform)
-    if nameless:
-        click.echo(f"No source is given for: {', '.join(nameless)}.")
-    if other is not None:
-        click.echo(f"This is another machine: {other}. Its claims were not compared.")
-        return 0
+    if not checked.tried:
+        yield _UNTRIED
+    if checked.unsourced:
+        yield f"No source is given for: {', '.join(checked.unsourced)}."
+    if checked.other_machine is not None:
+        yield f"This is another machine: {checked.other_machine}. Its claims were not compared."
+        return
     if platform.binding.memory != "any" and shutil.which("numactl") is None:
-        click.echo(
+        yield (
             f"binding.memory is {platform.binding.memory}, which needs numactl; it is not here, so "
             "no rank would start."
         )
-    _print_rows(rows)
-    click.echo(
-        f"{len(differing)} of {len(rows)} claims differ from this machine."
-        if differing
+    yield Table([_claim(row) for row in rows])
+    yield (
+        f"{checked.differing} of {len(rows)} claims differ from this machine."
+        if checked.differing
         else f"This machine agrees, in all {sum(r.state == 'agrees' for r in rows)} claims seen."
     )
-    return 1 if differing else 0
+
+
+def _claim(row: Compared) -> tuple[Styled, str, str]:
+    from harness.probe.show import value_text
+
+    detail = {
+        "agrees": "",
+        "differs": f"; here: {value_text(row.place, row.fact)}",
+        "not seen": "; cannot be seen here",
+    }[row.state]
+    return Styled(*_SIGNS[row.state]), row.place, f"{value_text(row.place, row.claim)}{detail}"
 
 
 @command.command()
@@ -100,37 +131,26 @@ def check(name: str, here: bool, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON.")
 def show(name: str, ranks: int | None, threads: int | None, gpus: int, as_json: bool) -> None:
     """Show a profile with its sources, its node's layout, and who would run where."""
-    from harness.launch.binding import bind
-    from harness.launch.binding_request import wish
-    from harness.launch.binding_text import draw, draw_node
     from harness.platform.platform import load_platform
 
     platform = load_platform(name)
-    if as_json:
-        click.echo(json.dumps(platform.model_dump(exclude_none=True), indent=1))
-        return
-    _print_platform(platform)
-    topology = _topology(platform)
-    if topology is None:
-        if ranks is not None:
-            raise UsageError(
-                f"{name} does not say how many cores its nodes have, so nothing can be laid out.\n"
-                "    Give it node.cores, or probe the machine."
-            )
-        return
-    click.echo()
-    click.echo(draw_node(topology))
-    if ranks is None:
-        return
+    topology = None if as_json else _topology(platform)
+    if ranks is not None and topology is None and not as_json:
+        raise UsageError(
+            f"{name} does not say how many cores its nodes have, so nothing can be laid out.\n"
+            "    Give it node.cores, or probe the machine."
+        )
     factors = {
         "ranks_per_node": ranks,
         "threads": threads,
         "device": "gpu" if gpus else "cpu",
         "devices_per_rank": gpus,
     }
-    wanted = wish(platform, factors, devices=len(topology.devices))
-    click.echo()
-    click.echo(draw(bind(topology, wanted)))
+    emit(
+        platform.model_dump(exclude_none=True),
+        lambda: _profile(platform, topology, factors),
+        as_json=as_json,
+    )
 
 
 @command.command()
@@ -152,7 +172,7 @@ def new(
 ) -> None:
     """Write a profile that refines a close relative; asks which and its title, unless told."""
     from harness.platform.platform import load_platform, platform_names
-    from harness.probe.write import profile_text
+    from harness.toml.write import toml_text
 
     path = place(name, user=user, force=force)
     if relative is None:
@@ -168,8 +188,8 @@ def new(
     if launcher is not None:
         data["launcher"] = {"name": launcher}
     comment = f"Refines {parent.name}: write here what differs; say in [sources] where it is from."
-    write(path, profile_text(data, [comment]))
-    click.echo(f"Wrote {path}. Next: edit it, then bakeoff platforms check {name}", err=True)
+    write(path, toml_text(data, [comment]))
+    note(f"Wrote {path}. Next: edit it, then bakeoff platforms check {name}")
 
 
 def _topology(platform: Platform) -> Topology | None:
@@ -185,26 +205,24 @@ def _topology(platform: Platform) -> Topology | None:
     return claimed(platform)
 
 
-def _print_platform(platform: Platform) -> None:
-    from harness.probe.show import lines
+def _profile(
+    platform: Platform, topology: Topology | None, factors: Mapping[str, Any]
+) -> Iterator[Part]:
+    """Give the values with their sources, then the node, then who would run where."""
+    from harness.launch.binding import bind
+    from harness.launch.binding_request import wish
+    from harness.launch.binding_text import draw, draw_node
+    from harness.probe.show import rows
 
-    click.secho(platform.title, bold=True)
+    yield Styled(platform.title, bold=True)
     if not platform.tried:
-        click.echo("Nobody here has run on this machine.")
-    for line in lines(platform):
-        click.echo(line)
-
-
-def _print_rows(rows: list[Compared]) -> None:
-    from harness.probe.show import value_text
-
-    width = max((len(row.place) for row in rows), default=0)
-    for row in rows:
-        sign, colour = _SIGNS[row.state]
-        claim = value_text(row.place, row.claim)
-        detail = {
-            "agrees": "",
-            "differs": f"; here: {value_text(row.place, row.fact)}",
-            "not seen": "; cannot be seen here",
-        }[row.state]
-        click.echo(f"{click.style(sign, fg=colour)} {row.place:<{width}}  {claim}{detail}")
+        yield _UNTRIED
+    yield Table(rows(platform), widest=_WIDEST)
+    if topology is None:
+        return
+    yield ""
+    yield draw_node(topology)
+    if factors["ranks_per_node"] is not None:
+        wanted = wish(platform, factors, devices=len(topology.devices))
+        yield ""
+        yield draw(bind(topology, wanted))

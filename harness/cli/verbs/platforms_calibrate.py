@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+
+from harness.cli.output import Table, emit, note
 
 
 @click.command("calibrate")
@@ -31,14 +33,10 @@ def calibrate(
     Products and convolutions by precision, the memory of each tier, copies to the device, storage:
     ordinary trials of the framework itself. Reports then show results as a share of it.
     """
-    from harness.cli.session_progress import watching
-    from harness.doctor.ceilings import Measured, measured, peaks, sessions, with_ceilings
+    from harness.cli.built_studies import carry_out
+    from harness.doctor.ceilings import measured, peaks, sessions, with_ceilings
     from harness.errors import RunError, UsageError
-    from harness.plan.plan import make_plan
     from harness.platform.platform import load_platform
-    from harness.run import session
-    from harness.sections.read import read_results
-    from harness.study.study import load_study
 
     platform = load_platform(name)
     device = device or ("gpu" if platform.accelerators else "cpu")
@@ -51,26 +49,10 @@ def calibrate(
         raise UsageError(f"there is no session {unknown[0]}. Known: {', '.join(names)}.")
     started = datetime.now(UTC)
     root = Path("runs") / f"calibrate-{platform.name}-{started:%Y-%m-%d-%H%M%S}"
-    found: list[Measured] = []
-    for one in planned:
-        if only and one.name not in only:
-            continue
-        root.mkdir(parents=True, exist_ok=True)
-        study = root / f"{one.name}.toml"
-        study.write_text(one.study, encoding="utf-8")
-        plan = make_plan(load_study(study), one.platform)
-        for hole in plan.holes:
-            click.echo(f"Left out: {hole.label}: {hole.why}", err=True)
-        if not plan.cells:
-            continue
-        with watching() as observer:
-            result = session.start(
-                plan, root=root / one.name, study_text=one.study, observer=observer
-            )
-        if result.interrupted:
-            return result.interrupted
-        if result.ok:
-            found += measured(read_results([result.run]), one)
+    wanted = [one for one in planned if not only or one.name in only]
+    found = [
+        ceiling for one, results in carry_out(wanted, root) for ceiling in measured(results, one)
+    ]
     if not found:
         raise RunError(f"No ceiling was measured; {root} says why.")
     where = f"bakeoff platforms calibrate, {framework}, {started:%Y-%m-%d}, run {root.name}"
@@ -78,15 +60,14 @@ def calibrate(
     path = _own_file(platform.name)
     path.write_text(with_ceilings(_text(path, platform.name), tables), encoding="utf-8")
     load_platform(str(path))
-    if as_json:
-        click.echo(json.dumps(tables, indent=1))
-    else:
-        for label, table in tables.items():
-            value = table.get("compute") or table["bandwidth"]
-            note = "  (at least: trials were disturbed)" if "at least" in table["source"] else ""
-            click.echo(f"{label:<24} {value}{note}")
-    click.echo(f"Wrote {len(tables)} ceilings into {path}", err=True)
+    emit(tables, lambda: Table([_row(*one) for one in tables.items()]), as_json=as_json)
+    note(f"Wrote {len(tables)} ceilings into {path}")
     return 0
+
+
+def _row(name: str, ceiling: Mapping[str, str]) -> tuple[str, str]:
+    doubt = "  (at least: trials were disturbed)" if "at least" in ceiling["source"] else ""
+    return name, (ceiling.get("compute") or ceiling["bandwidth"]) + doubt
 
 
 def _own_file(name: str) -> Path:
@@ -101,10 +82,10 @@ def _own_file(name: str) -> Path:
 
 def _text(path: Path, name: str) -> str:
     from harness.platform.platform import load_platform
-    from harness.probe.write import profile_text
+    from harness.toml.write import toml_text
 
     if path.exists():
         return path.read_text(encoding="utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
     title = load_platform(name).title
-    return profile_text({"title": title, "extends": name}, ["Measured here, over the shipped one."])
+    return toml_text({"title": title, "extends": name}, ["Measured here, over the shipped one."])

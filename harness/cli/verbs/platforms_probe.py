@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import Styled, emit, note
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def probe(
         data, seen, odd = _there(through, nodes, title or name)
     _tell(data, seen, name, force=force, as_json=as_json)
     for line in odd:
-        click.secho(f"! {line}", err=True, fg="yellow")
+        note(Styled(f"! {line}", "yellow"))
     return 1 if odd else 0
 
 
@@ -90,30 +90,27 @@ def _tell(
     from harness.platform.platform import load_platform
     from harness.probe.check import tally
     from harness.probe.probe import summary
-    from harness.probe.write import profile_text
+    from harness.toml.write import toml_text
 
     words = summary(seen)
     comments = [*words, "Measured and declared by `bakeoff platforms probe`; edit it as you like."]
-    text = profile_text(data, comments)
-    if as_json:
-        click.echo(json.dumps(data, indent=1))
-    elif name is None:
-        click.echo(text, nl=False)
+    text = toml_text(data, comments)
+    if as_json or name is None:
+        emit(data, lambda: text, as_json=as_json)
     if name is None:
         return
     path = place(name, user=False, force=force)
     write(path, text)
     count = tally(load_platform(str(path)))
     lines = sum(1 for line in text.splitlines() if line and not line.startswith("#"))
-    click.echo(
+    note(
         f"Wrote {path} ({lines} lines; {count['measured']} values measured, "
-        f"{count['declared']} declared, {count['unknown']} unknown).",
-        err=True,
+        f"{count['declared']} declared, {count['unknown']} unknown)."
     )
     for line in words:
-        click.echo(f"  {line}", err=True)
+        note(f"  {line}")
     unknown = "  unknown: memory and link bandwidth, peak FLOP/s      →  "
-    click.echo(f"{unknown}bakeoff platforms calibrate {name}", err=True)
+    note(f"{unknown}bakeoff platforms calibrate {name}")
 
 
 def place(name: str, *, user: bool, force: bool) -> Path:

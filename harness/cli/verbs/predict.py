@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from harness.cli import completion
+from harness.cli.output import emit, note
 from harness.errors import RunError
 
 
@@ -48,10 +48,7 @@ def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: boo
         from reports.charts.forecast import drawing
 
         write_whole(draw, drawing(found))
-        click.echo(f"Drawn: {draw}", err=True)
-    if not as_json:
-        click.echo(render(found), nl=False)
-        return
+        note(f"Drawn: {draw}")
     said = {
         "version": 1,
         "origin": "predicted",
@@ -62,4 +59,4 @@ def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: boo
             for one in found
         ],
     }
-    click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+    emit(said, lambda: render(found), as_json=as_json)

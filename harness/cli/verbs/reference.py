@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.output import UNKNOWN, emit
 from harness.errors import RunError, UsageError
+from harness.units import counted
+
+if TYPE_CHECKING:
+    from harness.sections.context.published_figures import Figure
 
 
 @click.group("reference")
@@ -25,28 +30,34 @@ def list_(words: tuple[str, ...], *, as_json: bool) -> None:
 
     shown = []
     for figure in (*own(), *published()):
-        told = asdict(figure)
-        text = " ".join(str(value) for value in told.values()).lower()
+        text = " ".join(str(value) for value in asdict(figure).values()).lower()
         if all(word.lower() in text for word in words):
-            shown.append(told)
+            shown.append(figure)
     if not shown:
         raise UsageError(f"no figure contains {' and '.join(words)}")
-    if as_json:
-        click.echo(json.dumps(shown, indent=1, ensure_ascii=False))
-        return
-    for told in shown:
-        mark = " †" if told["kind"] == "derived" else ""
-        batch = told["batch"] or told["global_batch"]
-        parts = (
-            f"{told['machine']} × {told['devices']}",
-            f"{told['framework'] or '–'} {told['framework_version'] or ''}".strip(),
-            told["workload"] or f"{told['model']} ({told['variant'] or 'variant not stated'})",
-            f"batch {batch or '–'}",
-            told["precision"] or "–",
-            f"{told['value']:g} {told['unit']}{mark}",
-            told["source"],
-        )
-        click.echo(" | ".join(parts))
+    emit(shown, lambda: [_line(one) for one in shown], as_json=as_json)
+
+
+def _line(one: Figure) -> str:
+    mark = " †" if one.kind == "derived" else ""
+    parts = (
+        f"{one.machine} × {one.devices}",
+        f"{one.framework or UNKNOWN} {one.framework_version or ''}".strip(),
+        one.workload or f"{one.model} ({one.variant or 'variant not stated'})",
+        f"batch {one.batch or one.global_batch or UNKNOWN}",
+        one.precision or UNKNOWN,
+        f"{one.value:g} {one.unit}{mark}",
+        one.source,
+    )
+    return " | ".join(parts)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Where a run's figures are kept now, and how many they are."""
+
+    file: Path
+    figures: int
 
 
 @command.command("add")
@@ -84,7 +95,8 @@ def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
         raise UsageError(f"{file} is there already; choose another --name")
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, text)
-    if as_json:
-        click.echo(json.dumps({"file": str(file), "figures": len(kept)}))
-        return
-    click.echo(f"Wrote {file} ({len(kept)} figure{'' if len(kept) == 1 else 's'}).")
+    emit(
+        Kept(file, len(kept)),
+        lambda: f"Wrote {file} ({counted(len(kept), 'figure')}).",
+        as_json=as_json,
+    )

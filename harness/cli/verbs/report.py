@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from harness.cli import completion
 from harness.cli.light_numpy import import_numpy
+from harness.cli.output import emit
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where a page and its data are."""
+
+    report: Path
+    results: Path
 
 
 @click.command("report")
@@ -48,11 +57,8 @@ def command(
     )
     against = read_comparison(*directories) if compare_them else None
     written = write_page(directories, place, against=against)
-    if as_json:
-        told = {"report": str(place.resolve()), "results": str(written.data.resolve())}
-        click.echo(json.dumps(told))
-    else:
-        click.echo(str(place))
+    told = Page(place.resolve(), written.data.resolve())
+    emit(told, lambda: str(place), as_json=as_json)
     if open_it:
         import webbrowser
 

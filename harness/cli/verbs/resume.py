@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from harness.cli import completion
+from harness.cli.output import note
 from harness.cli.queue_options import (
     hand_over,
     queue_options,
@@ -99,4 +100,4 @@ def command(
 def _again(why: str = "") -> None:
     """Say that a job is to run once more, and why where nothing has said so yet."""
     said = "The queue is asked to run this job again, on nodes that work."
-    click.echo(f"{why}\n{said}" if why else said, err=True)
+    note(f"{why}\n{said}" if why else said)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import emit, note
 from harness.cli.queue_options import hand_over, queue_options, refuse_without_detach
 from harness.cli.study_options import Selection, study_options
 from harness.errors import UsageError
@@ -59,7 +60,7 @@ def command(
     if create_environments:
         create_missing(plan)
     guess = estimate(plan)
-    click.echo("\n".join([headline(plan, guess), *notes(plan, guess)]), err=True)
+    note("\n".join([headline(plan, guess), *notes(plan, guess)]))
     root = _place(name, plan)
     if detach:
         hand_over(
@@ -104,7 +105,6 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
 
     A run none of whose trials counts is no success, however well they all ended.
     """
-    from harness.store.json_text import json_text
     from harness.store.layout import RunPaths
     from harness.store.records import read_run
     from harness.store.sample_parquet import keep_all
@@ -112,7 +112,7 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     from reports.page.files import write_page
     from reports.text.terminal import render as in_words
 
-    click.echo(_how_it_went(result), err=True)
+    note(_how_it_went(result))
     if result.interrupted:
         return result.interrupted
     counts = False
@@ -121,14 +121,9 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
         results = write_page([result.run], page).results
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         keep_all(read_run(result.run))
-        if as_json:
-            told = {"run": result.run, "report": page, **vars(summary(results))}
-            click.echo(json_text(told, indent=2))
-        else:
-            click.echo("\n" + in_words(results), nl=False)
-            click.echo(
-                f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
-            )
+        told = {"run": result.run, "report": page, **vars(summary(results))}
+        more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
+        emit(told, lambda: ["", in_words(results), more], as_json=as_json)
     return 0 if result.ok == result.total and counts else 1
 
 

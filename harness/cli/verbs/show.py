@@ -8,6 +8,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.light_numpy import import_numpy
+from harness.cli.output import emit_json, say
 
 _LEAST, _MOST = 60, 140
 
@@ -26,17 +27,16 @@ def command(runs: tuple[str, ...], *, as_json: bool, pairs: bool) -> None:
 
     results = read_results(run_directories(runs))
     if as_json:
-        from harness.store.json_text import json_text
         from reports.exports.results_file import summary
 
-        click.echo(json_text(summary(results), indent=2))
+        emit_json(summary(results))
         return
     if pairs:
         from reports.text.all_pairs import render as render_pairs
 
-        click.echo(render_pairs(results), nl=False)
+        say(render_pairs(results))
         return
     from reports.text.terminal import render
 
     width = shutil.get_terminal_size((100, 24)).columns
-    click.echo(render(results, max(_LEAST, min(_MOST, width))), nl=False)
+    say(render(results, max(_LEAST, min(_MOST, width))))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import UNKNOWN, Part, Table, emit, emit_text, note
+from harness.units import counted
+
 if TYPE_CHECKING:
-    from harness.store.dataset import Table
+    from harness.store.dataset import Table as Result
 
 
 @click.command("sql")
@@ -38,18 +40,30 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
 
     dataset = Dataset(run_directories(runs), origins)
     for warning in dataset.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        note(f"Warning: {warning}")
     answer = dataset.sql(query)
-    if form == "json":
-        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        click.echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))
-    elif form == "csv":
-        click.echo(_csv(answer), nl=False)
-    else:
-        click.echo(_aligned(answer), nl=False)
+    if form == "csv":
+        emit_text(_csv(answer))
+        return
+    rows = [
+        {name: _plain(value) for name, value in zip(answer.columns, row, strict=True)}
+        for row in answer.rows
+    ]
+    emit(rows, lambda: _in_columns(answer), as_json=form == "json")
 
 
-def _csv(answer: Table) -> str:
+def _plain(value: Any) -> Any:
+    """Give what JSON can hold; moments, decimals and the like are their text."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    return str(value)
+
+
+def _csv(answer: Result) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -57,27 +71,16 @@ def _csv(answer: Table) -> str:
     return file.getvalue()
 
 
-def _aligned(answer: Table) -> str:
-    """Write plain columns, numbers to the right."""
+def _in_columns(answer: Result) -> list[Part]:
+    """Write plain columns, numbers to the right, and how many rows there are."""
     rows = [[_text(value) for value in row] for row in answer.rows]
-    widths = [
-        max(len(name), *(len(row[index]) for row in rows)) if rows else len(name)
-        for index, name in enumerate(answer.columns)
-    ]
-    right = [
-        bool(answer.rows) and all(isinstance(row[index], int | float) for row in answer.rows)
-        for index in range(len(widths))
-    ]
-    lines = []
-    for row in (list(answer.columns), *rows):
-        cells = [
-            text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(row, widths, right, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    lines.append(f"({len(rows)} row{'' if len(rows) == 1 else 's'})")
-    return "\n".join(lines) + "\n"
+    numbers = frozenset(
+        index
+        for index in range(len(answer.columns))
+        if answer.rows and all(isinstance(row[index], int | float) for row in answer.rows)
+    )
+    return [Table(rows, answer.columns, numbers), f"({counted(len(rows), 'row')})"]
 
 
 def _text(value: Any) -> str:
-    return "–" if value is None else str(value)
+    return UNKNOWN if value is None else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from harness.cli import completion
+from harness.cli.output import emit, note
 from harness.cli.queue_options import waiting_trials
 from harness.units import counted
 
@@ -36,12 +36,9 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
         try:
             told = look(root)
         except Unavailable as problem:
-            click.echo(f"{problem}\nStill waiting: it is asked again.", err=True)
+            note(f"{problem}\nStill waiting: it is asked again.")
     told = _accounted(root, told)
-    if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
-    else:
-        click.echo("\n".join(_lines(told)))
+    emit(told, lambda: _lines(told), as_json=as_json)
     return 0 if told["left"] == 0 else 1
 
 

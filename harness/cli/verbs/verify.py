@@ -5,15 +5,12 @@ Without a study, it is every network in every framework that is ready here.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
+from harness.cli.output import emit
 from harness.cli.study_options import Selection, narrowing_options
 
 if TYPE_CHECKING:
@@ -41,11 +38,8 @@ def command(*, as_json: bool, **typed: Any) -> int:
     plan = _plan(typed)
     with listening() as listener:
         found = ensure(plan, watch=listener.doing)
-    if as_json:
-        cells = {cell.key: {"label": cell.label, **asdict(found[cell.key])} for cell in plan.cells}
-        click.echo(json.dumps({"cells": cells}, indent=1, ensure_ascii=False))
-    else:
-        click.echo("\n".join(lines(plan, found, found)))
+    cells = {cell.key: {"label": cell.label, **vars(found[cell.key])} for cell in plan.cells}
+    emit({"cells": cells}, lambda: lines(plan, found, found), as_json=as_json)
     return 1 if any(one.state == DIFFERS for one in found.values()) else 0
 
 
@@ -56,7 +50,5 @@ def _plan(typed: dict[str, Any]) -> Plan:
 
     if typed["study"] is not None:
         return Selection(**typed).plan()[1]
-    with TemporaryDirectory() as folder:
-        study = Path(folder) / "everything.toml"
-        study.write_text(study_of_all(load_platform(typed["platform"] or "local")), "utf-8")
-        return Selection(**{**typed, "study": str(study)}).plan()[1]
+    everything = study_of_all(load_platform(typed["platform"] or "local"))
+    return Selection(**{**typed, "study": everything}).plan()[1]

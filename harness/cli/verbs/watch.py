@@ -5,7 +5,6 @@ It only reads files, so it works from any machine that shares the file system.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.output import emit_json, visible
 from harness.errors import RunError
 from harness.units import per_cent
 
@@ -59,7 +59,7 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
         raise RunError(f"{error}\n    {begins}") from None
     watcher = Watcher(RunPaths(directory.resolve()))
     if as_json:
-        click.echo(json.dumps(watcher.facts(), indent=1))
+        emit_json(watcher.facts())
         return 0
     from rich.console import Console
 
@@ -121,7 +121,7 @@ class Watcher:
         standing, nodes = self.look()
         if standing is None:
             return Text("No trial has begun yet.")
-        lines: list[RenderableType] = [Text(_headline(standing), style="bold")]
+        lines: list[RenderableType] = [Text(visible(_headline(standing)), style="bold")]
         lines += [_node_drawn(node, told) for node, told in nodes.items()]
         if not nodes:
             lines.append(Text("Nothing was observed of its hardware so far."))
@@ -148,7 +148,9 @@ def _headline(standing: dict[str, Any]) -> str:
 def _node_drawn(node: str, told: Readings) -> RenderableType:
     from rich.table import Table
 
-    table = Table(title=node, title_justify="left", show_header=False, box=None, padding=(0, 1))
+    table = Table(
+        title=visible(node), title_justify="left", show_header=False, box=None, padding=(0, 1)
+    )
     for name, share, text in _bars(told):
         filled = round(_WIDTH * min(1.0, max(0.0, share)))
         table.add_row(name, "█" * filled + "░" * (_WIDTH - filled), text)

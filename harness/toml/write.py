@@ -1,4 +1,4 @@
-"""Write a platform profile as TOML that a person can read."""
+"""Write values as TOML that a person can read: profiles, and studies that a program makes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _INLINE = ("sources",)
 """Tables whose members are written in a line each."""
 
 
-def profile_text(data: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
-    """Write a profile: plain values first, then its tables."""
+def toml_text(data: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
+    """Write a document: plain values first, then its tables."""
     lines = [f"# {line}" for line in comments]
     lines += [f"{_key(k)} = {_value(v)}" for k, v in data.items() if not _is_table(k, v)]
     for name, value in data.items():
