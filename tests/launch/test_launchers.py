@@ -12,7 +12,6 @@ from harness.errors import UsageError
 from harness.launch.batch_script import Batch
 from harness.launch.container import room_env
 from harness.launch.contract import Node, Worker
-from harness.launch.host_lists import unfolded
 from harness.launch.rendezvous import Seat, ports_needed, seats, variables
 from harness.platform.platform import Launcher, Platform
 from harness.worker.place import find
@@ -173,21 +172,6 @@ def test_nodes_come_from_the_allocation():
     for name in ("slurm", "pbs", "lsf", "ssh"):
         with pytest.raises(UsageError, match=name):
             load("launchers", name).nodes({}, {})
-
-
-@pytest.mark.parametrize(
-    ("text", "hosts"),
-    [
-        ("h1", ("h1",)),
-        ("h1,h2", ("h1", "h2")),
-        ("cn[08-10,2]", ("cn08", "cn09", "cn10", "cn2")),
-        ("a[1-2]-ib,b", ("a1-ib", "a2-ib", "b")),
-    ],
-)
-def test_folded_lists_of_hosts_are_read(text: str, hosts: tuple[str, ...]):
-    assert unfolded(text) == hosts
-    with pytest.raises(UsageError, match="no list of hosts"):
-        unfolded(text + "[")
 
 
 def test_a_container_keeps_what_leads_a_rank_to_the_others():
