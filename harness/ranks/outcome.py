@@ -26,6 +26,7 @@ _MEMORY_WORDS = re.compile(
     r"|failed to allocate|CUDA_ERROR_OUT_OF_MEMORY|out of memory on device).*$",
     re.MULTILINE,
 )
+_OF_A_GPU = re.compile(r"CUDA|HIP|GPU")
 _LAST_LINES = 5
 
 
@@ -106,10 +107,15 @@ def _memory(end: TrialEnd, rank: int, words: str) -> str:
         limit = f" (limit {_mib(end.memory.limit_bytes)}, {end.memory.how}"
         peak = end.memory.peak_bytes
         limit += f", peak {_mib(peak)})" if peak is not None else ")"
-    return (
-        f"Rank {rank} ran out of memory{limit}: {_sentence(words)} "
-        "Try a smaller batch, or a larger measure.memory."
-    )
+    return f"Rank {rank} ran out of memory{limit}: {_sentence(words)} {_memory_advice(end, words)}"
+
+
+def _memory_advice(end: TrialEnd, words: str) -> str:
+    if _OF_A_GPU.search(words):
+        return "Try a smaller batch: it was a GPU's memory, which measure.memory does not limit."
+    if end.memory.limit_bytes is None:
+        return "Try a smaller batch: no measure.memory is set, this is all that the machine gives."
+    return "Try a smaller batch, or a larger measure.memory."
 
 
 def _timeout(

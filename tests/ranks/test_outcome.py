@@ -68,6 +68,21 @@ def test_frameworks_say_that_memory_is_gone_each_in_its_way(words):
     assert judge(end(rank(exit_code=1)), {0: said}, 60, LOG).outcome == "out-of-memory"
 
 
+@pytest.mark.parametrize(
+    ("oom_kills", "words", "advice"),
+    [
+        (1, "MemoryError", "Try a smaller batch, or a larger measure.memory."),
+        (0, "MemoryError", "no measure.memory is set, this is all that the machine gives."),
+        (1, "CUDA out of memory.", "a GPU's memory, which measure.memory does not limit."),
+        (0, "OOM when allocating tensor on /device:GPU:0", "a GPU's memory, which"),
+    ],
+)
+def test_out_of_memory_gives_only_advice_that_helps(oom_kills, words, advice):
+    said = Said(phase="build", failed_kind="out-of-memory", failed_message=words)
+    ended = end(rank(exit_code=1), oom_kills=oom_kills)
+    assert advice in judge(ended, {0: said}, 60, LOG).reason
+
+
 def test_the_rank_that_ended_first_is_blamed_not_those_that_were_ended_with_it():
     both = end(killed(0, 15, stopped=True), rank(1, exit_code=3), cause="rank-failed")
     said = {1: Said(phase="build", failed_kind="error", failed_message="KeyError: 'x'")}
