@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness import providers
 from harness.errors import UsageError
 from harness.machine.gpus import Graph, read_graph
 from harness.machine.hwloc_topology import read_hwloc
@@ -130,7 +131,7 @@ def profile(seen: Surroundings, title: str) -> dict[str, Any]:
             for one in seen.tiers
         }
         sources["storage"] = kernel
-    if seen.launcher != "local":
+    if seen.launcher != "local" and seen.launcher in providers.modules("launchers"):
         data["launcher"] = {"name": seen.launcher}
     sources |= {place: {"unknown": why} for place, why in UNKNOWN.items()}
     if gpus:
@@ -223,6 +224,11 @@ def summary(seen: Surroundings) -> list[str]:
     launchers = ", ".join(f"{name} ({words})" for name, words in seen.launchers.items()) or "none"
     frameworks = ", ".join(seen.frameworks) or "none"
     lines.append(f"launchers: {launchers}; frameworks: {frameworks}")
+    if seen.launcher not in providers.modules("launchers"):
+        lines.append(
+            f"inside an allocation of {seen.launcher}, for which Bakeoff has no launcher: the "
+            "profile names none, so ranks start on this node alone"
+        )
     return lines
 
 

@@ -45,6 +45,25 @@ def test_probing_writes_a_profile_that_the_check_agrees_with(tmp_path: Path) -> 
     assert "is there already. Replace it with --force." in again.stderr
 
 
+def test_a_scheduler_without_a_launcher_of_ours_is_named_only_in_a_comment(tmp_path: Path) -> None:
+    written = bakeoff("platforms", "probe", "--write", "el", cwd=tmp_path, FLUX_URI="local:///x")
+    assert written.returncode == 0, written.stderr
+    text = (tmp_path / "platforms" / "el.toml").read_text()
+    assert "[launcher]" not in text
+    assert "# inside an allocation of flux, for which Bakeoff has no launcher" in text
+    assert bakeoff("plan", "quickstart", "--platform", "el", cwd=tmp_path).returncode == 0
+
+
+def test_a_scheduler_with_a_launcher_of_ours_is_what_the_profile_starts_ranks_with(
+    tmp_path: Path,
+) -> None:
+    written = bakeoff("platforms", "probe", "--write", "cn", cwd=tmp_path, SLURM_JOB_ID="7")
+    assert written.returncode == 0, written.stderr
+    text = (tmp_path / "platforms" / "cn.toml").read_text()
+    assert '[launcher]\nname = "slurm"' in text
+    assert "has no launcher" not in text
+
+
 def test_a_claim_that_differs_is_shown_with_the_fact(tmp_path: Path) -> None:
     (tmp_path / "platforms").mkdir()
     (tmp_path / "platforms" / "proud.toml").write_text(
