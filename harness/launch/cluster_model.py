@@ -14,7 +14,6 @@ from math import ceil, log2
 from typing import TYPE_CHECKING, Any
 
 from harness import units
-from harness.errors import UsageError
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.worker.network.workload import Collective, Nothing, Training
@@ -71,7 +70,7 @@ class Cluster:
 
     @staticmethod
     def of(platform: Platform) -> Cluster:
-        """Read a profile's settings; refuse one without its unit."""
+        """Read a profile's settings."""
         given = {name: default for name, (default, _) in SETTINGS.items()}
         given |= {name: str(value) for name, value in platform.launcher.settings.items()}
         read: dict[str, Any] = {name: _read(name, text) for name, text in given.items()}
@@ -196,12 +195,18 @@ def windows(
     return found
 
 
-def _read(name: str, text: str) -> float | None:
+def setting_fault(setting: str, value: str) -> str | None:
+    """Say what is wrong with a setting's value, if anything is."""
     try:
-        if name.endswith("mtbf"):
-            return units.seconds(text) if text else None
-        if name == "latency":
-            return units.seconds(text)
-        return units.bytes_per_second(text) if name == "shared_memory" else units.fraction(text)
+        _read(setting, value)
     except ValueError as fault:
-        raise UsageError(f"launcher.settings.{name}: {fault}.") from None
+        return str(fault)
+    return None
+
+
+def _read(name: str, text: str) -> float | None:
+    if name.endswith("mtbf"):
+        return units.seconds(text) if text else None
+    if name == "latency":
+        return units.seconds(text)
+    return units.bytes_per_second(text) if name == "shared_memory" else units.fraction(text)

@@ -4,6 +4,8 @@ A launcher is a module with three pure functions and the names of its settings:
 
     SETTINGS                                   what a profile's launcher.settings may hold
     MPI                                        the values of its setting `mpi`, where it has one
+    setting_fault(setting, value) -> str|None  what is wrong with a setting's value, where it can
+                                               tell; the profile is refused with it
     nodes(settings, environ) -> names          the nodes at hand; "" is this machine
     reach(node, argv, settings) -> argv        what runs a command on one of them, with its input
                                                and output: agents start so, and probes

@@ -37,6 +37,35 @@ def fault_names(document: Document) -> None:
                 document.fault((*place, "container", "binds", number), words)
 
 
+def fault_launcher_settings(document: Document, name: str, inherited: Mapping[str, object]) -> None:
+    """Fault every setting that the launcher could not heed, of this file or of one it extends."""
+    if name not in plugins.modules("launchers"):
+        return  # a name that nothing answers to has its fault
+    own = _table(_table(document.data, "launcher"), "settings")
+    if not own and not inherited:
+        return
+    launcher = plugins.load("launchers", name)
+    known = getattr(launcher, "SETTINGS", ())
+    values = {"mpi": getattr(launcher, "MPI", ())}
+    find_fault = getattr(launcher, "setting_fault", lambda _setting, _value: None)
+    for setting, value in own.items():
+        place = ("launcher", "settings", setting)
+        if setting not in known:
+            words = f"{name} has no such setting.{nearest(setting, known)}"
+            document.fault(place, words, known or ("none",))
+        elif not isinstance(value, str):
+            pass  # it must be text, which is faulted elsewhere
+        elif setting in values and value and value not in values[setting]:
+            words = f"{name} knows no MPI called '{value}'.{nearest(value, values[setting])}"
+            document.fault(place, words, values[setting])
+        elif (fault := find_fault(setting, value)) is not None:
+            document.fault(place, fault)
+    for setting in inherited:
+        if setting not in known:
+            words = f"{name} has no setting '{setting}', which the profile that this extends sets"
+            document.fault(("launcher", "name"), words, known or ("none",))
+
+
 def _among(document: Document, place: Place, name: str, what: str, known: Iterable[str]) -> None:
     names = sorted(known)
     if name not in names:

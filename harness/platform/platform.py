@@ -16,7 +16,7 @@ from harness import plugins
 from harness.errors import FaultyFile, UsageError, nearest
 from harness.machine import share
 from harness.platform.hardware import Accelerators, Ceiling, Count, Memory, Network, Node, Storage
-from harness.platform.names import fault_names
+from harness.platform.names import fault_launcher_settings, fault_names
 from harness.platform.sources import Source, refined, spread, unknown_place
 from harness.toml.document import Document, read_document
 from harness.toml.tables import Listed, Seconds, Table, check
@@ -180,6 +180,7 @@ def _read(path: Path, files: dict[str, Path], below: tuple[Path, ...]) -> Platfo
     if "name" in document.data:
         document.fault(("name",), "the file's name is the platform's; leave it out")
     fault_names(document)
+    _fault_launcher(document, Launcher() if parent is None else parent.launcher)
     sources = document.data.get("sources")
     for place in sources if isinstance(sources, dict) else ():
         step = unknown_place(Platform, place)
@@ -195,6 +196,13 @@ def _read(path: Path, files: dict[str, Path], below: tuple[Path, ...]) -> Platfo
         own = refined(parent.sources, document.data, own)
     platform = platform.model_copy(update={"sources": own})
     return _completed(platform) if platform.as_found else platform
+
+
+def _fault_launcher(document: Document, inherited: Launcher) -> None:
+    table = document.data.get("launcher", {})
+    name = table.get("name", inherited.name) if isinstance(table, dict) else None
+    if isinstance(name, str):
+        fault_launcher_settings(document, name, inherited.settings)
 
 
 def _parent(

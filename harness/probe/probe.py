@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness import providers
+from harness import plugins
 from harness.errors import UsageError
 from harness.machine.gpus import Graph, read_graph
 from harness.machine.hwloc_topology import read_hwloc
@@ -131,7 +131,7 @@ def profile(seen: Surroundings, title: str) -> dict[str, Any]:
             for one in seen.tiers
         }
         sources["storage"] = kernel
-    if seen.launcher != "local" and seen.launcher in providers.modules("launchers"):
+    if seen.launcher != "local" and seen.launcher in plugins.modules("launchers"):
         data["launcher"] = {"name": seen.launcher}
     sources |= {place: {"unknown": why} for place, why in UNKNOWN.items()}
     if gpus:
@@ -224,7 +224,7 @@ def summary(seen: Surroundings) -> list[str]:
     launchers = ", ".join(f"{name} ({words})" for name, words in seen.launchers.items()) or "none"
     frameworks = ", ".join(seen.frameworks) or "none"
     lines.append(f"launchers: {launchers}; frameworks: {frameworks}")
-    if seen.launcher not in providers.modules("launchers"):
+    if seen.launcher not in plugins.modules("launchers"):
         lines.append(
             f"inside an allocation of {seen.launcher}, for which Bakeoff has no launcher: the "
             "profile names none, so ranks start on this node alone"

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness import plugins
 from harness.agent.protocol import TrialCommand
-from harness.errors import Unavailable, UsageError, nearest
+from harness.errors import Unavailable, UsageError
 from harness.launch.contract import Launcher, Node
 from harness.launch.rendezvous import ports_needed
 from harness.machine.sysfs_topology import read_topology
@@ -32,24 +32,11 @@ _PORTS = 96
 
 
 def launcher(platform: Platform) -> Launcher:
-    """Load what a platform starts its ranks with; refuse settings that it could not heed."""
+    """Load what a platform starts its ranks with; refuse a module that is no launcher."""
     name = platform.launcher.name
     module: Launcher = plugins.load("launchers", name)
     if not all(hasattr(module, part) for part in ("SETTINGS", "launch", "nodes", "reach")):
         raise UsageError(f"{platform.name}: launcher.name: '{name}' is no launcher.")
-    for setting in platform.launcher.settings:
-        if setting not in module.SETTINGS:
-            known = ", ".join(module.SETTINGS) or "none"
-            raise UsageError(
-                f"{platform.name}: launcher.settings: {name} has no '{setting}'."
-                f"{nearest(setting, module.SETTINGS)}\n    Known: {known}."
-            )
-    mpi = platform.launcher.settings.get("mpi")
-    if mpi and mpi not in (dialects := getattr(module, "MPI", ())):
-        raise UsageError(
-            f"{platform.name}: launcher.settings.mpi: {name} knows no MPI called '{mpi}'."
-            f"{nearest(mpi, dialects)}\n    Known: {', '.join(dialects)}."
-        )
     return module
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import providers
+from harness import plugins
 from harness.errors import UsageError
-from harness.launch.hostlist import unfolded
+from harness.launch.host_lists import unfolded
 
 LISTS = [
     ("h1", "h1"),
@@ -110,5 +110,5 @@ def test_brackets_multiply_and_keep_their_width(names: list[str], ranges: st.Dat
 @pytest.mark.parametrize("launcher", ["ssh", "mpirun"])
 def test_a_profile_names_its_hosts_as_slurm_would(launcher: str):
     settings = {"hosts": "rack[1-2]-node[01-02], login"}
-    nodes = providers.load("launchers", launcher).nodes(settings, {})
+    nodes = plugins.load("launchers", launcher).nodes(settings, {})
     assert nodes == ("rack1-node01", "rack1-node02", "rack2-node01", "rack2-node02", "login")

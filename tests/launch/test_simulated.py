@@ -102,9 +102,11 @@ def test_storage_is_not_modelled(tmp_path):
         told(reading)
 
 
-def test_a_setting_without_its_unit_is_refused():
-    with pytest.raises(UsageError, match=r"launcher\.settings\.latency: '5' needs a unit of time"):
-        Cluster.of(platform(latency="5"))
+def test_a_setting_without_its_unit_is_refused(tmp_path):
+    text = 'title = "x"\n[launcher]\nname = "simulated"\nsettings = { latency = "5" }\n'
+    (tmp_path / "made.toml").write_text(text)
+    with pytest.raises(UsageError, match=r":4: launcher\.settings\.latency: '5' needs a unit of t"):
+        load_platform(str(tmp_path / "made.toml"))
 
 
 @pytest.mark.parametrize(

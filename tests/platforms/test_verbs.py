@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from harness.cli.verbs.plan import command as plan
 from harness.cli.verbs.platforms import command
+from harness.errors import UsageError
 from harness.platform.platform import load_platform
 from tests.cli.command import bakeoff
 
@@ -106,15 +107,35 @@ def test_a_mistake_is_told_with_its_cure(
 
 
 @pytest.mark.parametrize(
-    ("name", "setting", "message"),
+    ("name", "setting", "messages"),
     [
-        ("slurm", 'partitoin = "knl"', "slurm has no 'partitoin'. Did you mean 'partition'?"),
-        ("slurm", 'mpi = "pmix5"', "slurm knows no MPI called 'pmix5'. Did you mean 'pmix"),
-        ("mpirun", 'mpi = "opnmpi"', "no MPI called 'opnmpi'. Did you mean 'openmpi'?"),
+        (
+            "slurm",
+            'partitoin = "knl"',
+            ["settings.partitoin: slurm has no such setting. Did you mean 'partition'?", "qos, "],
+        ),
+        ("local", 'hosts = "h1"', ["settings.hosts: local has no such setting.", "Known: none."]),
+        (
+            "slurm",
+            'mpi = "pmix5"',
+            ["settings.mpi: slurm knows no MPI called 'pmix5'. Did you mean 'pmix", "pmi2, pmix, "],
+        ),
+        (
+            "mpirun",
+            'mpi = "opnmpi"',
+            ["settings.mpi: mpirun knows no MPI called 'opnmpi'. Did you mean 'openmpi'?", "mpich"],
+        ),
+        ("ssh", 'hosts = "h[1-"', ["settings.hosts: 'h[1-' is no list of hosts: a bracket lacks"]),
+        ("ssh", "command = 'ssh \"'", ["settings.command: 'ssh \"' cannot be split into words as"]),
+        ("simulated", 'overlap = "3"', ["settings.overlap: '3' "]),
     ],
 )
-def test_a_setting_that_the_launcher_could_not_heed_is_refused(
-    name: str, setting: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_setting_that_the_launcher_could_not_heed_is_refused_with_its_line(
+    name: str,
+    setting: str,
+    messages: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "platforms").mkdir()
@@ -122,8 +143,27 @@ def test_a_setting_that_the_launcher_could_not_heed_is_refused(
         f'title = "x"\n[launcher]\nname = "{name}"\nsettings = {{ {setting} }}\n'
     )
     for verb, words in ((command, ["check", "ours"]), (plan, ["wang2018", "--platform", "ours"])):
-        answer = CliRunner().invoke(verb, words)
-        assert message in str(answer.exception)
+        refusal = str(CliRunner().invoke(verb, words).exception)
+        assert refusal.startswith("platforms/ours.toml:4: launcher.settings.")
+        for message in messages:
+            assert message in refusal
+
+
+def test_settings_of_the_launcher_that_a_profile_gives_up_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "platforms"
+    folder.mkdir()
+    (folder / "theirs.toml").write_text(
+        'title = "x"\n[launcher]\nname = "slurm"\nsettings = { partition = "knl" }\n'
+    )
+    ours = 'title = "y"\nextends = "theirs"\n[launcher]\n'
+    (folder / "ours.toml").write_text(ours + 'name = "ssh"\nsettings = { hosts = "h1" }\n')
+    (folder / "more.toml").write_text(ours + 'settings = { account = "exa" }\n')
+    with pytest.raises(
+        UsageError, match=r":4: launcher.name: ssh has no setting 'partition', which"
+    ):
+        load_platform("ours", beside=tmp_path)
+    settings = load_platform("more", beside=tmp_path).launcher.settings
+    assert settings == {"partition": "knl", "account": "exa"}
 
 
 def test_a_new_profile_asks_for_what_no_flag_says(

@@ -19,6 +19,7 @@ from harness.worker.job import Job
 
 HERE = ("",)
 SETTINGS = ("mpi", "hosts", "command", "ssh")
+setting_fault = ssh.setting_fault
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from harness.worker.job import Job, Span
 from harness.worker.loop import WARMUP_STEPS, steps_per_window
 
 SETTINGS = tuple(cluster_model.SETTINGS)
+setting_fault = cluster_model.setting_fault
 _NO = "{}: nothing can be started on a simulated platform; its runs play a model."
 _WINDOW = '{{"event":"window","phase":"{}","first":{},"steps":{},"start":{},"end":{}}}'
 

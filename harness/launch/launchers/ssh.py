@@ -13,12 +13,26 @@ from harness.errors import UsageError
 from harness.launch.host_lists import unfolded
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["SETTINGS", "launch", "nodes", "reach"]
+__all__ = ["SETTINGS", "launch", "nodes", "reach", "setting_fault"]
 
 SETTINGS = ("hosts", "command")
 
 # A host that was switched off is noticed after fifteen seconds.
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+
+
+def setting_fault(setting: str, value: str) -> str | None:
+    """Say what is wrong with a setting's value, if anything is."""
+    try:
+        if setting == "hosts" and value:
+            unfolded(value)
+        elif setting in ("command", "ssh"):
+            shlex.split(value)
+    except UsageError as fault:
+        return str(fault)
+    except ValueError as fault:
+        return f"{value!r} cannot be split into words as a shell does: {fault}"
+    return None
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
