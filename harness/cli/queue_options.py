@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from harness.units import counted
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
-    from harness.store.layout import RunPaths
 
 
 def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,11 +115,3 @@ def hand_over(
     told = {"run": paths.root, "jobs": rows, "next": f"bakeoff status {paths.root} --wait"}
     if as_json:
         emit_json(told)
-
-
-def waiting_trials(paths: RunPaths, plan: Plan) -> Counter[str]:
-    """Count the trials that a run still owes, by cell; those of hopeless cells are not owed."""
-    from harness.run.ledger import Ledger
-
-    ledger = Ledger(paths, plan, lambda _: None, lambda _: None)
-    return Counter({k: n for k, n in ledger.left().items() if ledger.given_up(k) is None})

@@ -48,7 +48,7 @@ def start(
         ledger = Ledger(paths, plan, rejects, observer.noted)
         work = Work(paths, plan, cells, observer, ledger)
         if ensure is not None:
-            work.prove(ground, known, ledger.waiting(), ensure)
+            work.prove(ground, known, ledger.due.waiting(), ensure)
         return work.carry_out()
 
 
@@ -85,7 +85,7 @@ def resume(
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         ledger.take_up()
-        waiting = ledger.waiting()
+        waiting = ledger.due.waiting()
         store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
         ground, known, cells = None, identity(paths), dict[str, Prepared]()
         if waiting:

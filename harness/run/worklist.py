@@ -47,7 +47,7 @@ class Work:
         self._short: TooFewNodes | None = None
         """Why wider trials wait: nodes died, and this session expects none back."""
         guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
-        self._left = TimeLeft(guesses, ledger.left())
+        self._time_left = TimeLeft(guesses)
         known = identity(paths)
         self._bench = Bench(
             paths=paths,
@@ -80,7 +80,7 @@ class Work:
                 if not self._plan.platform.is_simulated:
                     self._fill_caches()
                     self._probe_cells()
-                for block, keys in self._ledger.blocks():
+                for block, keys in self._ledger.due.blocks():
                     if not self._run_block(block, keys):
                         break
         finally:
@@ -95,22 +95,16 @@ class Work:
 
     def result(self) -> SessionResult:
         """Count what the run holds."""
-        due = self._ledger.due()
-        done = [one for one in (self._ledger.final(*at) for at in due) if one is not None]
-        ok = sum(one["outcome"] == OK for one in done)
-        skipped = sum(
-            self._ledger.final(key, block) is None and self._ledger.given_up(key) is not None
-            for key, block in due
-        )
+        count = self._ledger.due.count()
         return SessionResult(
             run=self._paths.root,
-            total=len(due),
-            done=len(done),
-            ok=ok,
-            failed=len(done) - ok,
-            skipped=skipped,
-            waiting=0 if self._short is None else len(due) - len(done) - skipped,
-            interrupted=self._interrupts.exit_code if len(done) + skipped < len(due) else 0,
+            total=count.total,
+            done=count.done,
+            ok=count.ok,
+            failed=count.done - count.ok,
+            skipped=count.skipped,
+            waiting=0 if self._short is None else count.left,
+            interrupted=self._interrupts.exit_code if count.left else 0,
         )
 
     def _fill_caches(self) -> None:
@@ -135,15 +129,11 @@ class Work:
             self._run_cell(key, block)
         if self._interrupts.count:
             return False
-        if self._short is None and self._ledger.is_enough(block):
-            self._left.left.clear()
-            return False
-        return True
+        return self._short is not None or not self._ledger.is_enough(block)
 
     def _run_cell(self, key: str, block: int) -> None:
-        name = self._ledger.needs(key, block)
-        if name is not None and (why := self._ledger.given_up(key)) is not None:
-            self._left.left[key] = 0
+        name = self._ledger.due.needs(key, block)
+        if name is not None and (why := self._ledger.due.given_up(key)) is not None:
             store.log(self._paths, "skipped", cell=key, block=block, why=why)
             return
         while name is not None and self._interrupts.count == 0:
@@ -151,11 +141,8 @@ class Work:
             if outcome is None:
                 return
             self._ledger.enter(key, name, outcome)
-            following = self._ledger.needs(key, block)
-            if following is None:
-                self._left.left[key] -= 1
             self._tell(self._cells[key], name, block, outcome)
-            name = following
+            name = self._ledger.due.needs(key, block)
 
     def _try(self, one: Prepared, name: str, block: int) -> None:
         outcome = self._run(one, name, block)
@@ -186,7 +173,7 @@ class Work:
         tick(None)
         outcome = self._carry_out_one(one, name, position=self._position, on_tick=tick)
         if outcome["outcome"] == OK and isinstance(name, TrialName):
-            self._left.took(one.cell.key, _seconds(outcome))
+            self._time_left.took(one.cell.key, _seconds(outcome))
         return outcome
 
     def _tell(
@@ -227,10 +214,10 @@ class Work:
         elapsed_s: float,
     ) -> Progress:
         now = glance(trial, one.cell.unit) if trial is not None else None
-        total = len(self._ledger.due())
+        total, left = len(self._ledger.due.planned()), self._ledger.due.left()
         return Progress(
             run=self._paths.root,
-            done=total - self._left.left.total(),
+            done=total - left.total(),
             total=total,
             block=block,
             blocks=self._plan.measure.looks[-1],
@@ -239,7 +226,7 @@ class Work:
             phase=now.phase if now else None,
             rate=now.rate if now else None,
             unit=one.cell.unit,
-            left_s=self._left.seconds(one.cell.key, elapsed_s),
+            left_s=self._time_left.seconds(left, one.cell.key, elapsed_s),
         )
 
 

@@ -7,18 +7,16 @@ counted or repeated.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
-import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import locks
 from harness.errors import RunError
 from harness.store.files import (
     append_line,
@@ -69,32 +67,30 @@ def open_run(root: Path) -> RunPaths:
 @contextmanager
 def locked(paths: RunPaths) -> Iterator[None]:
     """Be the only bakeoff process that writes here; a crash releases the lock."""
-    with explained(paths.lock):
-        descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(_refusal(paths)) from None
-        os.ftruncate(descriptor, 0)
-        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time_ns()}
-        os.write(descriptor, json.dumps(owner).encode())
+    with ExitStack() as stack:
+        with explained(paths.lock):
+            is_ours = stack.enter_context(locks.held_by_name(paths.lock))
+        if not is_ours:
+            who = locks.holder(paths.lock) or "another bakeoff process"
+            raise RunError(
+                f"{paths.root}: {who} is working on this run. Wait for it, or end it, then try "
+                "again."
+            )
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _refusal(paths: RunPaths) -> str:
-    who = "another bakeoff process"
-    with suppress(ValueError, KeyError):  # the owner is just writing its name
-        owner = json.loads(paths.lock.read_text(encoding="utf-8"))
-        who = f"the bakeoff process {owner['pid']} on {owner['host']}"
-    return f"{paths.root}: {who} is working on this run. Wait for it, or end it, then try again."
 
 
 def log(paths: RunPaths, what: str, **fields: Any) -> None:
     """Note what the session did and why."""
     append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
+
+
+def logged(paths: RunPaths) -> Iterator[dict[str, Any]]:
+    """Read back what sessions noted, the earliest first."""
+    if not paths.log.is_file():
+        return
+    for text in paths.log.read_text(encoding="utf-8").splitlines():
+        with suppress(ValueError):  # a last line that a crash cut short, or is being written
+            yield json.loads(text)
 
 
 def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: str) -> TrialPaths:

@@ -25,8 +25,6 @@ class Said:
     steps: int | None
     steps_per_s: float | None
     loss: float | None
-    done: int
-    total: int
 
 
 def running(paths: RunPaths) -> TrialPaths | None:
@@ -60,8 +58,6 @@ def said(paths: RunPaths, trial: TrialPaths) -> Said:
         steps=steps,
         steps_per_s=rate,
         loss=loss,
-        done=sum(1 for _ in paths.cells.glob("*/trial-*/outcome.json")),
-        total=len(plan["order"]),
     )
 
 

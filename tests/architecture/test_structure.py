@@ -15,7 +15,14 @@ OURS = ("bakeoff", "harness", "workloads", "platforms", "reports", "studies")
 
 # A floor may import the floors before it, and itself only within one part.
 FLOORS = (
-    ("harness.worker", "harness.stats", "harness.errors", "harness.units", "harness.child_process"),
+    (
+        "harness.worker",
+        "harness.stats",
+        "harness.errors",
+        "harness.units",
+        "harness.child_process",
+        "harness.locks",
+    ),
     (
         "workloads",
         "harness.toml",

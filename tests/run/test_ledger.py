@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from harness.run.ledger import TimeLeft, given_up, next_attempt
+from harness.run.due import Due, given_up, next_attempt
+from harness.run.ledger import TimeLeft
 from harness.store.layout import TrialName
 
 
@@ -43,10 +42,53 @@ def test_a_cell_is_given_up_when_trying_on_would_waste_time():
     assert given_up(outcomes(trial_1="cancelled", trial_2="cancelled")) is None
 
 
+ORDER = [("a", 1), ("b", 1), ("b", 2), ("a", 2)]
+
+
+def test_trials_are_done_due_or_skipped():
+    due = Due(ORDER, {"a": outcomes(trial_1="ok"), "b": outcomes(trial_1="unsupported")})
+    count = due.count()
+    assert (count.total, count.done, count.ok, count.skipped, count.left) == (4, 2, 1, 1, 1)
+    assert due.left() == {"a": 1}
+    assert due.waiting() == {"a"}
+
+
+def test_a_trial_that_cannot_be_believed_is_due_until_its_next_attempt():
+    due = Due(ORDER, {"a": outcomes(trial_1="ok", trial_2="ok")})
+    due.owe("a", TrialName(1))
+    assert due.needs("a", 1) == TrialName(1, 2)
+    assert (due.left()["a"], due.count().done) == (1, 1)
+    due.enter("a", TrialName(1, 2), {"outcome": "ok"})
+    due.owe("a", TrialName(1))
+    assert "a" not in due.left()
+
+
+@pytest.mark.parametrize("names", [["trial_1", "trial_1v2"], ["trial_1v2", "trial_1"]])
+def test_the_last_attempt_decides_in_whatever_order_trials_are_read(names):
+    told = {"trial_1": "ok", "trial_1v2": "cancelled"}
+    due = Due([("a", 1)], {"a": outcomes(**{name: told[name] for name in names})})
+    assert due.left() == {"a": 1}
+
+
+def test_blocks_after_the_one_that_was_enough_are_not_planned():
+    due = Due(ORDER, {"a": outcomes(trial_1="ok"), "b": outcomes(trial_1="ok", trial_2="ok")})
+    due.stop_after(1)
+    count = due.count()
+    assert (count.total, count.done, count.left) == (2, 2, 0)
+    assert due.blocks() == [(1, ["a", "b"])]
+
+
+def test_trials_of_other_sessions_are_not_due_here_but_tell_of_a_hopeless_cell():
+    due = Due([("a", 1)], {"a": outcomes(trial_2="cancelled"), "c": outcomes(trial_1="failed")})
+    assert due.left() == {"a": 1}
+    assert Due([("a", 1)], {"a": outcomes(trial_2="unsupported")}).left() == {}
+
+
 def test_the_time_left_is_learnt_from_the_trials_of_the_same_cell():
-    left = TimeLeft({"a": 10.0, "b": 100.0}, Counter(a=2, b=1))
-    assert left.seconds("a", 4.0) == 116.0
+    left = TimeLeft({"a": 10.0, "b": 100.0})
+    two = {"a": 2, "b": 1}
+    assert left.seconds(two, "a", 4.0) == 116.0
     left.took("a", 30.0)
     left.took("a", 50.0)
-    assert left.seconds("a", 4.0) == 176.0
-    assert left.seconds("a", 400.0) == 140.0
+    assert left.seconds(two, "a", 4.0) == 176.0
+    assert left.seconds(two, "a", 400.0) == 140.0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,13 +10,19 @@ from click.testing import CliRunner
 
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.list import command as list_command
+from harness.cli.verbs.status import command as status_command
+from harness.cli.verbs.watch import command as watch_command
 from harness.errors import RunError
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
+from harness.run.due import read_due
 from harness.run.progress import Ended, Progress
 from harness.run.session import resume, start
+from harness.run.trial import run_trial
+from harness.store import run_directory as store
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
+from harness.store.run_directory import complete
 from harness.study.study import load_study
 
 STUDY = """title = "Null"
@@ -209,6 +216,84 @@ def test_a_run_that_was_repeated_often_enough_is_listed_as_complete(
     (row,) = json.loads(told.output)
     assert (row["name"], row["done"], row["planned"]) == ("early", 8, 8)
     assert len(json.loads(RunPaths(tmp_path / "runs" / "early").plan.read_text())["order"]) == 20
+
+
+class Comparing(Listener):
+    """Holds what the run's files say is due to what the session says, after each trial."""
+
+    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+        super().trial_ended(progress, ended)
+        count = read_due(RunPaths(progress.run)).count()
+        assert (count.total, count.total - count.left) == (progress.total, progress.done)
+
+
+def rows(root: Path) -> tuple[dict, dict, dict]:
+    """Ask the three verbs that say how far a run is."""
+    listed = CliRunner().invoke(list_command, ["runs", "--json"])
+    told = CliRunner().invoke(status_command, [str(root), "--json"])
+    watched = CliRunner().invoke(watch_command, [str(root), "--json"])
+    (row,) = json.loads(listed.output)
+    return row, json.loads(told.output), json.loads(watched.output)["trial"]
+
+
+@pytest.mark.parametrize("case", ["repeated", "run again", "given up"])
+def test_every_verb_counts_the_trials_as_the_session_does(case, plan, tmp_path, monkeypatch):
+    root, listener = tmp_path / "runs" / "one", Comparing()
+    monkeypatch.chdir(tmp_path)
+    if case == "repeated":
+        more = ('measure.until_interval="10000 %"', "measure.trials_at_most=20")
+        result = begin(repeated(tmp_path, *more), root, listener, rejects=lambda _: "contended")
+    elif case == "run again":
+        result = begin(plan, root, listener, rejects=lambda _: "contended")
+    else:
+        monkeypatch.setattr("harness.run.worklist.run_trial", fail_some)
+        result = begin(plan, root, listener)
+    row, told, watched = rows(root)
+    assert (row["done"], row["left"], row["planned"]) == (result.done, 0, result.total)
+    assert (told["left"], told["total"]) == (0, result.total)
+    assert (watched["done"], watched["total"]) == (result.total, result.total)
+    assert result.skipped == (1 if case == "given up" else 0)
+
+
+def fail_some(bench, one, name, **more) -> dict:
+    """Carry a trial out; one workload is unsupported."""
+    outcome = run_trial(bench, one, name, **more)
+    if one.cell.workload == "tinycnn":
+        outcome = {**outcome, "outcome": "unsupported"}
+        complete(bench.paths.trial(one.cell.key, name), outcome)
+    return outcome
+
+
+def test_a_killed_sessions_unfinished_trials_are_due_in_every_verb(plan, tmp_path, monkeypatch):
+    root = tmp_path / "runs" / "one"
+    monkeypatch.chdir(tmp_path)
+    begin(plan, root, Listener())
+    forget(RunPaths(root), *plan.order[1])
+    store.log(RunPaths(root), "run again", cell=plan.order[-1][0], trial="trial-2", why="noise")
+    row, told, watched = rows(root)
+    assert (row["done"], row["left"]) == (2, 2)
+    assert (told["left"], told["at_work"]) == (2, None)
+    assert (watched["done"], watched["total"]) == (2, 4)
+
+
+def test_nobody_is_said_to_be_missing_beside_a_live_session(plan, tmp_path, monkeypatch):
+    root = tmp_path / "runs" / "one"
+    monkeypatch.chdir(tmp_path)
+    begin(plan, root, Listener())
+    forget(RunPaths(root), *plan.order[1])
+    asked = CliRunner().invoke(status_command, [str(root)]).output
+    assert "Nobody is at work on it. To go on: bakeoff resume" in asked
+    with store.locked(RunPaths(root)):
+        asked = CliRunner().invoke(status_command, [str(root)]).output
+        assert f"At work on it: the bakeoff process {os.getpid()} on " in asked
+        assert "Nobody" not in asked
+        assert f"process {os.getpid()} on" in rows(root)[0]["at_work"]
+        with (
+            pytest.raises(RunError, match=rf"the bakeoff process {os.getpid()} on .* is working"),
+            store.locked(RunPaths(root)),
+        ):
+            pass
+    assert rows(root)[0]["at_work"] is None
 
 
 def test_a_budget_that_ends_first_is_named_and_kept_on_resume(tmp_path, listener):

@@ -107,9 +107,7 @@ def _studies() -> list[Row]:
 
 def _runs() -> list[Row]:
     from harness.errors import BakeoffError
-    from harness.run.ledger import next_attempt
     from harness.store.layout import RunPaths
-    from harness.store.run_directory import outcomes
 
     rows: list[Row] = []
     for folder in sorted(Path("runs").glob("*")):
@@ -120,35 +118,28 @@ def _runs() -> list[Row]:
             rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
             continue
         try:
-            run = json.loads(paths.run.read_text(encoding="utf-8"))
-            plan = json.loads(paths.plan.read_text(encoding="utf-8"))
-            ended = outcomes(paths)
+            rows.append(_run(paths))
         except (OSError, ValueError, BakeoffError) as error:
             rows.append({"name": folder.name, "problem": str(error)})
-            continue
-        started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
-        last = _last_block(paths)
-        order = [(key, block) for key, block in plan["order"] if last is None or block <= last]
-        done = sum(next_attempt(block, ended.get(key, {})) is None for key, block in order)
-        rows.append(
-            {
-                "name": folder.name,
-                "title": run["title"],
-                "started": started.strftime("%Y-%m-%d %H:%M UTC"),
-                "done": done,
-                "planned": len(order),
-            }
-        )
     return rows
 
 
-def _last_block(paths: RunPaths) -> int | None:
-    """Say after which block a study's own rule found its cells repeated often enough, if it did."""
-    if not paths.log.is_file():
-        return None
-    lines = paths.log.read_text(encoding="utf-8").splitlines()
-    ends = (json.loads(line)["block"] for line in lines if '"what": "enough"' in line)
-    return max(ends, default=None)
+def _run(paths: RunPaths) -> Row:
+    from harness import locks
+    from harness.run.due import read_due
+
+    run = json.loads(paths.run.read_text(encoding="utf-8"))
+    started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
+    count, holder = read_due(paths).count(), locks.holder(paths.lock)
+    return {
+        "name": paths.root.name,
+        "title": run["title"],
+        "started": started.strftime("%Y-%m-%d %H:%M UTC"),
+        "done": count.done,
+        "left": count.left,
+        "planned": count.total,
+        "at_work": None if holder is None else str(holder),
+    }
 
 
 KINDS: dict[str, Callable[[], list[Row]]] = {

@@ -10,7 +10,6 @@ from harness.cli.queue_options import (
     hand_over,
     queue_options,
     refuse_without_detach,
-    waiting_trials,
 )
 
 
@@ -42,6 +41,7 @@ def command(
     from harness.plan.allocations import blocks_of
     from harness.ranks.nodes import TooFewNodes
     from harness.run import queue, session
+    from harness.run.due import read_due
     from harness.run.setup import read_plan
     from harness.sections.read import run_directory
     from harness.store.layout import RunPaths
@@ -57,7 +57,7 @@ def command(
                 f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "
                 "takes it back."
             )
-        waiting = waiting_trials(paths, plan)
+        waiting = read_due(paths).left()
         if not waiting:
             raise UsageError(f"{run}: nothing is left to run.")
         hand_over(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.output import emit, note
-from harness.cli.queue_options import waiting_trials
+from harness.locks import Holder
 from harness.units import counted
 
 _FIRST_S, _LONGEST_S, _GROWTH = 5.0, 60.0, 1.5
@@ -44,13 +45,16 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
 def look(root: Path) -> dict[str, Any]:
     """Ask files and queue once."""
+    from harness import locks
     from harness.run import queue
+    from harness.run.due import read_due
     from harness.run.setup import read_plan
     from harness.store.layout import RunPaths
 
     paths = RunPaths(root)
     plan, submitted = read_plan(paths), queue.jobs(paths)
-    left = waiting_trials(paths, plan)
+    due, holder = read_due(paths), locks.holder(paths.lock)
+    left = due.left()
     states = queue.states(plan.platform, submitted) if submitted else {}
     rows = []
     for one in submitted:
@@ -70,8 +74,9 @@ def look(root: Path) -> dict[str, Any]:
     return {
         "version": 1,
         "run": str(root),
-        "total": len(plan.order),
+        "total": due.count().total,
         "left": left.total(),
+        "at_work": None if holder is None else asdict(holder),
         "queued": len(states),
         "accounts": None,
         "jobs": rows,
@@ -115,9 +120,9 @@ def _lines(told: dict[str, Any]) -> list[str]:
         lines.append(f"  job {one['job'] or '?'}, {nodes}: {said}; {left} left")
     if told["left"] and told["accounts"]:
         lines.append(f"How jobs ended is not known: {told['accounts']}")
-    if told["left"] and not told["queued"]:
+    if told["at_work"]:
+        lines.append(f"At work on it: {Holder(**told['at_work'])}.")
+    elif told["left"] and not told["queued"]:
         more = " --detach" if told["jobs"] else ""
-        lines.append(
-            f"Nobody is at it, unless a terminal is. To go on: bakeoff resume {told['run']}{more}"
-        )
+        lines.append(f"Nobody is at work on it. To go on: bakeoff resume {told['run']}{more}")
     return lines

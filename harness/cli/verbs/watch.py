@@ -82,6 +82,8 @@ class Watcher:
         self._paths = paths
         self._trial: TrialPaths | None = None
         self._followers: dict[str, Follower] = {}
+        self._log_bytes = -1
+        self._standing: dict[str, int] = {}
 
     def look(self) -> tuple[dict[str, Any] | None, dict[str, Readings]]:
         """Read what is new: what the trial says, and each node's channels."""
@@ -97,7 +99,18 @@ class Watcher:
         for path in trial.root.glob(trial.samples("*").name):
             self._followers.setdefault(_node(path), Follower(path))
         told = {node: one.look() for node, one in sorted(self._followers.items())}
-        return asdict(said(self._paths, trial)), told
+        return {**asdict(said(self._paths, trial)), **self._counted()}, told
+
+    def _counted(self) -> dict[str, int]:
+        """Count trials as the session does; read anew only when it has noted something."""
+        from harness.run.due import read_due
+
+        log_bytes = self._paths.log.stat().st_size
+        if log_bytes != self._log_bytes:
+            count = read_due(self._paths).count()
+            self._log_bytes = log_bytes
+            self._standing = {"done": count.total - count.left, "total": count.total}
+        return self._standing
 
     def facts(self) -> dict[str, Any]:
         """Give one look as plain values."""

@@ -1,0 +1,94 @@
+"""Lock files, alone or with other readers, and tell who holds a lock; a crash releases it.
+
+A file system without locks, as Lustre is unless told otherwise, refuses nobody.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+_LOOKS, _LOOK_S = 5, 0.01
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that holds a lock; unknown while it is just writing its name."""
+
+    pid: int | None = None
+    host: str | None = None
+    since_wall_ns: int | None = None
+
+    def __str__(self) -> str:
+        if self.pid is None:
+            return "another bakeoff process"
+        return f"the bakeoff process {self.pid} on {self.host}"
+
+
+def take(file: IO[Any] | int, *, alone: bool = True, wait: bool = False) -> bool:
+    """Lock an open file until it is closed; give False if another process holds it."""
+    return _lock(file, alone=alone, wait=wait) is not False
+
+
+@contextmanager
+def held_by_name(path: Path) -> Iterator[bool]:
+    """Hold a lock alone, with this process's name in its file; give False if another one does."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        if not _take_from_lookers(descriptor):
+            yield False
+            return
+        own = Holder(os.getpid(), socket.gethostname(), time.time_ns())
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps(asdict(own)).encode())
+        try:
+            yield True
+        finally:
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def holder(path: Path) -> Holder | None:
+    """Say who holds a lock by name, if anybody does."""
+    try:
+        with path.open("rb") as file:
+            locked = _lock(file, alone=False, wait=False)
+            text = file.read()
+    except FileNotFoundError:
+        return None
+    if locked:
+        return None  # it was free; what its last holder left of a name means nothing
+    try:
+        return Holder(**json.loads(text))
+    except (ValueError, TypeError):
+        return None if locked is None else Holder()
+
+
+def _take_from_lookers(descriptor: int) -> bool:
+    """Take a lock although others look who holds it, for which each takes it for a moment."""
+    for _ in range(_LOOKS):
+        if take(descriptor):
+            return True
+        time.sleep(_LOOK_S)
+    return False
+
+
+def _lock(file: IO[Any] | int, *, alone: bool, wait: bool) -> bool | None:
+    """Lock an open file: True, False where another process holds it, None without locks."""
+    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    try:
+        fcntl.flock(file, how if wait else how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True

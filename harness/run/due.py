@@ -1,0 +1,175 @@
+"""Decide which trials of a run are still due; the session and every verb ask here.
+
+Due is what the plan orders, up to the block at which repeating was stopped, unless it is complete,
+or its cell is given up. A trial that was cancelled, was lost with its node or cannot be believed is
+due once more. Pilot blocks are ordered like others. A cell's cold trial and its probe are never due
+by themselves: a session that has trials of the cell to run makes them as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from harness.ranks.outcome import CANCELLED, NODE_LOST, OK, OUT_OF_MEMORY, UNSUPPORTED
+from harness.store import run_directory as store
+from harness.store.files import read_json
+from harness.store.layout import RunPaths, TrialName
+
+ENOUGH, NOT_ENOUGH, RUN_AGAIN = "enough", "not enough", "run again"
+"""What the run's log says of decisions that change what is due."""
+
+_LOST_AT_MOST = 2
+_FAILURES = 2
+
+Outcome = Mapping[str, Any]
+Outcomes = Mapping[TrialName, Outcome]
+
+
+def next_attempt(block: int, outcomes: Outcomes) -> TrialName | None:
+    """Name the attempt that a block still needs, or None: what is complete is never repeated."""
+    tried = {name: one["outcome"] for name, one in outcomes.items() if name.block == block}
+    again = TrialName(block, max((name.attempt for name in tried), default=0) + 1)
+    if not tried:
+        return again
+    last = tried[max(tried)]
+    lost = sum(outcome == NODE_LOST for outcome in tried.values())
+    if last == CANCELLED or (last == NODE_LOST and lost < _LOST_AT_MOST):
+        return again
+    return None
+
+
+def given_up(outcomes: Outcomes) -> str | None:
+    """Say why a cell's further trials would be a waste of time, or None."""
+    if any(one["outcome"] == OK for one in outcomes.values()):
+        return None
+    ended = [one for _, one in sorted(outcomes.items()) if one["outcome"] != CANCELLED]
+    for one in ended:
+        if one["outcome"] in (UNSUPPORTED, OUT_OF_MEMORY):
+            return str(one["outcome"])
+    return f"failed {len(ended)} times" if len(ended) >= _FAILURES else None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many trials of a run are in which state."""
+
+    total: int
+    done: int
+    """Complete, and no further attempt is due."""
+    ok: int
+    """Done, and ended well."""
+    left: int
+    """Due."""
+
+    @property
+    def skipped(self) -> int:
+        """Not run, because their cell cannot succeed."""
+        return self.total - self.done - self.left
+
+
+class Due:
+    """The planned trials of a run and what each still needs."""
+
+    def __init__(
+        self,
+        order: Sequence[tuple[str, int]],
+        outcomes: Mapping[str, Outcomes],
+    ) -> None:
+        self._order = list(order)
+        self._planned = set(order)
+        self._of_cell: dict[str, dict[TrialName, Outcome]] = defaultdict(dict)
+        self._of_block: dict[tuple[str, int], dict[TrialName, Outcome]] = defaultdict(dict)
+        self._owed: dict[tuple[str, int], TrialName] = {}
+        """Further attempts at trials that ran well but cannot be believed."""
+        self._open: dict[str, set[int]] = {key: set() for key, _ in order}
+        """The blocks that need an attempt, by cell."""
+        for at in order:
+            self._look_at(*at)
+        for key, trials in outcomes.items():
+            for name, outcome in trials.items():
+                self.enter(key, name, outcome)
+
+    def planned(self) -> Sequence[tuple[str, int]]:
+        """Give the planned trials, up to where repeating was stopped."""
+        return self._order
+
+    def blocks(self) -> list[tuple[int, list[str]]]:
+        """Give the blocks in the order of running, each with its cells."""
+        return [
+            (block, [key for key, _ in some])
+            for block, some in groupby(self._order, key=lambda one: one[1])
+        ]
+
+    def needs(self, key: str, block: int) -> TrialName | None:
+        """Name the attempt that a block of a cell still needs, given up or not."""
+        return next_attempt(block, self._of_block[key, block]) or self._owed.get((key, block))
+
+    def given_up(self, key: str) -> str | None:
+        """Say why a cell's further trials would be a waste of time, or None."""
+        return given_up(self._of_cell[key])
+
+    def left(self) -> Counter[str]:
+        """Count the trials that are due, by cell; a cell without any is left out."""
+        return Counter(
+            {
+                key: len(blocks)
+                for key, blocks in self._open.items()
+                if blocks and self.given_up(key) is None
+            }
+        )
+
+    def waiting(self) -> set[str]:
+        """Name the cells that have trials to be run."""
+        return set(self.left())
+
+    def count(self) -> Count:
+        """Count the trials by their state."""
+        done = [at for at in self._order if at[1] not in self._open[at[0]]]
+        tried = [self._of_block[at] for at in done]
+        ok = sum(outcomes[max(outcomes)]["outcome"] == OK for outcomes in tried)
+        return Count(len(self._order), len(done), ok, self.left().total())
+
+    def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:
+        """Take down how a trial ended."""
+        self._of_cell[key][name] = self._of_block[key, name.block][name] = outcome
+        self._owed.pop((key, name.block), None)
+        self._look_at(key, name.block)
+
+    def owe(self, key: str, name: TrialName) -> None:
+        """Take down that a trial cannot be believed: another attempt is due, if none was made."""
+        if name == max(self._of_block[key, name.block], default=None):
+            self._owed[key, name.block] = TrialName(name.block, name.attempt + 1)
+            self._look_at(key, name.block)
+
+    def stop_after(self, block: int) -> None:
+        """Plan no trial after a block."""
+        self._order = [one for one in self._order if one[1] <= block]
+        self._planned = set(self._order)
+        for blocks in self._open.values():
+            blocks.intersection_update(range(block + 1))
+
+    def _look_at(self, key: str, block: int) -> None:
+        if (key, block) not in self._planned:
+            return  # another session's: this one was given some cells or blocks
+        if self.needs(key, block) is None:
+            self._open[key].discard(block)
+        else:
+            self._open[key].add(block)
+
+
+def read_due(paths: RunPaths) -> Due:
+    """Read from a run's files what is due, by the decisions that its log holds."""
+    order = [(key, block) for key, block in read_json(paths.plan)["order"]]
+    due, stopped = Due(order, store.outcomes(paths)), None
+    for line in store.logged(paths):
+        if line["what"] in (ENOUGH, NOT_ENOUGH):
+            stopped = line["block"] if line["what"] == ENOUGH else None
+        elif line["what"] == RUN_AGAIN and (name := TrialName.parse(line["trial"])) is not None:
+            due.owe(line["cell"], name)
+    if stopped is not None:
+        due.stop_after(stopped)
+    return due
