@@ -115,14 +115,14 @@ def adapter_files() -> dict[str, Path]:
 
 def environment_names() -> tuple[str, ...]:
     """Name the framework environments that Bakeoff has a lock for: torch, tensorflow@1.15 …"""
-    folder = Path(__file__).parent / "environments"
-    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
+    folders = (Path(__file__).parent / "environments", user_folder("environments"))
+    return tuple(sorted({path.stem for folder in folders for path in folder.glob("*.toml")}))
 
 
-def user_platforms() -> Path:
-    """Name the folder of the user's own profiles."""
+def user_folder(name: str) -> Path:
+    """Name a folder of the user's own: platforms, environments."""
     configuration = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(configuration).expanduser() / "bakeoff" / "platforms"
+    return Path(configuration).expanduser() / "bakeoff" / name
 
 
 def platform_files(beside: Path | None = None) -> dict[str, Path]:
@@ -131,7 +131,7 @@ def platform_files(beside: Path | None = None) -> dict[str, Path]:
     A user's own lie in ``platforms/`` beside the study, in the current folder's ``platforms/`` or
     in ``~/.config/bakeoff/platforms/``.
     """
-    folders = [Path("platforms"), user_platforms()]
+    folders = [Path("platforms"), user_folder("platforms")]
     if beside is not None:
         folders.insert(0, beside / "platforms")
     found: dict[str, Path] = {}

@@ -22,7 +22,9 @@ title = "{name} for tests"
 module = "harness.worker.adapters.{name}"
 kinds = ["train"]
 devices = ["cpu", "gpu"]
-strategies = ["none", "ddp", "horovod"]
+[strategies.ddp]
+[strategies.horovod]
+environment = "horovod"
 [factors]
 precision = ["fp32", "bf16"]
 threads = "any"
@@ -30,7 +32,9 @@ layout = ["channels-first", "channels-last"]
 """
 
 TORCH = (
-    PLAIN.replace('"bf16"]', '"bf16", "tf32"]\ncompile = [false, true]')
+    PLAIN.replace(
+        "[strategies.ddp]", "[strategies.mirrored]\nseveral_devices = true\n[strategies.ddp]"
+    ).replace('"bf16"]', '"bf16", "tf32"]\ncompile = [false, true]')
     + """
 [defaults]
 layout = "channels-last"

@@ -13,8 +13,8 @@ from harness.analysis.differences import flatten
 from harness.errors import RunError
 from harness.stats.unpaired import Change, changes
 from harness.store.dataset import Dataset
-from harness.store.environment_variables import is_telling
 from harness.store.records import RunInfo
+from harness.study.recorded_variables import is_telling
 from harness.verdicts.results import CellResult, TrialResult
 
 

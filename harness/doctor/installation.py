@@ -17,6 +17,7 @@ from harness.doctor.finding import Finding
 from harness.environments import cache, pythons
 from harness.environments.download_size import size
 from harness.environments.inventory import inventory
+from harness.environments.lock import Lock, load_lock, lock_files
 from harness.errors import Unavailable
 
 PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")
@@ -24,10 +25,9 @@ GROUPS = ("workloads", "adapters", "launchers", "samplers", "platforms", "report
 
 _MUST_HAVE_MEMBERS = ("workloads", "adapters", "launchers", "platforms")
 _PROGRAMS = (
-    ("mpirun", "", "ranks across nodes without a scheduler", "install Open MPI or MPICH"),
-    ("sbatch", "", "studies on a Slurm cluster", "run on a login node of the cluster"),
-    ("caffe", "CAFFE_BIN", "Caffe cells", "set CAFFE_BIN to the caffe program"),
-    ("chromium", "", "pictures of pages, in tests only", "install Debian's package chromium"),
+    ("mpirun", "ranks across nodes without a scheduler", "install Open MPI or MPICH"),
+    ("sbatch", "studies on a Slurm cluster", "run on a login node of the cluster"),
+    ("chromium", "pictures of pages, in tests only", "install Debian's package chromium"),
 )
 _ROOM_BYTES = 5 * 10**9
 
@@ -40,7 +40,7 @@ def look() -> list[Finding]:
         _libraries(),
         *_plug_ins(),
         *_environments(),
-        _old_python(),
+        *_pythons(),
         _room(),
         *_programs(),
     ]
@@ -139,13 +139,28 @@ def _environments() -> list[Finding]:
     return findings
 
 
-def _old_python() -> Finding:
-    try:
-        python = pythons.find(">=3.7,<3.8", purpose="tensorflow@1.15")
-    except Unavailable as error:
-        _, _, remedy = str(error).partition("\n")
-        return Finding("python 3.7", "unknown", "none; tensorflow@1.15 needs one", remedy.strip())
-    return Finding("python 3.7", "fine", str(python))
+def _pythons() -> list[Finding]:
+    """Look for each Python that an environment asks for and that this one is not."""
+    wanted: dict[str, list[str]] = {}
+    for name, lock in _locks().items():
+        if lock.python and not pythons.satisfies(sys.version_info[:3], lock.python):
+            wanted.setdefault(lock.python, []).append(name)
+    findings = []
+    for versions, names in wanted.items():
+        check = f"python {versions}"
+        try:
+            python = pythons.find(versions, purpose=", ".join(names))
+        except Unavailable as error:
+            _, _, remedy = str(error).partition("\n")
+            seen = f"none; for {', '.join(names)}"
+            findings.append(Finding(check, "unknown", seen, remedy.strip()))
+        else:
+            findings.append(Finding(check, "fine", str(python)))
+    return findings
+
+
+def _locks() -> dict[str, Lock]:
+    return {name: load_lock(name) for name in lock_files()}
 
 
 def _room() -> Finding:
@@ -159,16 +174,25 @@ def _room() -> Finding:
 
 
 def _programs() -> list[Finding]:
-    findings = []
-    for name, variable, purpose, cure in _PROGRAMS:
-        wanted = (variable and os.environ.get(variable)) or name
-        path = shutil.which(wanted)
-        if path is not None:
-            findings.append(Finding(name, "fine", path))
-        else:
-            seen = f"not found; only for {purpose}"
-            findings.append(Finding(name, "unknown", seen, f"{cure[:1].upper()}{cure[1:]}."))
+    findings = [_program(name, name, purpose, cure) for name, purpose, cure in _PROGRAMS]
+    listed = {name for name, _, _ in _PROGRAMS}
+    for lock in _locks().values():
+        for program in lock.programs:
+            check = program.variable or program.name
+            if check not in listed:
+                listed.add(check)
+                wanted = os.environ.get(program.variable or "") or program.name
+                purpose = f"the environment {lock.name}"
+                findings.append(_program(check, wanted, purpose, program.cure))
     return findings
+
+
+def _program(check: str, wanted: str, purpose: str, cure: str) -> Finding:
+    path = shutil.which(wanted)
+    if path is not None:
+        return Finding(check, "fine", path)
+    remedy = f"{cure[:1].upper()}{cure[1:]}."
+    return Finding(check, "unknown", f"not found; only for {purpose}", remedy)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ lock without packages describes an interpreter that is used as it is.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tomllib
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import harness.environments
+from harness import plugins
 from harness.environments.source_recipe import read_source
-from harness.errors import Fault, FaultyFile, UsageError, nearest
+from harness.errors import BakeoffError, Fault, FaultyFile, UsageError, nearest
 
 DEVICES = ("cpu", "gpu")
 
@@ -174,7 +174,8 @@ def normal(name: str) -> str:
 def lock_files() -> dict[str, Path]:
     """Find every lock; a user's own wins over a shipped one."""
     found: dict[str, Path] = {}
-    for folder in (Path(harness.environments.__path__[0]), _own_folder()):
+    shipped = Path(harness.environments.__path__[0])
+    for folder in (shipped, plugins.user_folder("environments")):
         found.update((file.name.removesuffix(".toml"), file) for file in folder.glob("*.toml"))
     return dict(sorted(found.items()))
 
@@ -200,6 +201,19 @@ def load_lock(name: str) -> Lock:
             folder=folder,
         )
     return lock
+
+
+def variables_of_locks() -> frozenset[str]:
+    """Name the variables that say where a framework's interpreter or program lies."""
+    found: set[str] = set()
+    for name in lock_files():
+        try:
+            lock = load_lock(name)
+        except BakeoffError:
+            continue  # whoever asks for that environment is told
+        named = (lock.variable, *(program.variable for program in lock.programs))
+        found.update(variable for variable in named if variable)
+    return frozenset(found)
 
 
 def parse_lock(name: str, file: Path) -> Lock:
@@ -258,8 +272,3 @@ def parse_lock(name: str, file: Path) -> Lock:
         shown=tuple(table.get("shown", ())),
         folder=table.get("same_as", ""),
     )
-
-
-def _own_folder() -> Path:
-    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(config) / "bakeoff" / "environments"

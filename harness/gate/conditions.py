@@ -19,7 +19,7 @@ from harness.environments.worker_python import Interpreter
 from harness.machine.machine import read_machine
 from harness.platform.platform import FrameworkThere, Platform
 from harness.ranks.nodes import HERE, launcher, run_on
-from harness.store.environment_variables import is_telling
+from harness.study.recorded_variables import is_telling
 
 _OF_ONE_JOB = ("BAKEOFF_", "SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 """They name a job or its devices, which are another's the next time; models of devices count."""

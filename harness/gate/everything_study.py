@@ -12,9 +12,6 @@ from harness.platform.platform import Platform
 from harness.study.framework import framework_info, framework_names
 from harness.worker.network.workload import Training
 
-_IDLE = "null"
-"""Computes nothing."""
-
 
 def study_of_all(platform: Platform) -> dict[str, Any]:
     """Give the study as a file would hold it; refuse where no framework is ready."""
@@ -37,10 +34,11 @@ def _training() -> list[str]:
     found = []
     for name in framework_names():
         info = framework_info(name)
-        if "train" not in info.kinds or name == _IDLE:
+        if "train" not in info.kinds or not info.computes:
             continue
-        others = [one for one in sorted(lock_files()) if one.startswith(f"{name}@")]
-        found += [name, *(one for one in others if one.partition("@")[2] not in info.strategies)]
+        others = {one for one in lock_files() if one.startswith(f"{name}@")}
+        of_strategies = {f"{name}@{one.environment}" for one in info.strategies.values()}
+        found += [name, *sorted(others - of_strategies)]
     return found
 
 

@@ -26,6 +26,8 @@ from harness.ranks.outcome import NODE_LOST, Outcome, judge
 from harness.ranks.rank_environment import environment
 from harness.store.layout import TrialPaths
 from harness.store.rank_tail import said
+from harness.study.framework import framework_info
+from harness.study.matrix import adapter_of
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 
@@ -85,10 +87,11 @@ class Examiner:
         trial.root.mkdir()
         job = replace(job, directory=str(trial.root))
         trial.job.write_text(jobs.text(job), encoding="utf-8")
+        own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
         token = f"door-{secrets.token_hex(8)}"
         worker = Worker(
             argv=interpreter.argv,
-            env=environment(interpreter.env, self._scratch / "caches", allocator=None),
+            env=environment(interpreter.env, self._scratch / "caches", own.caches, allocator=None),
             payload=str(payload),
             token=token,
             nodes=self._nodes.gather(1, int(job.factors["ranks_per_node"])),

@@ -61,11 +61,7 @@ class Share:
     def variables(self) -> dict[str, str]:
         """Give what workers and OpenMP read (OpenMP 5 §6; Intel's KMP_AFFINITY for older ones)."""
         threads = str(self.threads)
-        counts = {
-            "BAKEOFF_THREADS": threads,
-            "OMP_NUM_THREADS": threads,
-            "TF_NUM_INTRAOP_THREADS": threads,
-        }
+        counts = {"BAKEOFF_THREADS": threads, "OMP_NUM_THREADS": threads}
         if not self.pinned:
             return counts
         places = ",".join("{" + ",".join(map(str, core)) + "}" for core in self.cores)

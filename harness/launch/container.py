@@ -16,28 +16,19 @@ from harness.launch.contract import Rank
 from harness.plan.resolve import environment
 from harness.platform.platform import Container, Platform
 from harness.study.factors import FACTORS
+from harness.study.framework import framework_info
+from harness.study.framework_variables import Variables, matches
+from harness.study.matrix import adapter_of
 from harness.worker.checkpoints.request import THROUGH, TO
 from harness.worker.job import Job
 
-_OURS = (
-    "BAKEOFF_",
-    "OMP_",
-    "KMP_",
-    "TF_NUM_",
-    "CUDA_",
-    "NCCL_",
-    "MASTER_",
-    "HOROVOD_",
-    "JAX_",
-    "TORCHINDUCTOR_",
+DRIVER_CACHE = "CUDA_CACHE_PATH"
+"""Every rank has this one; its folder is that of all caches of a cell."""
+_KEPT = (
+    *("BAKEOFF_*", "OMP_*", "KMP_*", "CUDA_*", "NCCL_*", "MASTER_*"),
+    *("PYTHONPATH", "LD_PRELOAD", "PYTHONNOUSERSITE"),
 )
-_NAMES = (
-    *("PYTHONPATH", "TRITON_CACHE_DIR", "CACHEDB", "LD_PRELOAD", "PYTHONNOUSERSITE"),
-    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"),
-    "TF_CONFIG",
-)
-_CACHES = ("TORCHINDUCTOR_CACHE_DIR",)
-"""Whose folder is that of all caches of a cell."""
+"""What every rank keeps, beside its framework's own."""
 _READ = ("data", "files")
 _SAVED_TO = (TO, THROUGH)
 _NO_CHILDREN = ("docker", "pyxis")
@@ -94,14 +85,15 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
             f"{platform.name}: binding.memory does not reach into {container.engine}, whose ranks "
             'are no children of ours.\n    Use memory = "any", or apptainer.'
         )
-    caches = {str(Path(rank.env[name]).parent) for name in _CACHES if name in rank.env}
+    caches = [str(Path(rank.env[DRIVER_CACHE]).parent)] if DRIVER_CACHE in rank.env else []
+    own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
     room = Room(
         cwd=rank.cwd,
-        env=room_env(rank.env, {**platform.environment, **there.environment}),
+        env=room_env(rank.env, {**platform.environment, **there.environment}, own),
         readable=(payload, *(job.paths[name] for name in _READ if name in job.paths)),
         writable=(
             job.directory,
-            *sorted(caches),
+            *caches,
             *(job.paths[name] for name in _SAVED_TO if name in job.paths),
         ),
         gpus=gpus,
@@ -118,12 +110,12 @@ def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequenc
     return replace(rank, argv=(*rank.argv[:before], *argv))
 
 
-def room_env(env: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+def room_env(env: Mapping[str, str], wanted: Mapping[str, str], own: Variables) -> dict[str, str]:
     """Keep of a rank's environment what Bakeoff and the platform set: the host's stays outside."""
     ours = {
         name: value
         for name, value in env.items()
-        if name.startswith(_OURS) or name in _NAMES or name in wanted
+        if name in wanted or own.inside(name) or matches(name, _KEPT)
     }
     return {**ours, **wanted}
 

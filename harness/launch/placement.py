@@ -17,6 +17,8 @@ from harness.launch.contract import Launch, Node, Rank, Worker
 from harness.launch.rendezvous import Seat, seats, variables
 from harness.machine.topology import flat
 from harness.platform.platform import Platform
+from harness.study.framework import framework_info
+from harness.study.matrix import adapter_of
 from harness.worker.job import Job
 
 DOOR = "BAKEOFF_DOOR"
@@ -73,6 +75,8 @@ def _rank(
 ) -> Rank:
     share = binding.shares[seat.local_rank]
     each = len(binding.shares)
+    framework = framework_info(adapter_of(job.framework))
+    own = framework.rank_variables(job.strategy, has_mpi=has_mpi)
     return Rank(
         rank=seat.rank,
         argv=share.memory.wrap((*worker.argv, "-m", "harness.worker", job_path)),
@@ -80,7 +84,7 @@ def _rank(
             **worker.env,
             "PYTHONPATH": worker.payload,
             "BAKEOFF_TOKEN": worker.token,
-            **variables(seat, worker.nodes, each, has_mpi=has_mpi),
+            **variables(seat, worker.nodes, each, own, threads=share.threads),
             **device_variables(share, binding.shares, job.factors),
             **platform.environment,
         },

@@ -1,8 +1,7 @@
-"""Tell each rank of several where the others are, in every framework's own words.
+"""Tell each rank where the others are, in Bakeoff's words and in its framework's own.
 
-Whoever reads them finds what torchrun, horovodrun, TensorFlow and JAX would have set. A launcher
-whose ranks have an MPI's identity leaves Horovod's words out: it meets over the MPI then, and
-Horovod 0.28 breaks where both are told.
+What a framework's or a library's own starter would have set (torchrun, horovodrun) stands in the
+framework's file, with gaps that are filled in here.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.launch.contract import Node
-
-_OVER_GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
+from harness.study.framework_variables import Variables
 
 
 @dataclass(frozen=True)
@@ -37,53 +35,33 @@ def ports_needed(each: int) -> int:
     return each + 1
 
 
-def variables(seat: Seat, nodes: Sequence[Node], each: int, *, has_mpi: bool) -> dict[str, str]:
-    """Give the environment that leads a rank to the others."""
+def variables(
+    seat: Seat, nodes: Sequence[Node], each: int, own: Variables, *, threads: int | None = None
+) -> dict[str, str]:
+    """Give the environment that leads a rank to the others; ``own`` are its framework's."""
     size = len(nodes) * each
-    found = {
-        "BAKEOFF_RANK": str(seat.rank),
-        "BAKEOFF_SIZE": str(size),
-        "BAKEOFF_LOCAL_RANK": str(seat.local_rank),
-        "BAKEOFF_LOCAL_SIZE": str(each),
-        "MASTER_ADDR": nodes[0].address,
-        "MASTER_PORT": str(nodes[0].ports[-1]),
+    first, here = nodes[0], nodes[seat.node]
+    addresses = [f"{node.address}:{port}" for node in nodes for port in node.ports[:each]]
+    facts = {
+        "rank": str(seat.rank),
+        "size": str(size),
+        "local_rank": str(seat.local_rank),
+        "local_size": str(each),
+        "node": str(seat.node),
+        "nodes": str(len(nodes)),
+        "host": here.name or here.address,
+        "meeting_host": first.address,
+        "meeting_port": str(first.ports[-1]),
+        "addresses": json.dumps(addresses, separators=(",", ":")),
+        "loopback": "lo" if len(nodes) == 1 else "",
+        "threads": "" if threads is None else str(threads),
     }
-    if size == 1:  # alone, Horovod would start an MPI, and differ from what it is compared with
-        return found if has_mpi else {**found, **_OVER_GLOO}
-    if not has_mpi:
-        found |= _horovod(seat, nodes, each)
     return {
-        **found,
-        "RANK": str(seat.rank),
-        "WORLD_SIZE": str(size),
-        "LOCAL_RANK": str(seat.local_rank),
-        "LOCAL_WORLD_SIZE": str(each),
-        "GROUP_RANK": str(seat.node),
-        "GROUP_WORLD_SIZE": str(len(nodes)),
-        "JAX_COORDINATOR_ADDRESS": f"{nodes[0].address}:{nodes[0].ports[-1]}",
-        "TF_CONFIG": _tensorflow(seat, nodes, each),
+        "BAKEOFF_RANK": facts["rank"],
+        "BAKEOFF_SIZE": facts["size"],
+        "BAKEOFF_LOCAL_RANK": facts["local_rank"],
+        "BAKEOFF_LOCAL_SIZE": facts["local_size"],
+        "MASTER_ADDR": facts["meeting_host"],
+        "MASTER_PORT": facts["meeting_port"],
+        **own.of_a_rank(facts, alone=size == 1),
     }
-
-
-def _horovod(seat: Seat, nodes: Sequence[Node], each: int) -> dict[str, str]:
-    found = {
-        "HOROVOD_RANK": str(seat.rank),
-        "HOROVOD_SIZE": str(len(nodes) * each),
-        "HOROVOD_LOCAL_RANK": str(seat.local_rank),
-        "HOROVOD_LOCAL_SIZE": str(each),
-        "HOROVOD_CROSS_RANK": str(seat.node),
-        "HOROVOD_CROSS_SIZE": str(len(nodes)),
-        "HOROVOD_HOSTNAME": nodes[seat.node].name or nodes[seat.node].address,
-        "HOROVOD_GLOO_RENDEZVOUS_ADDR": nodes[0].address,
-        "HOROVOD_GLOO_RENDEZVOUS_PORT": str(nodes[0].ports[-1]),
-        **_OVER_GLOO,
-    }
-    if len(nodes) == 1:
-        found["HOROVOD_GLOO_IFACE"] = "lo"
-    return found
-
-
-def _tensorflow(seat: Seat, nodes: Sequence[Node], each: int) -> str:
-    workers = [f"{node.address}:{port}" for node in nodes for port in node.ports[:each]]
-    task = {"type": "worker", "index": seat.rank}
-    return json.dumps({"cluster": {"worker": workers}, "task": task}, separators=(",", ":"))

@@ -14,7 +14,8 @@ from typing import Any
 from harness import plugins
 from harness.platform.platform import Platform
 from harness.study.factors import FACTORS, Factor
-from harness.study.framework import FrameworkFile, framework_info, framework_names
+from harness.study.framework import framework_info, framework_names, known_strategies
+from harness.study.framework_file import FrameworkFile
 from harness.study.study import StudyFile
 from harness.toml.tables import Table
 
@@ -75,6 +76,7 @@ def _factors(*, lists: bool) -> Schema:
     known: dict[str, tuple[str, ...]] = {
         "workload": plugins.workload_names(),
         "framework": framework_names(),
+        "strategy": known_strategies(),
     }
     properties = {
         name: _value(factor, known.get(name, ()), lists=lists) for name, factor in FACTORS.items()

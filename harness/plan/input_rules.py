@@ -19,15 +19,9 @@ from harness.worker.network.workload import Ceiling, Opening, Reading, Training
 _ON_STORAGE = ("read", "write")
 OPEN = "open"
 """The reader of metadata."""
-TF_DATA = "tf-data"
-CAFFE = "data-layer"
-_CAFFE_AHEAD = 4
-"""Batches that Caffe's Data layer reads ahead unless told otherwise (caffe.proto: prefetch)."""
 _ASYNCHRONOUS = ("async-thread", "async-process")
 _PICTURE, _COLOURS = 3, 3
 """Axes of a picture, and its channels."""
-_BY_TF_DATA = {".jpg", ".jpeg", ".png"}
-"""Endings of the pictures that tf.data decodes; torch's loader takes all that are found."""
 
 
 def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
@@ -61,8 +55,8 @@ def complete(
     if factors["reader"] is None:
         readers = info.factors.get("reader") or (None,)
         factors["reader"] = OPEN if isinstance(workload, Opening) else readers[0]
-    ahead = _CAFFE_AHEAD if factors["reader"] == CAFFE else 0
-    for name, value in (("reader_threads", 1), ("prefetch", ahead)):
+    prefetch = info.reader(factors["reader"]).prefetch
+    for name, value in (("reader_threads", 1), ("prefetch", prefetch)):
         if factors[name] is None:
             factors[name] = value
     if factors["reader"] not in _ASYNCHRONOUS:
@@ -107,8 +101,7 @@ def why_not(
         unfit := _why_not_decoded(content, workload, info, factors)
     ):
         return unfit
-    lacking = _lacks(info, factors) or _no_tier(factors, platform)
-    lacking = lacking or _why_not_caffe(factors) or _why_not_tf_data(factors)
+    lacking = _lacks(info, factors) or _no_tier(factors, platform) or _not_read(info, factors)
     return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)
 
 
@@ -126,12 +119,15 @@ def _why_not_own(
         return "records of one's own hold any message: nothing says where in it a picture lies"
     if (unfit := _why_not_decoded(str(own), workload, info, factors)) is not None:
         return unfit
-    strange = set(own.endings) - _BY_TF_DATA
-    if factors["decode"] and factors["reader"] == TF_DATA and strange:
-        return f"tf.data decodes JPEG and PNG here, and under {own.root} lie {min(strange)} too"
-    if (unfit := _why_not_tf_data(factors)) is not None:
-        return unfit
-    return _lacks(info, factors) or _too_much_memory(own.largest, factors, platform)
+    decodes = info.reader(factors["reader"]).decodes
+    strange = set(own.endings).difference(decodes)
+    if factors["decode"] and decodes and strange:
+        known = ", ".join(decodes)
+        return (
+            f"{factors['reader']} decodes {known} here, and under {own.root} lie {min(strange)} too"
+        )
+    lacking = _not_read(info, factors) or _lacks(info, factors)
+    return lacking or _too_much_memory(own.largest, factors, platform)
 
 
 def _why_not_trained(own: Own, workload: Training) -> str | None:
@@ -174,34 +170,13 @@ def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:
     return None
 
 
-def _why_not_caffe(factors: dict[str, Value]) -> str | None:
-    """Say what Caffe's own reading cannot do; nobody stands beside it between two epochs."""
-    if factors["reader"] != CAFFE:
+def _not_read(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:
+    """Say why a framework's own reader does not take a format."""
+    reader = factors["reader"]
+    formats = info.reader(reader).formats
+    if not formats or factors["format"] in formats:
         return None
-    if factors["format"] != "datum":
-        return f"Caffe's Data layer reads its own messages: format = datum, not {factors['format']}"
-    if factors["shuffle"] != "none":
-        return "Caffe's Data layer reads in the order of the LMDB: shuffle = none"
-    if factors["cache"] != FACTORS["cache"].default:
-        return "Caffe reads by itself: nothing can be dropped between its epochs, nor proved"
-    if not factors["prefetch"] or factors["reader_threads"] != 1:
-        return "Caffe's Data layer has one thread, at least a batch ahead: prefetch from 1 up"
-    return None
-
-
-def _why_not_tf_data(factors: dict[str, Value]) -> str | None:
-    """Say what tf.data does not read as asked; its order of records is its own."""
-    form = factors["format"]
-    if factors["reader"] != TF_DATA or form == "raw":
-        return None
-    if form != "tfrecord":
-        return f"tf.data reads raw and tfrecord here, not {form}"
-    if factors["shuffle"] == "global":
-        return "tf.data reads shards of records whole: shuffle = none or file"
-    ranks = int(factors["nodes"] or 1) * int(factors["ranks_per_node"] or 1)
-    if factors["shuffle"] == "none" and ranks > 1:
-        return "tf.data reads shards of records whole: ranks share them with shuffle = file"
-    return None
+    return f"{reader} reads {' and '.join(formats)} only, not {factors['format']}"
 
 
 def _lacks(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:

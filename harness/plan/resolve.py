@@ -196,7 +196,7 @@ class Resolver:
             why = requirement.fails(known)
             if why is not None:
                 return why
-        return self._beyond(framework, factors, kind)
+        return self._beyond(framework, info, factors, kind)
 
     def _no_environment(self, name: str) -> str | None:
         name = name.partition("[")[0]
@@ -205,16 +205,18 @@ class Resolver:
         hint = nearest(name, self._environments)
         return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
 
-    def _beyond(self, framework: str, factors: Mapping[str, Value], kind: str) -> str | None:
+    def _beyond(
+        self, framework: str, info: FrameworkInfo, factors: Mapping[str, Value], kind: str
+    ) -> str | None:
         """Say what the platform does not have enough of."""
         name = self._platform.name
         nodes, ranks = _number(factors, "nodes"), _number(factors, "ranks_per_node")
         each = _number(factors, "devices_per_rank")
         if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
             return f"{nodes * ranks} ranks need a strategy, and this cell has none"
-        why = _no_devices(str(factors["strategy"]), each)
-        if why is not None:
-            return why
+        strategy = str(factors["strategy"])
+        if each > 1 and not info.strategy(strategy).several_devices:
+            return _one_device(info, strategy, each)
         if factors["communicate"] is False and nodes * ranks * each == 1:
             return "one rank exchanges nothing: communicate says something of several"
         available = self._offers["available_nodes"]
@@ -249,13 +251,14 @@ class Resolver:
 def environment(framework: str, factors: Mapping[str, Value]) -> str:
     """Name the environment that ranks start in.
 
-    The strategy horovod needs one of its own; some factors need a group of packages more.
+    Some strategies need a variant of their own; some factors need a group of packages more.
     """
-    if factors["strategy"] == "horovod":
-        return f"{adapter_of(framework)}@horovod"
-    needs = framework_info(adapter_of(framework)).groups
+    info = framework_info(adapter_of(framework))
+    variant = info.strategy(str(factors["strategy"])).environment
+    if variant is not None:
+        return f"{info.name}@{variant}"
     wanted = set()
-    for factor, group in needs.items():
+    for factor, group in info.groups.items():
         if isinstance(group, str):
             wanted |= {group} if factors[factor] is not None else set()
         else:
@@ -274,11 +277,14 @@ def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> It
             yield name
 
 
-def _no_devices(strategy: str, each: int) -> str | None:
+def _one_device(info: FrameworkInfo, strategy: str, each: int) -> str:
     """Say why a rank cannot drive so many devices: most strategies would use only one."""
-    if each == 1 or strategy in ("mirrored", "several-gpus"):
-        return None
-    return f"a rank drives {each} devices with mirrored or several-gpus only, not {strategy}"
+    able = [name for name, one in info.strategies.items() if one.several_devices]
+    if not able:
+        return f"no strategy of {info.name} lets a rank drive {each} devices"
+    return (
+        f"a rank of {info.name} drives {each} devices with {' or '.join(able)} only, not {strategy}"
+    )
 
 
 def _count(value: Value) -> int | None:

@@ -1,4 +1,4 @@
-"""Complete the environment that ranks begin with, and find them a place to meet."""
+"""Complete the environment that ranks begin with: private compile caches, and the allocator."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ import ctypes.util
 from collections.abc import Mapping
 from pathlib import Path
 
-_CACHES = {
-    "TORCHINDUCTOR_CACHE_DIR": "inductor",
-    "TRITON_CACHE_DIR": "triton",
-    "CUDA_CACHE_PATH": "cuda",
-    "JAX_COMPILATION_CACHE_DIR": "jax",
-    "CACHEDB": "tinygrad/cache.db",
-}
+from harness.launch.container import DRIVER_CACHE
+
+_DRIVER = {DRIVER_CACHE: "cuda"}
 
 
 def environment(
-    interpreter: Mapping[str, str], cache: Path, allocator: str | None
+    interpreter: Mapping[str, str], cache: Path, own: Mapping[str, str], allocator: str | None
 ) -> dict[str, str]:
     """Make every compile cache private, so that no earlier run decides a first step.
 
-    An allocator is preloaded by its library's name or path; the worker asserts that it is there,
-    because the loader only warns of what it cannot find.
+    ``own`` are the framework's, each a path below ``cache``. An allocator is preloaded by its
+    library's name or path; the worker asserts that it is there, because the loader only warns of
+    what it cannot find.
     """
-    caches = {name: f"{cache}/{folder}" for name, folder in _CACHES.items()}
+    caches = {name: f"{cache}/{folder}" for name, folder in {**_DRIVER, **own}.items()}
     if allocator is None:
         return {**interpreter, **caches}
     library = allocator if "/" in allocator else ctypes.util.find_library(allocator)

@@ -13,7 +13,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from harness.store.environment_variables import is_telling
+from harness.environments.lock import variables_of_locks
+from harness.study.recorded_variables import is_telling
 
 HIDDEN = "(redacted)"
 NOT_RECORDED = "(not recorded)"
@@ -22,7 +23,7 @@ NOT_RECORDED = "(not recorded)"
 _OF_THE_PLACE = re.compile(
     r"(?:(?:LD_|LIBRARY_|C_INCLUDE_|CPLUS_INCLUDE_)?PATH|CPATH|MODULEPATH|LOADEDMODULES|_LMFILES_|"
     r"PWD|TMPDIR|TZ|LANG|LC_\w+|CC|CXX|(?:C|CXX|CPP|LD)FLAGS|VIRTUAL_ENV|CONDA_PREFIX|"
-    r"CONDA_DEFAULT_ENV|CAFFE_BIN|SINGA_PYTHON|(?:APPTAINER|SINGULARITY)_CONTAINER|container)|"
+    r"CONDA_DEFAULT_ENV|(?:APPTAINER|SINGULARITY)_CONTAINER|container)|"
     r"(?:PYTHON|PBS_|LSB_|LSF_|PMIX_|PRTE_|MPICH_|MV2_|HYDRA_|FI_|GLOG_|HDF5_)\w*"
 )
 
@@ -47,15 +48,16 @@ _LONGEST = 2000
 
 def redacted(environ: Mapping[str, str]) -> dict[str, str]:
     """Give a copy that may be published, sorted by name."""
+    places = variables_of_locks()
     return {
-        name: redact(name, value) if _is_recorded(name) else NOT_RECORDED
+        name: redact(name, value) if _is_recorded(name, places) else NOT_RECORDED
         for name, value in sorted(environ.items())
         if not name.startswith("BASH_FUNC_")
     }
 
 
-def _is_recorded(name: str) -> bool:
-    return is_telling(name) or _OF_THE_PLACE.fullmatch(name) is not None
+def _is_recorded(name: str, places: frozenset[str]) -> bool:
+    return name in places or is_telling(name) or _OF_THE_PLACE.fullmatch(name) is not None
 
 
 def redact(name: str, value: str) -> str:

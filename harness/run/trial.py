@@ -37,6 +37,7 @@ from harness.run.storage_tiers import (
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.rank_tail import has_stand_in, said
 from harness.store.run_directory import complete, make_trial
+from harness.study.framework import framework_info
 from harness.study.measure import Measure
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
@@ -150,7 +151,8 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
         shutil.rmtree(caches, ignore_errors=True)
     caches.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
     factors = prepared.cell.factors
-    env = environment(prepared.interpreter.env, caches, _allocator(prepared.cell))
+    own = framework_info(prepared.cell.adapter).rank_variables(prepared.cell.strategy)
+    env = environment(prepared.interpreter.env, caches, own.caches, _allocator(prepared.cell))
     if prepared.cell.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
         env = {**_TELLING, **env}
     return Worker(

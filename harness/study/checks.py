@@ -8,7 +8,13 @@ from typing import Any
 from harness import plugins
 from harness.errors import BakeoffError, FaultyFile, UsageError, nearest
 from harness.study.factors import FACTORS, Factor
-from harness.study.framework import FrameworkInfo, check_value, framework_info, framework_names
+from harness.study.framework import (
+    FrameworkInfo,
+    check_value,
+    framework_info,
+    framework_names,
+    known_strategies,
+)
 from harness.study.matrix import Selection, adapter_of, flattened
 from harness.toml.document import Document, Place
 from harness.toml.tables import unknown_key
@@ -116,6 +122,8 @@ class Checker:
             self._member("workload", value, value, self.workloads, place)
         elif isinstance(value, str) and factor.name == "framework":
             self._framework(value, place)
+        elif isinstance(value, str) and factor.name == "strategy":
+            self._member("strategy", value, value, known_strategies(), place)
 
     def _framework(self, value: str, place: Place) -> None:
         name = adapter_of(value)

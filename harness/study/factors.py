@@ -57,23 +57,10 @@ def _factors(*factors: Factor) -> Mapping[str, Factor]:
 _COMPUTING = ("train", "nothing", "ceiling", "checkpoint", "collective")
 """Kinds of workload where a framework computes: not where reading is the work."""
 
-STRATEGIES = (
-    "none",
-    "ddp",
-    "horovod",
-    "mirrored",
-    "multiworker",
-    "parameter-server",
-    "data-parallel",
-    "several-gpus",
-    "distopt",
-    "mpi",
-)
-
 FACTORS: Mapping[str, Factor] = _factors(
     Factor("workload", "name", None, "what a step does"),
     Factor("framework", "name", None, "a framework, or framework@environment"),
-    Factor("strategy", "name", "none", "how several ranks train together", STRATEGIES),
+    Factor("strategy", "name", "none", "how several ranks train together"),
     Factor("nodes", "count", 1, "how many nodes a trial uses"),
     Factor("ranks_per_node", "count", 1, "how many ranks run on each node"),
     Factor("devices_per_rank", "count", 1, "how many devices one rank drives"),

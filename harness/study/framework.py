@@ -6,87 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from harness import plugins
-from harness.errors import UsageError, nearest
+from harness.errors import BakeoffError, UsageError, nearest
 from harness.study.factors import FACTORS, Factor
+from harness.study.framework_file import (
+    FrameworkFile,
+    OptionTable,
+    Reader,
+    RequirementTable,
+    Strategy,
+)
+from harness.study.framework_variables import Variables
 from harness.study.requirements import Requirement, parse_needs
 from harness.toml.document import Document, read_document
-from harness.toml.tables import Listed, Seconds, Table, check, unknown_key
+from harness.toml.tables import check, unknown_key
 from harness.toml.values import Value, shown
 
 ANY = "any"
-
-
-class OptionTable(Table):
-    """One of the adapter's own options."""
-
-    type: Literal["choice", "flag", "count", "number", "name"]
-    """What its values are."""
-    meaning: str = Field(min_length=1)
-    """What it does, in a few words."""
-    default: str | int | float | bool | None = None
-    """The value where a study says nothing."""
-    allowed: Listed[str | int] = ()
-    """The values of a choice."""
-
-
-class RequirementTable(Table):
-    """What a platform must offer when a cell has certain factors."""
-
-    when: dict[str, Any] = Field(default_factory=dict)
-    """Factors and the value, or values, that this is about."""
-    needs: str
-    """An expression, for example "gpus >= 1"."""
-    why: str = Field(min_length=1)
-    """The reason, as the plan prints it."""
-
-
-class DifferenceTable(Table):
-    """What a framework computes otherwise than the vocabulary says, and does so knowingly."""
-
-    tensors: str
-    """A pattern of names, as an examination gives them, for example "*/variance"."""
-    why: str = Field(min_length=1)
-    """The difference, as reports print it."""
-
-
-class FrameworkFile(Table):
-    """An adapter's ``<name>.toml``."""
-
-    name: str
-    """The framework's name in studies; the file has the same name."""
-    title: str
-    """The name people know it by."""
-    module: str
-    """The module with ``open(job, place)``."""
-    kinds: Listed[str]
-    """Kinds of workload that it can run."""
-    devices: Listed[Literal["cpu", "gpu"]]
-    """Devices it can compute on."""
-    strategies: Listed[str] = ("none",)
-    """Ways to train on several ranks."""
-    distribution: str | None = None
-    """The package whose version identifies it."""
-    probe: bool = False
-    """Whether a probe can say what really ran."""
-    start_up: Seconds = 5.0
-    """A guess at the time until the first step, for the plan's estimate."""
-    factors: dict[str, Any] = Field(default_factory=dict)
-    """Factors it carries out: a list of values, or "any"."""
-    defaults: dict[str, Any] = Field(default_factory=dict)
-    """Its own defaults where they differ from the vocabulary's."""
-    options: dict[str, OptionTable] = Field(default_factory=dict)
-    """Options that only this adapter has."""
-    groups: dict[str, str | dict[str, str]] = Field(default_factory=dict)
-    """Groups of packages that its environment needs where a factor is set, or has a value."""
-    requires: Listed[RequirementTable] = ()
-    """What platforms must offer."""
-    differs: Listed[DifferenceTable] = ()
-    """Named differences: the gate ranks such cells with a mark."""
+ALONE = "none"
+"""The strategy of a rank that trains alone, which every framework has."""
 
 
 @dataclass(frozen=True)
@@ -106,16 +46,19 @@ class FrameworkInfo:
     module: str
     kinds: tuple[str, ...]
     devices: tuple[str, ...]
-    strategies: tuple[str, ...]
+    strategies: Mapping[str, Strategy]
     distribution: str | None
     has_probe: bool
+    computes: bool
     start_up_s: float
     factors: Mapping[str, tuple[Value, ...] | None]
     """Allowed values; None: any value of the factor's type."""
     defaults: Mapping[str, Value]
     options: Mapping[str, Factor]
+    readers: Mapping[str, Reader]
     groups: Mapping[str, str | Mapping[str, str]]
     """Factor -> group of the environment's lock; or factor -> value -> group."""
+    variables: Variables
     requires: tuple[Requirement, ...]
     differs: tuple[Difference, ...]
     path: Path
@@ -124,10 +67,25 @@ class FrameworkInfo:
         """Give the value of a factor that no study mentions."""
         return self.defaults.get(factor, FACTORS[factor].default)
 
+    def strategy(self, name: str) -> Strategy:
+        """Give what a strategy needs; nothing where it is not offered."""
+        return self.strategies.get(name, Strategy())
+
+    def reader(self, name: Value) -> Reader:
+        """Give the limits of a reader; those that all frameworks share have none."""
+        return self.readers.get(str(name), Reader())
+
+    def rank_variables(self, strategy: str, *, has_mpi: bool = False) -> Variables:
+        """Give the variables of ranks that train by a strategy; an MPI started them, or not."""
+        own = self.strategy(strategy)
+        if own.meets_over_mpi and has_mpi:
+            return self.variables
+        return self.variables.plus(own.variables)
+
     def refuses(self, factor: str, value: Value) -> str | None:
         """Say why this framework cannot do what a factor asks, or None."""
         if factor == "strategy":
-            allowed: tuple[Value, ...] | None = self.strategies
+            allowed: tuple[Value, ...] | None = tuple(self.strategies)
         elif factor == "device":
             allowed = self.devices
         elif not FACTORS[factor].framework:
@@ -158,6 +116,17 @@ def framework_info(name: str) -> FrameworkInfo:
     return read_framework(files[name])
 
 
+def known_strategies() -> tuple[str, ...]:
+    """Name the strategies of all frameworks; one whose file is wrong has none."""
+    found = [ALONE]
+    for name in framework_names():
+        try:
+            found += framework_info(name).strategies
+        except BakeoffError:
+            continue  # whoever asks for that framework is told
+    return tuple(dict.fromkeys(found))
+
+
 def read_framework(path: Path) -> FrameworkInfo:
     """Read one adapter's file, refusing all its faults together."""
     document = read_document(path)
@@ -170,6 +139,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         name: _option(document, name, raw) for name, raw in _table(document, "options").items()
     }
     requires = [_requirement(document, index) for index in range(_length(document, "requires"))]
+    strategies = _strategies(document, file) if file is not None else {}
     document.refuse_faults()
     assert file is not None, "a file without faults has its value"
     return FrameworkInfo(
@@ -178,14 +148,17 @@ def read_framework(path: Path) -> FrameworkInfo:
         module=file.module,
         kinds=file.kinds,
         devices=file.devices,
-        strategies=file.strategies,
+        strategies=strategies,
         distribution=file.distribution,
         has_probe=file.probe,
+        computes=file.computes,
         start_up_s=file.start_up,
         factors=factors,
         defaults=dict(file.defaults),
         options={name: option for name, option in options.items() if option is not None},
+        readers=file.readers,
         groups=dict(file.groups),
+        variables=file.variables,
         requires=tuple(one for one in requires if one is not None),
         differs=tuple(Difference(one.tensors, one.why) for one in file.differs),
         path=path,
@@ -220,13 +193,8 @@ def _check_names(document: Document, path: Path) -> None:
     name = document.data.get("name")
     if isinstance(name, str) and name != path.stem:
         document.fault(("name",), f"'{name}' is not the file's name, '{path.stem}'")
-    for index in range(_length(document, "strategies")):
-        check_value(
-            document,
-            ("strategies", index),
-            FACTORS["strategy"],
-            document.data["strategies"][index],
-        )
+    for reader in _table(document, "readers"):
+        _check_offered(document, ("readers", reader), "reader", reader)
     for factor in _table(document, "groups"):
         _known(document, ("groups", factor), factor)
     for factor, value in _table(document, "defaults").items():
@@ -251,6 +219,20 @@ def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None
             check_value(document, (*place, index), FACTORS[name], value)
         return tuple(raw)
     return None
+
+
+def _strategies(document: Document, file: FrameworkFile) -> dict[str, Strategy]:
+    found = {ALONE: Strategy(), **file.strategies}
+    for name, own in file.strategies.items():
+        place = ("strategies", name, "same_as")
+        if own.same_as is not None:
+            try:
+                found[name] = framework_info(own.same_as).strategies[name]
+            except KeyError:
+                document.fault(place, f"{own.same_as} has no strategy '{name}'")
+            except BakeoffError as error:
+                document.fault(place, str(error))
+    return found
 
 
 _ELSEWHERE = {"device": "devices", "strategy": "strategies"}
@@ -289,12 +271,28 @@ def _requirement(document: Document, index: int) -> Requirement | None:
             values = raw if isinstance(raw, list) else [raw]
             for value in values:
                 check_value(document, (*place, "when", name), FACTORS[name], value)
+                _check_offered(document, (*place, "when", name), name, value)
             when.append((name, tuple(values)))
     try:
         return Requirement(tuple(when), parse_needs(table.needs), table.why)
     except ValueError as error:
         document.fault((*place, "needs"), str(error))
         return None
+
+
+def _check_offered(
+    document: Document, place: tuple[str | int, ...], factor: str, value: Value
+) -> None:
+    """Refuse a requirement of a strategy or a reader that the file itself does not offer."""
+    if factor == "strategy":
+        offered: Any = (ALONE, *_table(document, "strategies"))
+    elif factor == "reader":
+        offered = _table(document, "factors").get("reader")
+    else:
+        return
+    if isinstance(offered, list | tuple) and value not in offered:
+        hint = nearest(str(value), offered)
+        document.fault(place, f"{shown(value)} is not offered here.{hint}", offered)
 
 
 def _plain(value: Value) -> str:

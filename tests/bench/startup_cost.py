@@ -21,6 +21,7 @@ from harness.platform.platform import load_platform
 from harness.run.progress import Ended, Progress
 from harness.run.session import start
 from harness.store.layout import TrialName
+from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.adapters.interpreter import ROOT, python
 from tests.bench.strategies import ranks
@@ -66,7 +67,7 @@ class Turns:
         assert ended.outcome == "ok", ended.reason
         self.ours.append(first_step_s(ended.directory) - self._begun[1])
         begun = time.monotonic()
-        said = ranks.run(self._script, RANKS)
+        said = ranks.run(self._script, RANKS, framework_info("torch").rank_variables("ddp"))
         self.plain.append(max(map(float, said)) - begun)
 
     def doing(self, text: str) -> None:

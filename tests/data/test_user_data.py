@@ -261,7 +261,7 @@ def webp(folder: Path) -> Path:
         (beside, ("", ""), "they lie in no folders by class (at least two, and none beside them)"),
         (many, ("", ""), "they have 11 classes, and it tells 10 apart"),
         (many, ('tinycnn"', 'alexnet"\nreader = "pread"'), "decoded in the DataLoader's processes"),
-        (webp, ("torch", "tensorflow"), "decodes JPEG and PNG here"),
+        (webp, ("torch", "tensorflow"), "tf-data decodes .jpeg, .jpg, .png here, and"),
         (pictures, ("tinycnn", "neuron-inverter"), "it takes no pictures, or tells no classes"),
         (tfrecords, ("", ""), "come without classes that are read here, so tinycnn cannot be"),
         (database, ("", ""), "it can on pictures in folders, one for each class, or on made data"),

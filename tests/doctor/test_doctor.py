@@ -191,7 +191,8 @@ def test_programs_are_found_or_said_to_be_optional(
     monkeypatch.setenv("CAFFE_BIN", str(caffe))
     monkeypatch.setenv("PATH", str(tmp_path))
     found = {one.check: one for one in installation.look()}
-    assert (found["caffe"].level, found["caffe"].seen) == ("fine", str(caffe))
+    assert (found["CAFFE_BIN"].level, found["CAFFE_BIN"].seen) == ("fine", str(caffe))
+    assert found["clang"].seen == "not found; only for the environment tinygrad"
     assert (found["sbatch"].level, found["sbatch"].remedy) == (
         "unknown",
         "Run on a login node of the cluster.",

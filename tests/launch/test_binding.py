@@ -162,7 +162,6 @@ def test_pinned_threads_get_a_place_each_in_every_runtimes_words() -> None:
         "OMP_PLACES": "{0,1},{2,3}",
         "OMP_PROC_BIND": "close",
         "KMP_AFFINITY": "granularity=fine,proclist=[0,2,1,3],explicit",
-        "TF_NUM_INTRAOP_THREADS": "4",
     }
 
 

@@ -15,6 +15,7 @@ from harness.errors import UsageError
 from harness.launch.container import Room, enter, inside, parse_bind, room_env, with_host_mpi
 from harness.launch.contract import Rank
 from harness.platform.platform import Container, FrameworkThere, Launcher, Platform
+from harness.study.framework_variables import Variables
 from harness.worker.job import Job, Span
 from tests.cli.command import bakeoff
 from tests.needs import program
@@ -102,7 +103,7 @@ def test_binds_are_written_as_every_engine_writes_them() -> None:
 
 def test_only_what_bakeoff_and_the_platform_set_goes_inside() -> None:
     host = {"HOME": "/home/ada", "SECRET": "x", "BAKEOFF_RANK": "1", "OMP_NUM_THREADS": "2"}
-    assert room_env(host, {"NCCL_DEBUG": "INFO"}) == {
+    assert room_env(host, {"NCCL_DEBUG": "INFO"}, Variables()) == {
         "BAKEOFF_RANK": "1",
         "OMP_NUM_THREADS": "2",
         "NCCL_DEBUG": "INFO",

@@ -14,6 +14,7 @@ from harness.launch.container import room_env
 from harness.launch.contract import Node, Worker
 from harness.launch.rendezvous import Seat, ports_needed, seats, variables
 from harness.platform.platform import Launcher, Platform
+from harness.study.framework import framework_info
 from harness.worker.place import find
 from tests.launch.test_local import PLATFORM, WORKER, job
 
@@ -129,28 +130,57 @@ def test_a_value_with_blanks_and_signs_stays_one_word_of_its_directive(name: str
     assert shlex.split(line)[-1].removeprefix("--output=") == log
 
 
-def test_ranks_on_two_nodes_find_each_other_in_every_frameworks_words(golden: Golden):
-    found = variables(Seat(rank=3, node=1, local_rank=1), TWO, 2, has_mpi=False)
-    golden("launch/meeting.json", json.dumps(found, indent=1, sort_keys=True) + "\n")
+def told(framework: str, strategy: str, *, nodes: int = 2, has_mpi: bool = False) -> dict[str, str]:
+    """Give what the last of two ranks a node, or a lone one, is told."""
+    own = framework_info(framework).rank_variables(strategy, has_mpi=has_mpi)
+    if nodes == 0:
+        return variables(Seat(0, 0, 0), TWO[:1], 1, own)
+    return variables(Seat(2 * nodes - 1, nodes - 1, 1), TWO[:nodes], 2, own, threads=4)
+
+
+@pytest.mark.parametrize(
+    ("framework", "strategy"),
+    [
+        ("torch", "ddp"),
+        ("torch", "horovod"),
+        ("tensorflow", "multiworker"),
+        ("tensorflow", "horovod"),
+        ("jax", "data-parallel"),
+        ("null", "ddp"),
+    ],
+)
+def test_ranks_on_two_nodes_find_each_other_in_their_frameworks_words(
+    framework: str, strategy: str, golden: Golden
+):
+    found = told(framework, strategy)
+    text = json.dumps(found, indent=1, sort_keys=True) + "\n"
+    golden(f"launch/meeting-{framework}-{strategy}.json", text)
     place = find(found, "cn2")
     assert (place.rank, place.size, place.local_rank, place.local_size) == (3, 4, 1, 2)
+
+
+def test_what_torchrun_and_horovodrun_would_say_is_what_bakeoff_says():
+    found = told("torch", "horovod")
+    place = dataclasses.replace(find(found, "cn2"), launcher="")
     for family in ("BAKEOFF_", "HOROVOD_"):
-        others = {k: v for k, v in found.items() if not k.startswith(family)}
-        assert dataclasses.replace(find(others, "cn2"), launcher="") == dataclasses.replace(
-            place, launcher=""
-        )
+        found = {k: v for k, v in found.items() if not k.startswith(family)}
+        assert dataclasses.replace(find(found, "cn2"), launcher="") == place
+
+
+def test_ranks_of_one_node_meet_on_its_loopback():
+    assert told("torch", "horovod", nodes=1)["HOROVOD_GLOO_IFACE"] == "lo"
+    assert "HOROVOD_GLOO_IFACE" not in told("torch", "horovod")
 
 
 def test_a_lone_rank_is_told_of_nobody():
-    found = variables(Seat(0, 0, 0), TWO[:1], 1, has_mpi=False)
-    assert "TF_CONFIG" not in found
-    assert "WORLD_SIZE" not in found
-    assert found["BAKEOFF_SIZE"] == "1"
+    assert "TF_CONFIG" not in told("tensorflow", "none", nodes=0)
+    assert "WORLD_SIZE" not in told("torch", "none", nodes=0)
+    assert told("torch", "none", nodes=0)["BAKEOFF_SIZE"] == "1"
 
 
 def test_a_lone_rank_meets_over_gloo_as_many_do_unless_an_mpi_starts_it():
     controllers = [
-        variables(Seat(0, 0, 0), TWO[:1], 1, has_mpi=has_mpi).get("HOROVOD_CONTROLLER")
+        told("torch", "horovod", nodes=0, has_mpi=has_mpi).get("HOROVOD_CONTROLLER")
         for has_mpi in (False, True)
     ]
     assert controllers == ["gloo", None]
@@ -175,5 +205,7 @@ def test_nodes_come_from_the_allocation():
 
 
 def test_a_container_keeps_what_leads_a_rank_to_the_others():
-    found = variables(Seat(rank=3, node=1, local_rank=1), TWO, 2, has_mpi=False)
-    assert room_env({**found, "HOME": "/home/ada"}, {}) == found
+    for name in ("torch", "tensorflow", "jax"):
+        found = told(name, "horovod")
+        own = framework_info(name).rank_variables("horovod")
+        assert room_env({**found, "HOME": "/home/ada"}, {}, own) == found

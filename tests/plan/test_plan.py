@@ -162,7 +162,10 @@ def test_a_global_batch_is_shared_among_the_devices(planned: Planned, machine: M
             "2 ranks need a strategy, and this cell has none",
         ),
         ("device = ['cpu', 'gpu']", "needs a GPU in each node; box has none"),
-        ("devices_per_rank = [1, 2]", "a rank drives 2 devices with mirrored or several-gpus only"),
+        (
+            "devices_per_rank = [1, 2]",
+            "a rank of torch drives 2 devices with mirrored only, not none",
+        ),
         ("container = [false, true]", "box names no container for torch"),
         ("input = ['synthetic', 'files']", "torch does not offer input files (it has: synthetic)"),
         ("[[include]]\nworkload = 'nothing'\nframework = 'torch'", "torch does not run workloads"),

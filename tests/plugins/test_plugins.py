@@ -4,44 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness import plugins
 from harness.errors import Unavailable, UsageError
-
-Install = Callable[..., None]
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Lay a distribution with one provider package of workloads where Python finds it."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
-
-    def installed(package: str, *, group: str = "workloads", **files: str) -> None:
-        information = tmp_path / f"{package}_dist-1.0.dist-info"
-        information.mkdir()
-        (information / "entry_points.txt").write_text(f"[bakeoff.{group}]\nany = {package}\n")
-        folder = tmp_path / package
-        folder.mkdir()
-        (folder / "__init__.py").write_text("")
-        for name, text in files.items():
-            (folder / name.replace("__dot__", ".")).write_text(text)
-        _forget()
-
-    _forget()
-    yield installed
-    _forget()
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
-
-
-def _forget() -> None:
-    plugins.providers.cache_clear()
-    plugins._entry_points.cache_clear()
+from tests.plugins.conftest import Install, forget
 
 
 def test_adding_a_workload_is_adding_a_file(install: Install) -> None:
@@ -80,7 +49,7 @@ def test_a_provider_package_that_is_missing_still_lists(install: Install, tmp_pa
     install("extra")
     (tmp_path / "extra" / "__init__.py").unlink()
     (tmp_path / "extra").rmdir()
-    _forget()
+    forget()
     entry = plugins.modules("workloads")["extra_dist:extra"]
     assert entry.problem == "there is no package called extra"
 
@@ -106,7 +75,7 @@ def test_a_misspelt_workload_names_the_nearest() -> None:
 
 
 def test_an_uninstalled_bakeoff_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    _forget()
+    forget()
     monkeypatch.setattr(sys, "path", [])
     try:
         with pytest.raises(
@@ -114,7 +83,7 @@ def test_an_uninstalled_bakeoff_says_how_to_install_it(monkeypatch: pytest.Monke
         ):
             plugins.modules("workloads")
     finally:
-        _forget()
+        forget()
 
 
 def test_finding_plug_ins_imports_nothing_beyond_the_standard_library() -> None:

@@ -7,9 +7,9 @@ from harness.ranks.rank_environment import environment
 
 
 def test_compile_caches_are_private_to_a_runs_cell():
-    made = environment(
-        {"HOME": "/home/ada", "TRITON_CACHE_DIR": "/shared"}, Path("/run/caches/9f"), None
-    )
+    own = {"TRITON_CACHE_DIR": "triton"}
+    host = {"HOME": "/home/ada", "TRITON_CACHE_DIR": "/shared"}
+    made = environment(host, Path("/run/caches/9f"), own, None)
     assert made["HOME"] == "/home/ada"
     caches = {value for name, value in made.items() if name != "HOME"}
     assert "/run/caches/9f/triton" in caches
@@ -17,9 +17,9 @@ def test_compile_caches_are_private_to_a_runs_cell():
 
 
 def test_an_allocator_is_preloaded_before_what_was_preloaded_already():
-    made = environment({"LD_PRELOAD": "libtrace.so"}, Path("/run/caches/9f"), "/opt/libmine.so")
+    made = environment({"LD_PRELOAD": "libtrace.so"}, Path("/run/caches/9f"), {}, "/opt/libmine.so")
     assert made["LD_PRELOAD"] == "/opt/libmine.so libtrace.so"
-    assert "LD_PRELOAD" not in environment({}, Path("/run/caches/9f"), None)
+    assert "LD_PRELOAD" not in environment({}, Path("/run/caches/9f"), {}, None)
 
 
 def test_free_ports_differ():

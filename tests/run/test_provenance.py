@@ -204,6 +204,9 @@ def test_a_secret_among_flags_is_hidden_and_the_flags_stay(value: str, left: str
 
 def test_only_variables_that_explain_numbers_keep_their_value() -> None:
     telling = {
+        "BEAM": "2",
+        "HOROVOD_FUSION_THRESHOLD": "0",
+        "INTEL_CAFFE_BIN": "/opt/caffe",
         "LD_LIBRARY_PATH": "/opt/lib",
         "OMP_NUM_THREADS": "4",
         "PATH": "/usr/bin",
@@ -212,6 +215,7 @@ def test_only_variables_that_explain_numbers_keep_their_value() -> None:
         "TORCHINDUCTOR_CACHE_DIR": "/tmp/cache",
     }
     others = {
+        "BEAM_RUNNER": "Apache's",
         "FAVOURITE": "hunter2",
         "HOME": "/home/somebody",
         "SLURM_EXPORT_ENV": "ALL,FAVOURITE=hunter2",

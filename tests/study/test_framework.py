@@ -38,8 +38,44 @@ def test_a_factor_that_is_not_listed_has_only_its_default(write: Write) -> None:
         ("kind = 1", "mine.toml:6: kind: unknown key. Did you mean 'kinds'?"),
         ("start_up = 5", "mine.toml:6: start_up: '5' needs a unit, for example"),
         (
-            "strategies = ['dpp']",
-            "strategies[0]: 'dpp' is no value of strategy. Did you mean 'ddp'?",
+            "[strategies.ring]\nseveral_device = true",
+            "mine.toml:7: strategies.ring.several_device: unknown key. Did you mean 'several_dev",
+        ),
+        (
+            "[strategies.ring]\nsame_as = 'trch'",
+            "strategies.ring.same_as: no framework is called 'trch'. Did you mean 'torch'?",
+        ),
+        (
+            "[strategies.ring]\nsame_as = 'torch'",
+            "strategies.ring.same_as: torch has no strategy 'ring'.",
+        ),
+        (
+            "[strategies.ring.variables]\nsteerin = ['X']",
+            "strategies.ring.variables.steerin: unknown key. Did you mean 'steering'?",
+        ),
+        (
+            "[variables]\nsteering = ['MINE-*']",
+            "variables.steering[0]: 'MINE-*' is no environment variable, nor the beginning of one",
+        ),
+        (
+            "[variables]\ncaches = { MINE_CACHE = '../mine' }",
+            "variables.caches.MINE_CACHE: '../mine' is no path below a folder.",
+        ),
+        (
+            "[variables]\nevery_rank = { MINE_RANK = '$rnk' }",
+            "every_rank.MINE_RANK: '$rnk' is nothing that a rank is told. Did you mean 'rank'?",
+        ),
+        (
+            "[variables]\nseveral_ranks = { MINE_RANK = '5$' }",
+            "several_ranks.MINE_RANK: '5$': a $ that begins no name is written $$.",
+        ),
+        (
+            "[factors]\nreader = ['own']\n[readers.won]",
+            "readers.won: 'won' is not offered here. Did you mean 'own'?",
+        ),
+        (
+            "[strategies.ring]\n[[requires]]\nwhen = { strategy = 'rong' }\nneeds = 'x'\nwhy = 'x'",
+            "requires[0].when.strategy: 'rong' is not offered here. Did you mean 'ring'?",
         ),
         ("[factors]\nprecison = 'any'", "factors.precison: unknown key. Did you mean 'precision'?"),
         ("[factors]\nprecision = ['bf61']", "precision[0]: 'bf61' is no value of precision. Did"),

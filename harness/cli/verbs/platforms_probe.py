@@ -115,11 +115,11 @@ def _tell(
 
 def place(name: str, *, user: bool, force: bool) -> Path:
     """Say where a new profile of a name goes; refuse to replace one unless asked to."""
-    from harness.plugins import user_platforms
+    from harness.plugins import user_folder
 
     if not _NAME.match(name):
         raise UsageError(f"'{name}' cannot name a profile: use small letters, digits, - and _")
-    path = (user_platforms() if user else Path("platforms")) / f"{name}.toml"
+    path = (user_folder("platforms") if user else Path("platforms")) / f"{name}.toml"
     if path.exists() and not force:
         raise UsageError(f"{path} is there already. Replace it with --force.")
     return path

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from harness.study.framework import framework_info
 from tests import needs
 from tests.adapters.interpreter import ROOT
 from tests.bench.pairs.ratios import compared
@@ -63,7 +64,9 @@ def together(name: str, *given: object) -> Any:
     """Run all ranks; give what the first one says."""
     pair = PAIRS[name]
     inside = ["-m", "tests.bench.strategies.inside", name, *map(str, given)]
-    said = ranks.run([str(needs.compiled(pair.environment)), *inside], pair.ranks)
+    framework, _, strategy = name.partition("-")
+    words = framework_info(framework).rank_variables(strategy)
+    said = ranks.run([str(needs.compiled(pair.environment)), *inside], pair.ranks, words)
     return json.loads(said[0].splitlines()[-1])
 
 
