@@ -15,16 +15,24 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from harness.worker import external_loop, feed, loop, place
 from harness.worker.checkpoints.request import asked
-from harness.worker.contracts import Activity, Adapter, OutOfMemory, Unsupported
+from harness.worker.contracts import Activity, Adapter, OutOfMemory, Unsupported, door
 from harness.worker.events import Events
 from harness.worker.facts import resources
 from harness.worker.job import Job, read
-from harness.worker.network.workload import Training, Workload
+from harness.worker.network.workload import (
+    Checkpointing,
+    Collective,
+    Opening,
+    Reading,
+    Training,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
 
 FAILED = 3
+SAVES_NOTHING = "saves no checkpoints"
 
 
 class WrongIdentity(Exception):
@@ -61,11 +69,11 @@ class Worker:
     def _trial(self, adapter: Adapter, workload: Workload) -> None:
         self._phase("build")
         job = self.job
-        activity = adapter.activity(workload, self._feed(workload), job.options)
+        activity = self._activity(adapter, workload)
         self._assert_identity(activity, workload)
         self.events.say("units", units=dict(activity.units))
         warmup, until = job.warmup, job.until
-        marks = getattr(activity, "marks", None)
+        marks = door(activity, "marks")
         series = self._checkpoints(activity, workload)
         if marks is not None:
             external_loop.run(marks, self.events, warmup=warmup, until=until)
@@ -87,16 +95,44 @@ class Worker:
             facts["network"] = network_use.carried()
         self._say_facts(facts)
 
+    def _activity(self, adapter: Adapter, workload: Workload) -> Activity:
+        """Open what a workload steps; only networks and kernels are lowered by the adapter."""
+        options = self.job.options
+        if isinstance(workload, Collective):
+            from harness.worker import collective  # few cells only exchange messages
+
+            size = collective.message(workload, self.job.factors)
+            exchange = self._needed(adapter, "exchange", "exchanges no messages")
+            opened = exchange(workload.operation, size)
+            return collective.activity(opened, workload, size, self.where)
+        feed = self._feed(workload)
+        if isinstance(workload, (Opening, Reading)):
+            from harness.worker.input.open import reading  # few cells only read
+
+            loaders = door(adapter, "loaders")
+            return reading(workload, feed, None if loaders is None else loaders(options))
+        if isinstance(workload, Checkpointing):
+            from harness.worker.checkpoints.held_state import HeldActivity  # few cells only save
+
+            trained = adapter.activity(workload.training, feed, options)
+            self._needed(trained, "saver", SAVES_NOTHING)
+            return HeldActivity(trained, workload.unit)
+        return adapter.activity(workload, feed, options)
+
+    def _needed(self, behind: Any, name: str, lack: str) -> Any:
+        found = door(behind, name)
+        if found is None:
+            raise Unsupported("the {} adapter {}".format(self.job.framework, lack))
+        return found
+
     def _checkpoints(self, activity: Activity, workload: Workload) -> Optional[Series]:
         wanted = asked(workload, self.job.factors, self.job.paths)
         if wanted is None:
             return None
-        door = getattr(activity, "saver", None)
-        if door is None:
-            raise Unsupported("the {} adapter saves no checkpoints".format(self.job.framework))
+        saver = self._needed(activity, "saver", SAVES_NOTHING)
         from harness.worker.checkpoints.series import Series  # most trials take none
 
-        return Series(wanted, door(), self.where)
+        return Series(wanted, saver(), self.where)
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:
         from harness.worker.gate.subject import examine  # no trial does
@@ -104,9 +140,10 @@ class Worker:
         examine(adapter, workload, self.job.paths["given"], self.job.paths["made"])
 
     def _probe(self, adapter: Adapter, workload: Workload) -> None:
-        probe = getattr(adapter, "probe", None)
-        if probe is None:
-            raise Unsupported("this adapter cannot be probed")
+        probe = self._needed(adapter, "probe", "cannot be probed")
+        if not isinstance(workload, Training):
+            self._say_facts(adapter.facts())  # there is no network to look into
+            return
         self._say_facts(probe(workload, self._feed(workload), self.job.options))
 
     def _feed(self, workload: Workload) -> feed.Feed:
@@ -120,8 +157,8 @@ class Worker:
         from harness.worker.network.shapes import count  # only what trains has layers
 
         counts = count(workload.network)
-        door = getattr(activity, "parameters", None)
-        lowered = None if door is None else door()
+        learned = door(activity, "parameters")
+        lowered = None if learned is None else learned()
         self.events.say(
             "identity",
             parameters=counts.parameters,

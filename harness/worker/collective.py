@@ -1,11 +1,12 @@
 """Step an exchange of messages, the same for every framework, and prove it first.
 
-An adapter's strategy gives an exchange:
+An adapter's ``exchange(operation, message)`` gives:
 
     fill(value)       let this rank's message hold that value throughout
     step()            exchange once; may return before it is done
     sync()            return when it is done
     received()        the smallest and largest value that arrived, for each part of the message
+    agree(value)      the largest value any rank offers, as an Activity's
 
 Before anything is timed each rank sends its own number, and what arrives must be what the operation
 says. A rank whose part is over early (who broadcasts has only to send) waits at the end of a window
@@ -27,12 +28,10 @@ class WrongMessage(Exception):
 class CollectiveActivity:
     """One exchange again and again."""
 
-    def __init__(
-        self, exchange: Any, agree: Callable[[float], float], workload: Collective, share: float
-    ) -> None:
+    def __init__(self, exchange: Any, workload: Collective, share: float) -> None:
         self.units: Mapping[str, float] = {workload.unit: share}
         self.step = exchange.step
-        self.agree = agree
+        self.agree: Callable[[float], float] = exchange.agree
         self._exchange = exchange
         self._is_one_way = workload.operation == "broadcast"
 
@@ -52,13 +51,7 @@ def message(workload: Collective, factors: Mapping[str, Any]) -> int:
     return int(factors.get("message_bytes") or workload.message_bytes)
 
 
-def activity(
-    exchange: Any,
-    agree: Callable[[float], float],
-    workload: Collective,
-    size: int,
-    place: Place,
-) -> CollectiveActivity:
+def activity(exchange: Any, workload: Collective, size: int, place: Place) -> CollectiveActivity:
     """Prove an exchange right, and give what steps it.
 
     The ranks' shares of the work add up to the size of the message, so that the rate of a cell is
@@ -75,7 +68,7 @@ def activity(
             )
         )
     exchange.fill(0.0)  # sums of anything else would grow without end
-    return CollectiveActivity(exchange, agree, workload, size / place.size)
+    return CollectiveActivity(exchange, workload, size / place.size)
 
 
 def _own(rank: int) -> float:

@@ -18,6 +18,11 @@ Optional doors. Of an Activity, each called outside the clock:
 An Activity whose steps happen in another program has ``marks`` instead of step and sync; see
 ``external_loop.py``.
 
+Of an Adapter, for workloads that are no network:
+
+    exchange(operation, message) -> Exchange            messages between ranks: ``collective.py``
+    loaders(options) -> Own                             its own readers of files: ``input/open.py``
+
 Of an Adapter, each used outside any timed trial, by a job with that purpose:
 
     examine(workload, precision) -> Subject             see ``harness/worker/gate/subject.py``
@@ -78,6 +83,11 @@ else:
     Protocol = object
 
 
+def door(behind: Any, name: str) -> Any:
+    """Give an optional door of an Activity, an Adapter or a Subject; None where it has none."""
+    return getattr(behind, name, None)
+
+
 class Unsupported(Exception):
     """Say why this framework cannot do what the cell asks; the cell becomes an honest hole."""
 
@@ -135,7 +145,10 @@ class Adapter(Protocol):
         """Name the framework and every library below it that decides its speed."""
 
     def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> Activity:
-        """Lower a workload to this framework; raise Unsupported with the reason."""
+        """Lower a network, or a kernel, to this framework; raise Unsupported with the reason.
+
+        Messages, files to read and checkpoints are opened by the worker, through further doors.
+        """
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used, after the last window: peak_device_bytes, graph breaks, threads."""

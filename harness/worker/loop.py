@@ -45,7 +45,7 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Callable, Deque, Iterable, Iterator, Optional, Tuple
 
-from harness.worker.contracts import Activity
+from harness.worker.contracts import Activity, door
 from harness.worker.events import Events
 from harness.worker.job import Span
 
@@ -127,9 +127,9 @@ class _Windows:
         self._events = events
         self._size = size
         self._clock = clock
-        self._device_steps = getattr(activity, "device_steps", None)
-        self._fetch = getattr(activity, "fetch", None)
-        self._epochs = getattr(activity, "epochs", None)
+        self._device_steps = door(activity, "device_steps")
+        self._fetch = door(activity, "fetch")
+        self._epochs = door(activity, "epochs")
         self._epoch_first = 0
         self._checkpoints: Optional[Timed] = None
         if checkpoints is not None:

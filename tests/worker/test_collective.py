@@ -12,7 +12,8 @@ LAST = Place(rank=2, size=3, local_rank=2, local_size=3, host="h", launcher="bak
 class Recorded:
     """An exchange in which each rank received what it is told."""
 
-    def __init__(self, arrives: list[float]) -> None:
+    def __init__(self, arrives: list[float], met: list[float]) -> None:
+        self._met = met
         self.filled: list[float] = []
         self.steps = 0
         self._arrives = arrives
@@ -26,17 +27,17 @@ class Recorded:
     def sync(self) -> None:
         pass
 
+    def agree(self, value: float) -> float:
+        self._met.append(value)
+        return value
+
     def received(self) -> list[tuple[float, float]]:
         return [(value, value) for value in self._arrives]
 
 
 def opened(operation: str, arrives: list[float], met: list[float]) -> collective.CollectiveActivity:
-    def agree(value: float) -> float:
-        met.append(value)
-        return value
-
     workload = Collective(operation, "a title", operation)
-    return collective.activity(Recorded(arrives), agree, workload, 12, LAST)
+    return collective.activity(Recorded(arrives, met), workload, 12, LAST)
 
 
 @pytest.mark.parametrize(

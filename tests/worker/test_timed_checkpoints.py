@@ -11,7 +11,7 @@ import pytest
 
 from harness.worker import __main__ as worker
 from harness.worker import job as jobs
-from harness.worker.checkpoints import background, checkpoint_files
+from harness.worker.checkpoints import background, checkpoint_files, plain
 from harness.worker.checkpoints.plain import PlainState
 from harness.worker.checkpoints.series import Series
 from harness.worker.job import Job, Span
@@ -63,12 +63,8 @@ def worked(
 def test_a_saver_that_writes_while_the_state_changes_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: bool
 ) -> None:
-    from harness.worker.adapters import null
-
     monkeypatch.setattr(Asynchronous, "copies", copies)
-    monkeypatch.setattr(
-        null.NullAdapter, "_saved", lambda *_: Asynchronous(1 << 20, 1, {"images": 1.0})
-    )
+    monkeypatch.setattr(plain, "PlainState", lambda *_: Asynchronous(1 << 20, 1, {"images": 1.0}))
     # the writer behind the training is held until the proof's steps have changed the state
     real = Series.finish
     gate = threading.Event()

@@ -195,16 +195,24 @@ def test_a_probe_is_asked_outside_any_trial(tmp_path: Path, payload: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("purpose", "message"),
+    ("asked", "message"),
     [
-        ("probe", "this adapter cannot be probed"),
-        ("dance", "a worker has no door called 'dance'"),
+        ({"purpose": "probe"}, "the null adapter cannot be probed"),
+        ({"purpose": "dance"}, "a worker has no door called 'dance'"),
+        (
+            {"workload_module": "workloads.all_reduce"},
+            "the null adapter exchanges no messages",
+        ),
+        (
+            {"workload_module": "workloads.checkpoint_tinycnn"},
+            "the null adapter saves no checkpoints",
+        ),
     ],
 )
 def test_a_door_that_is_not_there_is_unsupported(
-    tmp_path: Path, payload: Path, purpose: str, message: str
+    tmp_path: Path, payload: Path, asked: dict[str, str], message: str
 ) -> None:
-    failed = work(job(tmp_path, purpose=purpose), payload).first("failed")
+    failed = work(job(tmp_path, **asked), payload).first("failed")
     assert (failed["kind"], failed["message"]) == ("unsupported", message)
 
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any, List, Mapping, Tuple
 
-from harness.worker import collective
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.job import Job
-from harness.worker.network.workload import Collective
 from harness.worker.place import Place
 
 
@@ -53,6 +51,10 @@ class Exchange:
         parts = self._arrived.reshape(self._parts, -1)
         return [(float(part.min()), float(part.max())) for part in parts]
 
+    def agree(self, value: float) -> float:
+        """Give the largest value any rank offers."""
+        return float(self._world.allreduce(value, op=self._mpi.MAX))
+
     def _all_reduce(self) -> None:
         self._world.Allreduce(self._sent, self._arrived, self._mpi.SUM)
 
@@ -70,10 +72,8 @@ class Exchange:
 class MpiAdapter:
     """An MPI in this process."""
 
-    def __init__(self, mpi: Any, job: Job, place: Place) -> None:
+    def __init__(self, mpi: Any) -> None:
         self._mpi = mpi
-        self._job = job
-        self._place = place
 
     def versions(self) -> Mapping[str, str]:
         """Name the MPI and what speaks to it."""
@@ -82,16 +82,13 @@ class MpiAdapter:
         return {"mpi4py": mpi4py.__version__, "MPI": _library(self._mpi)}
 
     def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
-        """Exchange messages."""
-        del feed, options  # a message is all that there is
-        if not isinstance(workload, Collective):
-            raise Unsupported("mpi adapter: no workload of kind '{}'".format(workload.kind))
-        size = collective.message(workload, self._job.factors)
-        exchange = Exchange(self._mpi, workload.operation, size)
-        return collective.activity(exchange, self._agree, workload, size, self._place)
+        """Refuse: an MPI computes nothing."""
+        del feed, options
+        raise Unsupported("mpi adapter: no workload of kind '{}'".format(workload.kind))
 
-    def _agree(self, value: float) -> float:
-        return float(self._mpi.COMM_WORLD.allreduce(value, op=self._mpi.MAX))
+    def exchange(self, operation: str, message: int) -> Exchange:
+        """Exchange messages."""
+        return Exchange(self._mpi, operation, message)
 
     def facts(self) -> Mapping[str, Any]:
         """Name what carried the messages."""
@@ -123,4 +120,4 @@ def open(job: Job, place: Place) -> MpiAdapter:  # noqa: A001 - the contract's n
             "the MPI sees {} of {} ranks: it has to start them itself, with the launcher mpirun, "
             "or slurm with its setting mpi".format(size, place.size)
         )
-    return MpiAdapter(MPI, job, place)
+    return MpiAdapter(MPI)

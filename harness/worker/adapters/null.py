@@ -12,7 +12,7 @@ from typing import Any, Mapping
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.job import Job
-from harness.worker.network.workload import Checkpointing, Opening, Reading, Training, Workload
+from harness.worker.network.workload import Training, Workload
 from harness.worker.place import Place
 
 
@@ -50,26 +50,17 @@ class NullAdapter:
     def activity(self, workload: Workload, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Pretend to work; a network's samples count as if they had been trained on.
 
-        Reading and saving are the exceptions: they need no framework.
+        Saving is the exception: it needs no framework.
         """
         del options  # it has none
-        if isinstance(workload, (Opening, Reading)):
-            from harness.worker.input.open import reading
-
-            return reading(workload, feed)
-        if isinstance(workload, Checkpointing):
-            from harness.worker.checkpoints.held_state import HeldActivity
-
-            return HeldActivity(self._saved(workload.training, feed), workload.unit)
-        if isinstance(workload, Training) and self._is_saving:
-            return self._saved(workload, feed)
-        is_training = isinstance(workload, Training)
-        return NullActivity({workload.unit: float(feed.batch if is_training else 1)})
-
-    def _saved(self, training: Training, feed: Feed) -> Any:
+        if not isinstance(workload, Training):
+            return NullActivity({workload.unit: 1.0})
+        units = {workload.unit: float(feed.batch)}
+        if not self._is_saving:
+            return NullActivity(units)
         from harness.worker.checkpoints.plain import PlainState, state_bytes
 
-        return PlainState(state_bytes(training), feed.seed, {training.unit: float(feed.batch)})
+        return PlainState(state_bytes(workload), feed.seed, units)
 
     def facts(self) -> Mapping[str, Any]:
         """Have used nothing."""

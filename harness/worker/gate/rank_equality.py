@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, Sequence, Set, Tuple
 
 from harness.worker import place as places
-from harness.worker.contracts import Unsupported
+from harness.worker.contracts import Unsupported, door
 from harness.worker.gate.tensors import Folder, Tensor, Writer
 from harness.worker.network.layers import BatchNorm, Layer, Residual
 from harness.worker.network.workload import SGD, Training
@@ -44,16 +44,16 @@ def examine(
     plain = replace(workload, network=network, optimiser=OPTIMISER)
     name = "{}.rank_equality".format(type(adapter).__module__.rpartition(".")[0])
     try:
-        door = importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as fault:
         if fault.name != name:
             raise
         raise Unsupported("this adapter's ranks cannot be examined together") from fault
-    subject = door.subject(adapter, plain, place)
+    subject = module.subject(adapter, plain, place)
     initial = _of(given, plain)
     subject.load(initial)
     subject.reset()
-    replicas: int = getattr(subject, "replicas", 1)
+    replicas: int = door(subject, "replicas") or 1
     first = place.rank * replicas
     made = [Writer(path_of(made_path, first + replica)) for replica in range(replicas)]
     batch = given.tensors["input"], given.tensors["target"]

@@ -53,7 +53,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Sequence, Tuple
 
-from harness.worker.contracts import Unsupported
+from harness.worker.contracts import Unsupported, door
 from harness.worker.gate import tensors
 from harness.worker.gate.tensors import Folder, Tensor, Writer
 from harness.worker.network.layers import Dropout, Layer, Residual
@@ -102,9 +102,10 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
         plain = resized(workload, given.about.get("input"))
         rank_equality.examine(adapter, plain, given, made_path, put_thinned)
         return
-    if not hasattr(adapter, "examine"):
+    opened = door(adapter, "examine")
+    if opened is None:
         raise Unsupported("this adapter cannot be examined")
-    subject = adapter.examine(resized(workload, given.about.get("input")), given.about["precision"])
+    subject = opened(resized(workload, given.about.get("input")), given.about["precision"])
     made = Writer(made_path)
     initial = given.under("initial/")
     subject.load(initial)

@@ -13,7 +13,7 @@ from harness.worker.feed import Feed
 from harness.worker.job import Job
 from harness.worker.network.layers import Dropout
 from harness.worker.network.shapes import product
-from harness.worker.network.workload import Checkpointing, Collective, Training
+from harness.worker.network.workload import Training
 from harness.worker.place import Place
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -115,15 +115,11 @@ def _told(error: Exception) -> Exception:
 class JaxAdapter:
     """JAX in this process."""
 
-    def __init__(
-        self, settings: switches.Settings, job: Job, place: Place, strategy: Strategy
-    ) -> None:
+    def __init__(self, settings: switches.Settings, seed: int, strategy: Strategy) -> None:
         import jax
 
         self._jax = jax
-        self._job = job
-        self._place = place
-        self._seed = job.seed  # of the weights: the same in every rank, unlike the feed's
+        self._seed = seed  # of the weights: the same in every rank, unlike the feed's
         self._settings = settings
         self._strategy = strategy
         self._compile_s = 0.0
@@ -146,23 +142,16 @@ class JaxAdapter:
             "platform": " ".join(client.platform_version.split()),
         }
 
-    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+    def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Lower a network to one compiled training step."""
-        if isinstance(workload, Collective):
-            from harness.worker import collective
-
-            message = collective.message(workload, self._job.factors)
-            exchange = self._strategy.exchange(workload.operation, message)
-            agree = self._strategy.agree
-            return collective.activity(exchange, agree, workload, message, self._place)
-        if isinstance(workload, Checkpointing):
-            from harness.worker.checkpoints.held_state import HeldActivity
-
-            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
         make = JaxActivity if feed.files is None else FedActivity
         activity = make(workload, feed, self._settings, self._seed, self._strategy)
         activity.saver_name = options.get("saver") or activity.saver_name
         return activity
+
+    def exchange(self, operation: str, message: int) -> Any:
+        """Exchange messages over the mesh of all ranks."""
+        return self._strategy.exchange(operation, message)
 
     def examine(self, workload: Training, precision: str) -> Any:
         """Open a network to the gate."""
@@ -170,10 +159,8 @@ class JaxAdapter:
 
         return JaxSubject(workload, self._settings, precision)
 
-    def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
+    def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
         """Say which types, operations and threads the compiled step takes."""
-        if isinstance(workload, Checkpointing):
-            return dict(self.facts())  # nothing is computed
         from harness.worker.adapters.jax.probing import observe
 
         activity = self.activity(workload, feed, options)
@@ -208,7 +195,7 @@ def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's n
     if job.purpose == "probe":
         os.environ["ONEDNN_VERBOSE"] = "1"
     settings = switches.apply(factors, place, lambda: strategies.meet(job, place))
-    return JaxAdapter(settings, job, place, strategies.join(job, place))
+    return JaxAdapter(settings, job.seed, strategies.join(job, place))
 
 
 def _examined(job: Job) -> Any:

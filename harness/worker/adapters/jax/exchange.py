@@ -20,6 +20,7 @@ class Exchange:
         is_broadcast = operation == "broadcast"
         if is_broadcast and strategy.mesh.devices.flat[0].platform == "cpu":
             raise Unsupported("JAX broadcasts between GPUs only; all-gather comes nearest")
+        self.agree = strategy.agree
         self._jax = jax
         self._strategy = strategy
         self._parts = size if operation == "all-gather" else 1

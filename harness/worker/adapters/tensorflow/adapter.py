@@ -10,7 +10,6 @@ from harness.worker.adapters.tensorflow.strategies.servers import ParameterServe
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
 from harness.worker.feed import Feed
 from harness.worker.job import Job
-from harness.worker.network.workload import Checkpointing, Collective, Reading
 from harness.worker.place import Place
 
 
@@ -38,30 +37,6 @@ class TensorFlowAdapter:
 
     def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Lower the workload, trace its step and draw its batch."""
-        if isinstance(workload, Checkpointing):
-            from harness.worker.checkpoints.held_state import HeldActivity
-
-            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
-        if isinstance(workload, Reading):
-            from harness.worker.adapters.tensorflow.loading import own
-            from harness.worker.input.open import reading
-
-            return reading(workload, feed, own(autotune=bool(options.get("autotune"))))
-        if isinstance(workload, Collective):
-            from harness.worker import collective
-            from harness.worker.adapters.tensorflow.exchange import Exchange
-
-            size = collective.message(workload, self._job.factors)
-            operation = workload.operation
-            exchange: Any
-            if isinstance(self._strategy, ParameterServers):
-                from harness.worker.adapters.tensorflow.strategies.ps_messages import Pull
-
-                exchange = Pull(operation, size, self._strategy)
-            else:
-                exchange = Exchange(operation, size, self._place.size, self._strategy)
-            agree = self._strategy.agree
-            return collective.activity(exchange, agree, workload, size, self._place)
         import tensorflow.compat.v2 as tf
 
         from harness.worker.adapters.tensorflow import failures
@@ -92,6 +67,22 @@ class TensorFlowAdapter:
         except tf.errors.OpError as error:
             raise failures.read(error) from error
 
+    def exchange(self, operation: str, message: int) -> Any:
+        """Exchange messages as the strategy exchanges gradients."""
+        if isinstance(self._strategy, ParameterServers):
+            from harness.worker.adapters.tensorflow.strategies.ps_messages import Pull
+
+            return Pull(operation, message, self._strategy)
+        from harness.worker.adapters.tensorflow.exchange import Exchange
+
+        return Exchange(operation, message, self._place.size, self._strategy)
+
+    def loaders(self, options: Mapping[str, Any]) -> Any:
+        """Read files with tf.data where it is asked for."""
+        from harness.worker.adapters.tensorflow.loading import own
+
+        return own(autotune=bool(options.get("autotune")))
+
     def facts(self) -> Mapping[str, Any]:
         """Say what this process used."""
         facts: Dict[str, Any] = settings.facts(self._job.factors)
@@ -111,8 +102,6 @@ class TensorFlowAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, (Checkpointing, Collective, Reading)):
-            return self.facts()  # nothing is computed
         from harness.worker.adapters.tensorflow import probing
 
         activity = self.activity(workload, feed, options)

@@ -22,6 +22,7 @@ class Exchange:
 
     def __init__(self, operation: str, message: int, size: int, strategy: Strategy) -> None:
         exchanged = strategy.collective(operation)
+        self.agree = strategy.agree
         self._parts = size if operation == "all-gather" else 1
         if message % (_FLOAT_BYTES * self._parts):
             raise Unsupported(

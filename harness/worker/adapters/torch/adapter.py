@@ -7,10 +7,9 @@ import re
 from functools import partial
 from typing import Any, Dict, Mapping
 
-from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.job import Job
-from harness.worker.network.workload import Ceiling, Checkpointing, Collective, Reading, Training
+from harness.worker.network.workload import Ceiling
 from harness.worker.place import Place
 
 # cuBLAS repeats exactly only with a fixed workspace, which it reads before its first call.
@@ -32,7 +31,6 @@ class TorchAdapter:
         from harness.worker.adapters.torch.strategies import strategy
 
         self._job = job
-        self._place = place
         self._settings = settings.apply(job.factors, job.options, place)
         self._strategy = strategy.join(job, place, self._settings)
         self._trainer: Any = None
@@ -64,25 +62,6 @@ class TorchAdapter:
 
             tier = self._job.paths.get("tier")
             return ceiling.activity(workload, self._settings, self._job.seed, tier)
-        if isinstance(workload, Collective):
-            from harness.worker import collective
-
-            message = collective.message(workload, self._job.factors)
-            exchange = self._strategy.exchange(workload.operation, message)
-            return collective.activity(
-                exchange, self._strategy.agree, workload, message, self._place
-            )
-        if isinstance(workload, Checkpointing):
-            from harness.worker.checkpoints.held_state import HeldActivity
-
-            return HeldActivity(self.activity(workload.training, feed, options), workload.unit)
-        if isinstance(workload, Reading):
-            from harness.worker.adapters.torch.loading import own
-            from harness.worker.input.open import reading
-
-            return reading(workload, feed, own(options))
-        if not isinstance(workload, Training):
-            raise Unsupported("torch adapter: no workload of kind '{}'".format(workload.kind))
         make: Any = MarkedActivity if self._settings.is_gpu else TrainingActivity
         if feed.files is not None:
             from harness.worker.adapters.torch.loading import FedActivity, FedMarkedActivity, own
@@ -95,6 +74,16 @@ class TorchAdapter:
             return make(self._trainer, feed, workload.unit)
         except RuntimeError as error:
             raise failures.read(error) from error
+
+    def exchange(self, operation: str, message: int) -> Any:
+        """Exchange messages as the strategy exchanges gradients."""
+        return self._strategy.exchange(operation, message)
+
+    def loaders(self, options: Mapping[str, Any]) -> Any:
+        """Read files with torch's own DataLoader where it is asked for."""
+        from harness.worker.adapters.torch.loading import own
+
+        return own(options)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what this process used."""
@@ -110,8 +99,6 @@ class TorchAdapter:
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
-        if isinstance(workload, (Ceiling, Checkpointing, Collective, Reading)):
-            return self.facts()  # there is nothing more to look into
         from harness.worker.adapters.torch import probing
         from harness.worker.adapters.torch.strategies import exchange_hooks
 

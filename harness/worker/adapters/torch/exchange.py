@@ -12,11 +12,14 @@ from torch import distributed
 
 from harness.worker.contracts import Unsupported
 
+Agree = Callable[[float], float]
+
 
 class Exchange:
     """Messages through torch.distributed."""
 
-    def __init__(self, operation: str, message: int, device: Any) -> None:
+    def __init__(self, operation: str, message: int, device: Any, agree: Agree) -> None:
+        self.agree = agree
         self._device = device
         self._size = distributed.get_world_size()
         self._parts = self._size if operation == "all-gather" else 1
@@ -62,9 +65,10 @@ class Exchange:
 class HorovodExchange:
     """Messages through Horovod, which has no pairs of ranks."""
 
-    def __init__(self, operation: str, message: int, horovod: Any) -> None:
+    def __init__(self, operation: str, message: int, horovod: Any, agree: Agree) -> None:
         if operation == "point-to-point":
             raise Unsupported("Horovod exchanges between all ranks, never between two")
+        self.agree = agree
         self._horovod = horovod
         self._parts = horovod.size() if operation == "all-gather" else 1
         dtype, each = (torch.float32, 4) if operation == "all-reduce" else (torch.uint8, 1)

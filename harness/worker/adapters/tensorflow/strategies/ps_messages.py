@@ -31,7 +31,7 @@ class Pull:
             )
         source = 0 if operation == "broadcast" else (place.rank - 1) % place.size
         shape = [message // _FLOAT_BYTES]
-        session, self._agree = strategy.session, strategy.agree
+        session, self.agree = strategy.session, strategy.agree
         with strategy.graph.as_default():
             held = []
             for number, server in enumerate(strategy.servers):
@@ -50,9 +50,9 @@ class Pull:
 
     def fill(self, value: float) -> None:
         """Let this rank's message hold a value, when nobody reads it."""
-        self._agree(0.0)
+        self.agree(0.0)
         self._fill(value)
-        self._agree(0.0)
+        self.agree(0.0)
 
     def sync(self) -> None:
         """Return at once: a session returns when all is done."""

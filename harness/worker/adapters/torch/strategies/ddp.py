@@ -51,7 +51,7 @@ class DataParallel(Strategy):
         """Exchange messages through the process group."""
         from harness.worker.adapters.torch import exchange
 
-        return exchange.Exchange(operation, message, self._settings.device)
+        return exchange.Exchange(operation, message, self._settings.device, self.agree)
 
     def facts(self) -> Mapping[str, Any]:
         """Name the library that carried the gradients."""

@@ -44,7 +44,7 @@ class Horovod(Strategy):
         """Exchange messages through Horovod."""
         from harness.worker.adapters.torch import exchange
 
-        return exchange.HorovodExchange(operation, message, self._horovod)
+        return exchange.HorovodExchange(operation, message, self._horovod, self.agree)
 
     def facts(self) -> Mapping[str, Any]:
         """Name the library that carried the gradients."""
