@@ -12,6 +12,15 @@ import pytest
 from harness.cli.main import VERBS
 from harness.store import layout
 from harness.study.factors import FACTORS
+from harness.study.framework import read_framework
+from harness.study.framework_file import (
+    DifferenceTable,
+    FrameworkFile,
+    Reader,
+    RequirementTable,
+    Strategy,
+)
+from harness.study.framework_variables import RANK_FACTS, Variables
 from harness.study.measure import MeasureTable
 from harness.study.study import StudyFile, load_study
 from harness.worker import events
@@ -45,6 +54,27 @@ def test_every_key_of_a_study_is_described(key: str) -> None:
 def test_every_field_of_the_results_is_described(field: str) -> None:
     rows = [line.split("|")[1] for line in read("results.md").splitlines() if line.startswith("|")]
     assert any(f"`{field}`" in row for row in rows)
+
+
+KEYS = (FrameworkFile, Strategy, Reader, Variables, RequirementTable, DifferenceTable)
+
+
+@pytest.mark.parametrize("key", sorted({key for table in KEYS for key in table.model_fields}))
+def test_every_key_of_a_framework_is_described(key: str) -> None:
+    page = read("adding-a-framework.md")
+    assert re.search(rf"^{key} = |^\[+{key}[\].]|`{key}( = |`)", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("fact", RANK_FACTS)
+def test_all_that_a_rank_can_be_told_is_described(fact: str) -> None:
+    assert f"`${fact}`" in read("adding-a-framework.md")
+
+
+def test_the_framework_shown_in_the_docs_can_be_read(tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", read("adding-a-framework.md"), re.DOTALL)
+    path = tmp_path / "mine.toml"
+    path.write_text(blocks[0], encoding="utf-8")
+    assert read_framework(path).strategy("ring").environment == "ring"
 
 
 def test_every_event_is_described_as_the_format_states_it() -> None:
