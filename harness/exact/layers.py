@@ -29,7 +29,7 @@ from harness.worker.network.layers import (
 
 def compute(layer: Any, x: Array, own: Own, counts: Sequence[int]) -> Forward:
     """Compute one layer, no residual; ``counts`` are the windows along each dimension."""
-    return _LAYERS[type(layer)](layer, x, own, counts)
+    return LAYERS[type(layer)](layer, x, own, counts)
 
 
 def _dense(layer: Dense, x: Array, own: Own, _counts: Sequence[int]) -> Forward:
@@ -80,7 +80,7 @@ def _dropout(_layer: Dropout, x: Array, _own: Own, _counts: Sequence[int]) -> Fo
     return x, lambda slope: (slope, {})
 
 
-_LAYERS: dict[type, Callable[[Any, Array, Own, Sequence[int]], Forward]] = {
+LAYERS: dict[type, Callable[[Any, Array, Own, Sequence[int]], Forward]] = {
     Conv: conv,
     Dense: _dense,
     BatchNorm: batch_norm,

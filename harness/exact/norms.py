@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -73,3 +74,7 @@ def _all_but_channels(x: Array) -> tuple[int, ...]:
 
 def _along_channels(values: Array, x: Array) -> Array:
     return values.reshape(1, -1, *[1] * (x.ndim - 2))
+
+
+RUNNING: Mapping[type, Callable[[Any, Array, Own], dict[str, Array]]] = {BatchNorm: running}
+"""How running statistics follow a batch, for each layer that keeps any."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.exact.layer import Array, Forward
 from harness.exact.layers import compute
-from harness.exact.norms import running
-from harness.worker.network.layers import BatchNorm, Layer, Network, Residual
-from harness.worker.network.shapes import Site, parameter_shapes, sites
+from harness.exact.norms import RUNNING
+from harness.worker.network.layers import Layer, Network, Residual
+from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
 
 State = Mapping[str, Array]
 """Every parameter and running statistic."""
@@ -64,9 +64,9 @@ class Pass:
         site = self._sites[path]
         y, own_back = alone(site, self._state, x)
         self.inputs[path], self.outputs[path] = x, y
-        if isinstance(layer, BatchNorm):
-            own = {kind: self._state[f"{path}/{kind}"] for kind in ("mean", "variance")}
-            for kind, value in running(layer, x, own).items():
+        if names := [name for name, _ in statistic_shapes(site)]:
+            own = {name.rpartition("/")[2]: self._state[name] for name in names}
+            for kind, value in RUNNING[type(layer)](layer, x, own).items():
                 self.statistics[f"{path}/{kind}"] = value
 
         def back(slope: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from harness.exact.layer import Array
 from harness.exact.passes import Pass, State
-from harness.worker.network.layers import Conv, Dense
-from harness.worker.network.shapes import sites
+from harness.worker.network.shapes import decayed
 from harness.worker.network.workload import SGD, Adam, Training
 
 
@@ -27,10 +26,7 @@ class Step:
 
 def steps(workload: Training, state: State, x: Array, target: Any, count: int) -> Iterator[Step]:
     """Take so many steps on one batch, from a fresh optimiser."""
-    optimiser = workload.optimiser
-    change = (
-        _momentum(optimiser, workload, len(x)) if isinstance(optimiser, SGD) else _adam(optimiser)
-    )
+    change = OPTIMISERS[type(workload.optimiser)](workload.optimiser, workload, len(x))
     for number in range(1, count + 1):
         passed = Pass(workload.network, state, x)
         value, slope = loss(workload.loss, passed.output, target)
@@ -45,10 +41,15 @@ def steps(workload: Training, state: State, x: Array, target: Any, count: int) -
 
 def loss(kind: str, output: Array, target: Any) -> tuple[float, Array]:
     """Give a loss and its gradient."""
-    if kind == "mean-squared-error":
-        off = output - target
-        return float(np.mean(off * off)), 2 * off / off.size
-    assert kind == "cross-entropy", kind
+    return LOSSES[kind](output, target)
+
+
+def _mean_squared_error(output: Array, target: Any) -> tuple[float, Array]:
+    off = output - target
+    return float(np.mean(off * off)), 2 * off / off.size
+
+
+def _cross_entropy(output: Array, target: Any) -> tuple[float, Array]:
     samples = np.arange(len(output))
     shifted = output - output.max(axis=1, keepdims=True)
     logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -63,14 +64,13 @@ Change = Callable[[str, Array, Array, int], Array]
 
 def _momentum(optimiser: SGD, workload: Training, batch: int) -> Change:
     """Rate v, where v = momentum v + gradient + decay w; only weights decay, no bias, no norm."""
-    walked = sites(workload.network)
-    decayed = {f"{site.path}/weight" for site in walked if isinstance(site.layer, (Conv, Dense))}
+    heavy = frozenset(decayed(workload.network))
     scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
     velocity: dict[str, Array] = {}
 
     def change(name: str, value: Array, gradient: Array, _number: int) -> Array:
         force = gradient
-        if name in decayed and optimiser.weight_decay:
+        if name in heavy and optimiser.weight_decay:
             force = gradient + optimiser.weight_decay * value
         if name in velocity:
             force = force + optimiser.momentum * velocity[name]
@@ -80,7 +80,7 @@ def _momentum(optimiser: SGD, workload: Training, batch: int) -> Change:
     return change
 
 
-def _adam(optimiser: Adam) -> Change:
+def _adam(optimiser: Adam, _workload: Training, _batch: int) -> Change:
     """Adam: rate * first / (sqrt(second) + epsilon), moments corrected for having begun at 0."""
     first: dict[str, Array] = {}
     second: dict[str, Array] = {}
@@ -95,3 +95,10 @@ def _adam(optimiser: Adam) -> Change:
         return moved
 
     return change
+
+
+LOSSES: Mapping[str, Callable[[Array, Any], tuple[float, Array]]] = {
+    "cross-entropy": _cross_entropy,
+    "mean-squared-error": _mean_squared_error,
+}
+OPTIMISERS: Mapping[type, Callable[[Any, Training, int], Change]] = {SGD: _momentum, Adam: _adam}

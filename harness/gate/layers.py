@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
+from typing import Any
 
 from harness.gate import tolerances as arithmetic
 from harness.gate.semantics import Finding, off_by
 from harness.gate.tensors import folders, requests, sensitive_inputs
 from harness.gate.tensors.sensitive_inputs import Part
 from harness.worker.gate.tensors import Folder
+from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -19,12 +21,17 @@ from harness.worker.network.layers import (
     Conv,
     Dense,
     Dropout,
+    Flatten,
     GlobalAverage,
+    Layer,
+    LeakyReLU,
     MaxPool,
+    ReLU,
     Residual,
+    Scale,
     Tanh,
 )
-from harness.worker.network.shapes import Site, parameter_shapes, product, sites
+from harness.worker.network.shapes import Site, parameter_shapes, sites
 from harness.worker.network.workload import Training
 
 
@@ -45,7 +52,7 @@ def timed(
         worst, named = max(worst, finding.error or 0.0), named or finding.named
         if finding.differs is not None:
             return Finding(worst, finding.differs)
-    depth = sum(isinstance(site.layer, (Conv, Dense, BatchNorm)) for site in walked)
+    depth = sum(bool(parameter_shapes(site)) for site in walked)
     terms = max(summed(site, samples) for site in walked)
     allowed = arithmetic.network_tolerance(precision, depth, terms)
     output = folders.array(reference.tensors["output"])
@@ -173,25 +180,44 @@ def _sizes(site: Site, given: Folder, precision: str, part: Part) -> dict[str, f
 
 def summed(site: Site, samples: int) -> int:
     """Count the products that a layer's largest sum adds up, forward or backward; 0: no sum."""
-    layer = site.layer
-    positions = samples * product(site.output[1:])
-    if isinstance(layer, (Conv, Dense)):
-        _, weight = parameter_shapes(site)[0]
-        taps = product(weight[2:])
-        return max(weight[0] * taps, weight[1] * taps, positions)
-    if isinstance(layer, BatchNorm):
-        return positions
-    if isinstance(layer, LRN):
-        return layer.size
-    if isinstance(layer, GlobalAverage):
-        return product(site.input[1:])
-    if isinstance(layer, AveragePool):
-        return int(layer.kernel ** (len(site.input) - 1))
-    if isinstance(layer, MaxPool):
-        # A value may be the largest of several windows, whose gradients add up.
-        return int((-(-layer.kernel // layer.stride)) ** (len(site.input) - 1))
+    return SUMMED[type(site.layer)](site.layer, site, samples)
+
+
+def _weighed(_layer: Conv | Dense, site: Site, samples: int) -> int:
+    _, weight = parameter_shapes(site)[0]
+    taps = product(weight[2:])
+    return max(weight[0] * taps, weight[1] * taps, _positions(_layer, site, samples))
+
+
+def _positions(_layer: Layer, site: Site, samples: int) -> int:
+    return samples * product(site.output[1:])
+
+
+def _windows(layer: MaxPool, site: Site, _samples: int) -> int:
+    """Count the windows whose largest value one may be: their gradients add up."""
+    return int((-(-layer.kernel // layer.stride)) ** (len(site.input) - 1))
+
+
+def _no_sum(_layer: Layer, _site: Site, _samples: int) -> int:
+    return 0
+
+
+SUMMED: Mapping[type, Callable[[Any, Site, int], int]] = {
+    Conv: _weighed,
+    Dense: _weighed,
+    BatchNorm: _positions,
+    ReLU: _no_sum,
+    LeakyReLU: _no_sum,
     # A slope is 1 - tanh², which loses what a few roundings of tanh are.
-    return 1 if isinstance(layer, Tanh) else 0
+    Tanh: lambda *_: 1,
+    Scale: _no_sum,
+    LRN: lambda layer, *_: layer.size,
+    MaxPool: _windows,
+    AveragePool: lambda layer, site, _: layer.kernel ** (len(site.input) - 1),
+    GlobalAverage: lambda _, site, __: product(site.input[1:]),
+    Flatten: _no_sum,
+    Dropout: _no_sum,
+}
 
 
 def _part(part: str) -> str:

@@ -25,8 +25,7 @@ from harness.worker.gate.rank_equality import path_of
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder
 from harness.worker.job import Job
-from harness.worker.network.layers import BatchNorm
-from harness.worker.network.shapes import sites
+from harness.worker.network.shapes import sites, statistic_shapes
 from harness.worker.network.workload import Training
 
 RANKS = 2
@@ -69,7 +68,7 @@ def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path
     if outcome.outcome != OK:
         return Part(None, f"one rank alone: {outcome.reason}", outcome.outcome == UNSUPPORTED)
     finding = compared(folders.open_folder(given), folders.open_folder(alone), many)
-    has_norms = any(isinstance(site.layer, BatchNorm) for site in sites(small.network))
+    has_norms = any(statistic_shapes(site) for site in sites(small.network))
     return Part(finding, facts={"norms": norms if has_norms else None})
 
 

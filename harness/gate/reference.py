@@ -24,7 +24,7 @@ from harness.exact.training import loss, steps
 from harness.gate.tensors import draws, folders, reduced_size, requests, sensitive_inputs
 from harness.store.bounded_cache import Cache
 from harness.worker.gate.tensors import Folder, Writer
-from harness.worker.network import layers, shapes, workload
+from harness.worker.network import layer_rules, layers, shapes, workload
 from harness.worker.network.layers import Dropout
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
@@ -79,7 +79,8 @@ def key(small: Training) -> str:
 def code_digest() -> str:
     """Digest the code that makes references."""
     package = Path(harness.__file__).parent / "exact"
-    modules = (draws, folders, reduced_size, requests, sensitive_inputs, layers, shapes, workload)
+    gate = (draws, folders, reduced_size, requests, sensitive_inputs)
+    modules = (*gate, layer_rules, layers, shapes, workload)
     files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
     for file in (*files, Path(__file__)):

@@ -15,8 +15,9 @@ from harness.gate import tolerances as arithmetic
 from harness.gate.tensors import folders
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder
+from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import BatchNorm, Layer, Residual
-from harness.worker.network.shapes import Site, parameter_shapes, product, sites
+from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
 from harness.worker.network.workload import Adam, Training
 
 Array = npt.NDArray[np.float64]
@@ -80,10 +81,7 @@ def semantics(
 
 def held(site: Site) -> list[str]:
     """Name what a layer holds: its parameters, and a batch norm's running statistics."""
-    names = [name for name, _ in parameter_shapes(site)]
-    if isinstance(site.layer, BatchNorm):
-        names += [f"{site.path}/mean", f"{site.path}/variance"]
-    return names
+    return [name for name, _ in parameter_shapes(site) + statistic_shapes(site)]
 
 
 class _Known:
@@ -123,9 +121,9 @@ class _Known:
                 key = f"gradient/{name}"
                 where = f"{site.path}: gradient of {_kind(name)}"
                 yield Question(key, key, where, floor=self._floor)
-        for site in self._norms():
-            for kind in ("mean", "variance"):
-                key = f"statistic/{site.path}/{kind}"
+        for site in self._sites:
+            for name, _ in statistic_shapes(site):
+                key, kind = f"statistic/{name}", _kind(name)
                 adjust = self._biased(site, kind, None, 1)
                 yield Question(key, key, f"{site.path}: running {kind}", adjust)
         for update in range(1, self._updates + 1):
@@ -165,9 +163,6 @@ class _Known:
         if name in self._zero:
             return 2 * optimiser.rate * updates
         return 2 * optimiser.rate * (updates - 1) if name in self._following else 0.0
-
-    def _norms(self) -> Iterator[Site]:
-        return (site for site in self._sites if isinstance(site.layer, BatchNorm))
 
     def _biased(
         self, site: Site, kind: str, before: str | None, updates: int

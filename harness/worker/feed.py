@@ -8,7 +8,7 @@ them with its own generator: speed does not depend on their values, and where nu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
 from harness.worker.network.workload import Checkpointing, Training, Workload
 from harness.worker.place import Place
@@ -32,6 +32,12 @@ class Vectors:
 
 
 Targets = Union[Classes, Vectors]
+
+TARGETS: Dict[str, Callable[[int], Targets]] = {
+    "cross-entropy": Classes,
+    "mean-squared-error": Vectors,
+}
+"""What each loss compares an output of so many numbers with."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,8 @@ def describe(
     _, shape = output_shapes(workload.network)[-1]
     if len(shape) != 1:
         raise ValueError("the loss of {} needs a flat output, not {}".format(workload.name, shape))
-    made = Classes if workload.loss == "cross-entropy" else Vectors
-    return replace(feed, input=workload.network.input, targets=made(shape[0]))
+    targets = TARGETS[workload.loss](shape[0])
+    return replace(feed, input=workload.network.input, targets=targets)
 
 
 def _files(

@@ -34,7 +34,7 @@ MISTAKES = {
     "a damped momentum": (
         "torch",
         TORCH + "training.py",
-        ("momentum=chosen.momentum,", "momentum=chosen.momentum, dampening=chosen.momentum,"),
+        ("momentum=rule.momentum,", "momentum=rule.momentum, dampening=rule.momentum,"),
         "after update 2",
     ),
     "a decay of biases and norms too": (
@@ -47,7 +47,7 @@ MISTAKES = {
         "torch",
         TORCH + "training.py",
         (
-            "self.loss_of = LOSSES[workload.loss]",
+            'self.loss_of = lowering_of(LOSSES, workload.loss, "torch")',
             "self.loss_of = lambda *both: LOSSES[workload.loss](*both, reduction='sum')",
         ),
         "the loss",

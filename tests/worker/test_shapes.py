@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -22,13 +23,7 @@ from harness.worker.network.layers import (
     ReLU,
     Residual,
 )
-from harness.worker.network.shapes import (
-    ImpossibleNetwork,
-    count,
-    output_shapes,
-    parameter_shapes,
-    sites,
-)
+from harness.worker.network.shapes import count, output_shapes, parameter_shapes, sites
 
 IMAGE = (3, 32, 32)
 

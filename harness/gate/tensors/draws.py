@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.worker.network.layers import BatchNorm, Network, Tanh
-from harness.worker.network.shapes import parameter_shapes, product, sites
+from harness.worker.network.layer_rules import product
+from harness.worker.network.layers import Network, Tanh
+from harness.worker.network.shapes import parameters, sites, statistic_shapes
 from harness.worker.network.workload import Training
 
 Array = npt.NDArray[np.float64]
@@ -35,25 +36,18 @@ def initial(network: Network) -> Iterator[tuple[str, Array]]:
     walked = sites(network)
     for site, following in zip_longest(walked, walked[1:]):
         gain = _TO_TANH if following and isinstance(following.layer, Tanh) else 1.0
-        for name, shape in parameter_shapes(site):
-            kind = name.rpartition("/")[2]
-            spread = gain * math.sqrt(2 / product(shape[1:])) if kind == "weight" else 0.1
-            middle = 1.0 if kind == "gamma" else 0.0
-            yield name, to("fp32", middle + spread * normal(name, shape))
-        if isinstance(site.layer, BatchNorm):
-            channels = site.input[:1]
-            mean, variance = f"{site.path}/mean", f"{site.path}/variance"
-            yield mean, to("fp32", 0.1 * normal(mean, channels))
-            yield variance, to("fp32", 0.5 + _stream(variance).random(channels))
+        for name, held in parameters(site):
+            spread = gain * math.sqrt(2 / product(held.shape[1:])) if held.deviation else 0.1
+            yield name, to("fp32", held.mean + spread * normal(name, held.shape))
+        for name, shape in statistic_shapes(site):
+            yield name, to("fp32", _STATISTICS[name.rpartition("/")[2]](name, shape))
 
 
 def batch(workload: Training, samples: int) -> tuple[Array, npt.NDArray[np.int64] | Array]:
     """Draw inputs and targets."""
     inputs = normal("input", (samples, *workload.network.input))
     (outputs,) = sites(workload.network)[-1].output
-    if workload.loss == "cross-entropy":
-        return inputs, _stream("target").integers(outputs, size=samples)
-    return inputs, normal("target", (samples, outputs))
+    return inputs, TARGETS[workload.loss](samples, outputs)
 
 
 def distinct(name: str, shape: Shape, kernel: int) -> Array:
@@ -81,6 +75,12 @@ def normal(name: str, shape: Shape) -> Array:
     return to("fp32", _stream(name).standard_normal(shape))
 
 
+_STATISTICS: Mapping[str, Callable[[str, Shape], Array]] = {
+    "mean": lambda name, shape: 0.1 * normal(name, shape),
+    "variance": lambda name, shape: 0.5 + _stream(name).random(shape),
+}
+
+
 def _stream(name: str) -> np.random.Generator:
     digest = hashlib.sha256(f"{_SEED}/{name}".encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
@@ -102,3 +102,17 @@ def to(precision: str, values: Array) -> Array:
     odd = (bits >> np.uint32(dropped)) & np.uint32(1)
     kept = np.uint32(0xFFFFFFFF ^ ((1 << dropped) - 1))
     return ((bits + half + odd) & kept).view(np.float32).astype(np.float64)
+
+
+def _classes(samples: int, outputs: int) -> npt.NDArray[np.int64]:
+    return _stream("target").integers(outputs, size=samples)
+
+
+def _vectors(samples: int, outputs: int) -> Array:
+    return normal("target", (samples, outputs))
+
+
+TARGETS: Mapping[str, Callable[[int, int], npt.NDArray[np.int64] | Array]] = {
+    "cross-entropy": _classes,
+    "mean-squared-error": _vectors,
+}

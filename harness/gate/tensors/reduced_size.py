@@ -8,8 +8,9 @@ affordable) gets a smaller batch and fewer updates: two still tell one momentum 
 
 from __future__ import annotations
 
-from harness.worker.network.layers import BatchNorm, Network
-from harness.worker.network.shapes import ImpossibleNetwork, count, sites
+from harness.worker.network.layer_rules import ImpossibleNetwork
+from harness.worker.network.layers import Network
+from harness.worker.network.shapes import count, sites, statistic_shapes
 
 Shape = tuple[int, ...]
 
@@ -35,7 +36,7 @@ def is_heavy(network: Network) -> bool:
 
 
 def _wanted(network: Network) -> int:
-    return 4 if any(isinstance(site.layer, BatchNorm) for site in sites(network)) else 2
+    return 4 if any(statistic_shapes(site) for site in sites(network)) else 2
 
 
 def reduced(network: Network) -> Shape | None:

@@ -8,14 +8,28 @@ two parts are compared apart: neither is measured by the other's size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.worker.network.layers import LRN, BatchNorm, LeakyReLU
+from harness.worker.network.layers import (
+    LRN,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    GlobalAverage,
+    LeakyReLU,
+    MaxPool,
+    ReLU,
+    Scale,
+    Tanh,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -45,10 +59,11 @@ class Part:
 
 def told(layer: Any, values: Array) -> Array:
     """Give a layer's inputs with one part where its constants tell."""
-    if type(layer) not in _TELLING:
+    telling = TELLING[type(layer)]
+    if telling is None:
         return values
     part = parts(layer, values.shape)[-1]
-    bring, _, _ = _TELLING[type(layer)]
+    bring, _, _ = telling
     result = values.copy()
     part.of(result)[...] = bring(layer, part.of(values))
     return result
@@ -56,9 +71,10 @@ def told(layer: Any, values: Array) -> Array:
 
 def parts(layer: Any, shape: tuple[int, ...]) -> list[Part]:
     """Say which parts of a layer's tensors are compared apart."""
-    if type(layer) not in _TELLING:
+    telling = TELLING[type(layer)]
+    if telling is None:
         return [Part()]
-    _, axis, words = _TELLING[type(layer)]
+    _, axis, words = telling
     if shape[axis] == 1:
         return [Part(words, axis)]
     return [Part("", axis, 0, 2), Part(words, axis, 1, 2)]
@@ -90,8 +106,19 @@ def _negative(_: LeakyReLU, values: Array) -> Array:
     return result
 
 
-_TELLING: dict[type, tuple[Callable[[Any, Array], Array], int, str]] = {
+TELLING: Mapping[type, tuple[Callable[[Any, Array], Array], int, str] | None] = {
+    Conv: None,
+    Dense: None,
     BatchNorm: (_faint, _CHANNELS, "of channels whose variance is as small as epsilon"),
     LRN: (_loud, _SAMPLES, "of samples whose squares weigh beside k"),
+    ReLU: None,
+    Tanh: None,
+    Scale: None,
+    MaxPool: None,
+    AveragePool: None,
+    GlobalAverage: None,
+    Flatten: None,
+    Dropout: None,
     LeakyReLU: (_negative, _SAMPLES, "of samples below zero"),
 }
+"""None: a layer has no constant, or one that no rounding hides."""

@@ -11,11 +11,13 @@ import os
 import random
 from typing import Mapping
 
-from harness.worker.network.workload import SGD, Training
+from harness.worker.network.workload import SGD, Adam, Training
 
 _PART = 1 << 20
 _FILE = "state.bin"
 _FLOAT = 4
+MOMENTS = {SGD: 1, Adam: 2}
+"""Numbers that an optimiser keeps of each parameter."""
 
 
 class PlainState:
@@ -78,5 +80,4 @@ class PlainState:
 
 def state_bytes(training: Training) -> int:
     """Say how large a network's state is: its weights, and one or two moments of each."""
-    moments = 1 if isinstance(training.optimiser, SGD) else 2
-    return _FLOAT * training.parameters * (1 + moments)
+    return _FLOAT * training.parameters * (1 + MOMENTS[type(training.optimiser)])

@@ -94,11 +94,9 @@ def without_norms(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
 
 def _of(given: Folder, workload: Training) -> Dict[str, Tensor]:
     """Choose the starting values that this network has."""
-    from harness.worker.network.shapes import parameter_shapes, sites
+    from harness.worker.network.shapes import parameter_shapes, sites, statistic_shapes
 
     names: Set[str] = set()
     for site in sites(workload.network):
-        names.update(name for name, _ in parameter_shapes(site))
-        if isinstance(site.layer, BatchNorm):
-            names.update((site.path + "/mean", site.path + "/variance"))
+        names.update(name for name, _ in parameter_shapes(site) + statistic_shapes(site))
     return {name: one for name, one in given.under("initial/").items() if name in names}

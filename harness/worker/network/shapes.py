@@ -3,7 +3,7 @@
 Shapes are one sample's, channels first; a flat sample has one dimension. A layer inside a residual
 is called ``residual/layer``, its parameters ``residual/layer/weight`` and so on, as in
 ``gate/subject.py``. The order is that of computing: body, shortcut, then the sum, which carries the
-residual's own name.
+residual's own name. What each layer word means stands in ``layer_rules.py``.
 """
 
 from __future__ import annotations
@@ -13,29 +13,8 @@ import json
 from dataclasses import dataclass
 from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from harness.worker.network.layers import (
-    LRN,
-    AveragePool,
-    BatchNorm,
-    Conv,
-    Dense,
-    Dropout,
-    Flatten,
-    GlobalAverage,
-    Layer,
-    MaxPool,
-    Network,
-    Residual,
-)
-
-Shape = Tuple[int, ...]
-
-
-class ImpossibleNetwork(ValueError):
-    """Say which layer cannot be, and why."""
-
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__("layer '{}': {}".format(path, why))
+from harness.worker.network.layer_rules import RULES, ImpossibleNetwork, Parameter, Shape, product
+from harness.worker.network.layers import Layer, Network
 
 
 class Site(NamedTuple):
@@ -69,14 +48,6 @@ class Counts:
         return hashlib.sha256(json.dumps(facts).encode("ascii")).hexdigest()[:16]
 
 
-def product(numbers: Sequence[int]) -> int:
-    """Multiply integers (``math.prod`` came with Python 3.8)."""
-    total = 1
-    for number in numbers:
-        total *= number
-    return total
-
-
 def sites(network: Network, input: Optional[Shape] = None) -> List[Site]:  # noqa: A002 - as Network
     """Walk a network, on its own input or another one, and refuse what cannot be computed."""
     shape = tuple(network.input if input is None else input)
@@ -95,21 +66,32 @@ def output_shapes(
     return [(site.path, site.output) for site in sites(network, input)]
 
 
+def parameters(site: Site) -> List[Tuple[str, Parameter]]:
+    """Name what a layer trains: weight and bias, or a batch norm's gamma and beta."""
+    held = RULES[type(site.layer)].parameters(site.layer, site.input)
+    return [(site.path + "/" + one.kind, one) for one in held]
+
+
 def parameter_shapes(site: Site) -> List[Tuple[str, Shape]]:
-    """Name a layer's trainable parameters: weight and bias, or a batch norm's gamma and beta."""
-    layer = site.layer
-    if isinstance(layer, Conv):
-        kernel = (layer.kernel,) * (len(site.input) - 1)
-        weight: Shape = (layer.channels, site.input[0] // layer.groups, *kernel)
-        named = [("weight", weight), ("bias", (layer.channels,))]
-    elif isinstance(layer, Dense):
-        named = [("weight", (layer.features, site.input[0])), ("bias", (layer.features,))]
-    elif isinstance(layer, BatchNorm):
-        return [(site.path + "/" + kind, site.input[:1]) for kind in ("gamma", "beta")]
-    else:
-        return []
+    """Give the shape of each parameter by its name."""
+    return [(name, one.shape) for name, one in parameters(site)]
+
+
+def statistics(site: Site) -> List[Tuple[str, Parameter]]:
+    """Name what follows the batches without being trained: a batch norm's mean and variance."""
+    held = RULES[type(site.layer)].statistics(site.layer, site.input)
+    return [(site.path + "/" + one.kind, one) for one in held]
+
+
+def statistic_shapes(site: Site) -> List[Tuple[str, Shape]]:
+    """Give the shape of each running statistic by its name."""
+    return [(name, one.shape) for name, one in statistics(site)]
+
+
+def decayed(network: Network) -> List[str]:
+    """Name the parameters that weight decay touches: weights, no bias, no norm."""
     return [
-        (site.path + "/" + kind, shape) for kind, shape in named if kind != "bias" or layer.bias
+        name for site in sites(network) for name, one in parameters(site) if one.kind == "weight"
     ]
 
 
@@ -119,19 +101,14 @@ def count(network: Network, input: Optional[Shape] = None) -> Counts:  # noqa: A
     return Counts(
         parameters=sum(product(shape) for site in walked for _, shape in parameter_shapes(site)),
         macs=sum(_macs(site) for site in walked),
-        activations=sum(
-            product(site.output) for site in walked if not isinstance(site.layer, Flatten)
-        ),
+        activations=sum(product(site.output) for site in walked if RULES[type(site.layer)].writes),
         shapes=tuple((site.path, site.output) for site in walked),
     )
 
 
 def _macs(site: Site) -> int:
-    """Each weight of a convolution multiplies once at every output position, a dense one once."""
-    if not isinstance(site.layer, (Conv, Dense)):
-        return 0
-    _, weight = parameter_shapes(site)[0]
-    return product(weight) * product(site.output[1:])
+    held = parameter_shapes(site)
+    return RULES[type(site.layer)].macs(held[0][1] if held else (), site.output)
 
 
 def _walk(layers: Sequence[Layer], shape: Shape, prefix: str, found: List[Site]) -> Shape:
@@ -148,107 +125,16 @@ def _enter(layer: Layer, shape: Shape, prefix: str, names: Set[str], found: List
     if layer.name in names:
         raise ImpossibleNetwork(path, "another layer beside it has the same name")
     names.add(layer.name)
-    if isinstance(layer, Residual):
-        output = _residual(layer, shape, path, found)
-    else:
-        output = _output(layer, shape, path)
+    if type(layer) not in RULES:
+        raise ImpossibleNetwork(path, "nothing counts a {}".format(type(layer).__name__))
+    rule = RULES[type(layer)]
+    inner: Set[str] = set()
+    ends = []
+    for branch in rule.branches(layer):
+        end = shape
+        for one in branch:
+            end = _enter(one, end, path + "/", inner, found)
+        ends.append(end)
+    output = rule.output(layer, path, *(ends or [shape]))
     found.append(Site(path, layer, shape, output))
     return output
-
-
-def _residual(layer: Residual, shape: Shape, path: str, found: List[Site]) -> Shape:
-    if not layer.body:
-        raise ImpossibleNetwork(path, "its body is empty")
-    names: Set[str] = set()
-    ends = []
-    for branch in (layer.body, layer.shortcut):
-        end = shape
-        for inner in branch:
-            end = _enter(inner, end, path + "/", names, found)
-        ends.append(end)
-    if ends[0] != ends[1]:
-        raise ImpossibleNetwork(
-            path, "its body gives {} and its shortcut {}, which do not add".format(*ends)
-        )
-    return ends[0]
-
-
-def _output(layer: Layer, shape: Shape, path: str) -> Shape:
-    if isinstance(layer, Conv):
-        return _conv(layer, shape, path)
-    if isinstance(layer, (MaxPool, AveragePool)):
-        return _pool(layer, shape, path)
-    if isinstance(layer, Dense):
-        _positive(path, features=layer.features)
-        if len(shape) != 1:
-            raise ImpossibleNetwork(path, "it needs a flat input, not {}".format(shape))
-        return (layer.features,)
-    if isinstance(layer, GlobalAverage):
-        _spatial(shape, path)
-        return shape[:1]
-    if isinstance(layer, Flatten):
-        return (product(shape),)
-    if isinstance(layer, LRN):
-        _spatial(shape, path)
-        if layer.size < 1 or layer.size % 2 == 0:
-            raise ImpossibleNetwork(path, "size {} is not odd".format(layer.size))
-    if isinstance(layer, Dropout) and not 0 <= layer.rate < 1:
-        raise ImpossibleNetwork(path, "rate {} is not in [0, 1)".format(layer.rate))
-    return shape
-
-
-def _conv(layer: Conv, shape: Shape, path: str) -> Shape:
-    _spatial(shape, path)
-    _positive(path, channels=layer.channels, groups=layer.groups)
-    if shape[0] % layer.groups or layer.channels % layer.groups:
-        raise ImpossibleNetwork(
-            path,
-            "{} groups do not divide its {} input and {} output channels".format(
-                layer.groups, shape[0], layer.channels
-            ),
-        )
-    return (layer.channels, *_windows(layer, shape, path, layer.pad))
-
-
-def _pool(layer: Layer, shape: Shape, path: str) -> Shape:
-    assert isinstance(layer, (MaxPool, AveragePool))
-    _spatial(shape, path)
-    if isinstance(layer, AveragePool):
-        return (shape[0], *_windows(layer, shape, path, (0, 0)))
-    if max(layer.pad) >= layer.kernel:
-        raise ImpossibleNetwork(path, "pad {} leaves a window no value".format(layer.pad))
-    return (shape[0], *_windows(layer, shape, path, layer.pad, ceil=layer.ceil))
-
-
-def _windows(
-    layer: Layer, shape: Shape, path: str, pad: Tuple[int, int], ceil: bool = False
-) -> Shape:
-    """Count the windows along each spatial dimension."""
-    assert isinstance(layer, (Conv, MaxPool, AveragePool))
-    _positive(path, kernel=layer.kernel, stride=layer.stride)
-    before, after = pad
-    if min(pad) < 0:
-        raise ImpossibleNetwork(path, "pad {} is negative".format(pad))
-    counts = []
-    for size in shape[1:]:
-        room = before + size + after - layer.kernel
-        if room < 0:
-            raise ImpossibleNetwork(
-                path,
-                "its kernel of {} does not fit {} padded by {}".format(layer.kernel, shape, pad),
-            )
-        full = room // layer.stride + 1
-        overhang = ceil and room % layer.stride != 0 and full * layer.stride < before + size
-        counts.append(full + 1 if overhang else full)
-    return tuple(counts)
-
-
-def _spatial(shape: Shape, path: str) -> None:
-    if len(shape) < 2:
-        raise ImpossibleNetwork(path, "it needs spatial dimensions, not a flat {}".format(shape))
-
-
-def _positive(path: str, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ImpossibleNetwork(path, "{} {} is not positive".format(name, size))

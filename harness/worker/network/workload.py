@@ -39,6 +39,13 @@ class Adam:
     epsilon: float = 1e-8
 
 
+Optimiser = Union[SGD, Adam]
+
+LOSSES = ("cross-entropy", "mean-squared-error")
+"""Mean over the samples, whose targets are class numbers; mean over samples and outputs, whose
+targets are vectors."""
+
+
 @dataclass(frozen=True)
 class DataSet:
     """The standard data set that an epoch means for this workload."""
@@ -51,8 +58,7 @@ class DataSet:
 class Training:
     """Train a network: forward, loss, backward, update.
 
-    ``loss`` is ``cross-entropy`` (mean; the targets are class numbers) or ``mean-squared-error``
-    (mean over samples and outputs; the targets are vectors). Weights start the same way everywhere:
+    ``loss`` is one of ``LOSSES``. Weights start the same way everywhere:
     convolutions Kaiming-normal by fan-out, dense layers normal(0, 0.01), biases 0, gammas 1.
     ``parameters`` and ``macs`` are the published identity, asserted before anything is timed.
     """
@@ -62,7 +68,7 @@ class Training:
     unit: str
     network: Network
     loss: str
-    optimiser: Union[SGD, Adam]
+    optimiser: Optimiser
     data: DataSet
     parameters: int
     macs: int
@@ -165,7 +171,7 @@ Workload = Union[Training, Nothing, Ceiling, Reading, Opening, Checkpointing, Co
 Shape = Tuple[int, ...]
 
 
-def learning_rate(optimiser: Union[SGD, Adam], global_batch: int) -> float:
+def learning_rate(optimiser: Optimiser, global_batch: int) -> float:
     """Give the rate for a global batch, scaled where the optimiser says so."""
     if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
         return optimiser.rate * global_batch / optimiser.rate_batch

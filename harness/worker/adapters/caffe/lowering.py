@@ -50,6 +50,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
+from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import Training
 
 WEIGHT = [("lr_mult", 1), ("decay_mult", 1)]
@@ -96,9 +97,7 @@ class Lowering:
                 own: Message = [("operation", Word("SUM"))]
                 x = self.add(path, "Eltwise", [body, side], path, ("eltwise_param", own))
             else:
-                if type(layer) not in MAKERS:
-                    raise Unsupported("caffe adapter: no lowering of layer '{}'".format(path))
-                x = MAKERS[type(layer)](self, self.sites[path], x)
+                x = lowering_of(LAYERS, type(layer), "caffe", path)(self, self.sites[path], x)
             if len(self.layers) > count:
                 self.tops[path] = self.layers[-1][0][1]
             self._is_free = isinstance(layer, OVERWRITABLE)
@@ -156,11 +155,19 @@ def lower(
 
 def lower_loss(net: Lowering, kind: str, network: Network, last: str) -> float:
     """Append the mean loss of ``last`` against ``label``; give what its blob counts."""
-    if kind == "cross-entropy":
-        net.add("loss", "SoftmaxWithLoss", [last, "label"], "loss")
-        return 1.0
+    return lowering_of(LOSSES, kind, "caffe")(
+        net, last, net.sites[network.layers[-1].name].output[0]
+    )
+
+
+def _cross_entropy(net: Lowering, last: str, _outputs: int) -> float:
+    net.add("loss", "SoftmaxWithLoss", [last, "label"], "loss")
+    return 1.0
+
+
+def _mean_squared_error(net: Lowering, last: str, outputs: int) -> float:
     # EuclideanLoss is half the sum of squares over the samples only.
-    weight = 2 / net.sites[network.layers[-1].name].output[0]
+    weight = 2 / outputs
     net.add("loss", "EuclideanLoss", [last, "label"], "loss", ("loss_weight", weight))
     return weight
 
@@ -301,7 +308,7 @@ def _global_average(net: Lowering, site: Site, x: str) -> str:
     return net.add(site.path + "/flat", "Flatten", [x], site.path)
 
 
-MAKERS: Dict[type, Callable[[Lowering, Any, str], str]] = {
+LAYERS: Dict[type, Callable[[Lowering, Any, str], str]] = {
     Conv: _conv,
     Dense: _dense,
     BatchNorm: _norm,
@@ -317,4 +324,8 @@ MAKERS: Dict[type, Callable[[Lowering, Any, str], str]] = {
     GlobalAverage: _global_average,
     Flatten: _elementwise("Flatten", lambda site: []),
     Dropout: _dropout,
+}
+LOSSES: Dict[str, Callable[[Lowering, str, int], float]] = {
+    "cross-entropy": _cross_entropy,
+    "mean-squared-error": _mean_squared_error,
 }

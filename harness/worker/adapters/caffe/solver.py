@@ -10,8 +10,11 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable, Dict
+
 from harness.worker.adapters.caffe.prototxt import Message, Word
-from harness.worker.network.workload import SGD, Training, learning_rate
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import SGD, Adam, Training, learning_rate
 
 ENDLESS = 2**31 - 1
 
@@ -23,12 +26,19 @@ def solver(
     rule = workload.optimiser
     message: Message = [("net", net), ("base_lr", learning_rate(rule, global_batch))]
     message += [("lr_policy", "fixed"), ("max_iter", ENDLESS), ("display", display)]
-    if isinstance(rule, SGD):
-        message += [("type", "SGD"), ("momentum", rule.momentum)]
-        message += [("weight_decay", rule.weight_decay)]
-    else:
-        message += [("type", "Adam"), ("momentum", rule.beta1), ("momentum2", rule.beta2)]
-        message += [("delta", rule.epsilon)]
+    message += lowering_of(OPTIMISERS, type(rule), "caffe")(rule)
     message += [("snapshot", 0), ("snapshot_after_train", False)]
     message += [("solver_mode", Word(device.upper())), ("random_seed", seed)]
     return message
+
+
+def _sgd(rule: SGD) -> Message:
+    return [("type", "SGD"), ("momentum", rule.momentum), ("weight_decay", rule.weight_decay)]
+
+
+def _adam(rule: Adam) -> Message:
+    moments = [("momentum", rule.beta1), ("momentum2", rule.beta2)]
+    return [("type", "Adam"), *moments, ("delta", rule.epsilon)]
+
+
+OPTIMISERS: Dict[type, Callable[[Any], Message]] = {SGD: _sgd, Adam: _adam}

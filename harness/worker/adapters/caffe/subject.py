@@ -16,8 +16,8 @@ from harness.worker.adapters.caffe.prototxt import Message
 from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
 from harness.worker.gate.tensors import Tensor
-from harness.worker.network.layers import BatchNorm, Network
-from harness.worker.network.shapes import parameter_shapes, sites
+from harness.worker.network.layers import Network
+from harness.worker.network.shapes import parameter_shapes, sites, statistic_shapes
 from harness.worker.network.workload import Training
 
 # Where Caffe keeps what the vocabulary names: behind the layer's name, and at which place.
@@ -79,12 +79,11 @@ class CaffeSubject:
         for name, shape in _learned(self._sites.values()):
             yield _whole(name, _blob(self._whole, name).data, shape)
         for site in self._sites.values():
-            if isinstance(site.layer, BatchNorm):
+            if statistic_shapes(site):
                 factor = float(self._whole.params[site.path][FACTOR].data.reshape(-1)[0])
-                for kind in ("mean", "variance"):
-                    name = "{}/{}".format(site.path, kind)
+                for name, shape in statistic_shapes(site):
                     value = _blob(self._whole, name).data / (factor or 1.0)
-                    yield _whole(name, value, site.input[:1])
+                    yield _whole(name, value, shape)
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
         """Run a net of one layer, forward and backward."""
@@ -136,8 +135,8 @@ class CaffeSubject:
         """Set parameters and statistics; ``prefix`` stands before a layer's name in the state."""
         for site in places:
             names = [name for name, _ in parameter_shapes(site)]
-            if isinstance(site.layer, BatchNorm):
-                names += ["{}/{}".format(site.path, kind) for kind in ("mean", "variance")]
+            if statistic_shapes(site):
+                names += [name for name, _ in statistic_shapes(site)]
                 net.params[site.path[len(prefix) :]][FACTOR].data[...] = 1
             for name in names:
                 values = _blob(net, name[len(prefix) :]).data

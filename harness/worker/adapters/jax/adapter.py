@@ -11,8 +11,8 @@ from harness.worker.adapters.jax.strategies import Strategy
 from harness.worker.contracts import OutOfMemory
 from harness.worker.feed import Feed
 from harness.worker.job import Job
+from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import Dropout
-from harness.worker.network.shapes import product
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 

@@ -24,7 +24,6 @@ import numpy
 from jax import lax
 from jax import numpy as jnp
 
-from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -44,6 +43,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.shapes import sites
+from harness.worker.network.words import lowering_of
 
 Arrays = Dict[str, Any]
 SPATIAL = "DHW"
@@ -92,9 +92,7 @@ class Lowered:
         return x
 
     def _layer(self, site: Any, x: Any, one: Pass) -> Any:
-        if type(site.layer) not in MAKERS:
-            raise Unsupported("jax adapter: no lowering of layer '{}'".format(site.path))
-        return MAKERS[type(site.layer)](self, site, x, one)
+        return lowering_of(LAYERS, type(site.layer), "jax", site.path)(self, site, x, one)
 
     def activation_in(self, x: Any) -> Any:
         """Bring a canonical activation into this layout."""
@@ -283,7 +281,7 @@ def _dropout(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     return jnp.where(stays, x / (1 - site.layer.rate), jnp.zeros_like(x))
 
 
-MAKERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
+LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
     Conv: _conv,
     Dense: _dense,
     BatchNorm: _norm,

@@ -6,15 +6,17 @@ precisions compute on narrow copies of the weights, made inside the step where X
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import jax
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
-from harness.worker.network.layers import BatchNorm, Conv, Dense
-from harness.worker.network.shapes import parameter_shapes
-from harness.worker.network.workload import SGD, Training
+from harness.worker.network.layer_rules import Parameter
+from harness.worker.network.shapes import parameters as parameters_of
+from harness.worker.network.shapes import statistics as statistics_of
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import SGD, Adam, Training
 
 COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
 FIRST_SCALE = 2.0**15
@@ -47,13 +49,11 @@ def initial(net: Lowered, workload: Training, seed: int, precision: str) -> Stat
     parameters: Arrays = {}
     statistics: Arrays = {}
     for site in net.sites.values():
-        for name, shape in parameter_shapes(site):
+        for name, held in parameters_of(site):
             key, draw = jax.random.split(key)
-            made = _draw(site.layer, name.rsplit("/", 1)[1], shape, draw, dtype)
-            parameters[name] = net.weight_in(name, made)
-        if isinstance(site.layer, BatchNorm):
-            statistics[site.path + "/mean"] = jnp.zeros(site.input[:1], dtype)
-            statistics[site.path + "/variance"] = jnp.ones(site.input[:1], dtype)
+            parameters[name] = net.weight_in(name, _draw(held, draw, dtype))
+        for name, held in statistics_of(site):
+            statistics[name] = jnp.full(held.shape, held.mean, dtype)
     return State(
         parameters,
         statistics,
@@ -66,23 +66,16 @@ def initial(net: Lowered, workload: Training, seed: int, precision: str) -> Stat
 
 def moments(workload: Training, parameters: Mapping[str, Any]) -> Tuple[Arrays, ...]:
     """Give the optimiser's fresh state."""
-    count = 1 if isinstance(workload.optimiser, SGD) else 2
+    count = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").moments
     return tuple(
         {name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(count)
     )
 
 
-def _draw(layer: Any, kind: str, shape: Tuple[int, ...], key: Any, dtype: Any) -> Any:
-    if kind == "gamma":
-        return jnp.ones(shape, dtype)
-    if kind == "weight" and isinstance(layer, Conv):
-        fan_out = shape[0]
-        for size in shape[2:]:
-            fan_out *= size
-        return jax.random.normal(key, shape, dtype) * (2 / fan_out) ** 0.5
-    if kind == "weight" and isinstance(layer, Dense):
-        return jax.random.normal(key, shape, dtype) * 0.01
-    return jnp.zeros(shape, dtype)
+def _draw(held: Parameter, key: Any, dtype: Any) -> Any:
+    if not held.deviation:
+        return jnp.full(held.shape, held.mean, dtype)
+    return held.mean + jax.random.normal(key, held.shape, dtype) * held.deviation
 
 
 def forward(
@@ -99,12 +92,15 @@ def forward(
     one = Pass(parameters, statistics, key, {}, kept)
     output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
     wide = output.astype(jnp.promote_types(output.dtype, jnp.float32))
-    return _loss(workload, wide, given.target), (one.updated, output)
+    loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target)
+    return loss, (one.updated, output)
 
 
-def _loss(workload: Training, output: Any, target: Any) -> Any:
-    if workload.loss == "mean-squared-error":
-        return jnp.mean(jnp.square(output - target))
+def _mean_squared_error(output: Any, target: Any) -> Any:
+    return jnp.mean(jnp.square(output - target))
+
+
+def _cross_entropy(output: Any, target: Any) -> Any:
     logarithms = jax.nn.log_softmax(output)
     return -jnp.mean(jnp.take_along_axis(logarithms, target[:, None], axis=1))
 
@@ -174,7 +170,7 @@ def update(
     workload: Training, state: State, gradients: Arrays, count: Any, global_batch: int
 ) -> Tuple[Arrays, Tuple[Arrays, ...]]:
     """Give the new parameters and moments."""
-    rule = _sgd if isinstance(workload.optimiser, SGD) else _adam
+    rule = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").update
     new: Arrays = {}
     moved: Tuple[Arrays, ...] = tuple({} for _ in state.moments)
     for name, weight in state.parameters.items():
@@ -216,3 +212,17 @@ def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dty
     else:
         target = jax.random.normal(second, (shape[0], targets.length), dtype)
     return Given(given, target)
+
+
+class Optimiser(NamedTuple):
+    """How one optimiser updates a weight, and how many moments of each it keeps."""
+
+    update: Callable[..., Tuple[Any, Tuple[Any, ...]]]
+    moments: int
+
+
+OPTIMISERS: Dict[type, Optimiser] = {SGD: Optimiser(_sgd, 1), Adam: Optimiser(_adam, 2)}
+LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
+    "cross-entropy": _cross_entropy,
+    "mean-squared-error": _mean_squared_error,
+}

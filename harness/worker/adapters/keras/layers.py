@@ -29,11 +29,12 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
+from harness.worker.network.words import lowering_of
 
 
 def written(spot: Spot) -> List[Any]:
     """Give the Keras layers, one after the other, that are this layer."""
-    return _LAYERS[type(spot.layer)](spot)
+    return lowering_of(LAYERS, type(spot.layer), "keras", spot.path)(spot)
 
 
 class LowestPadding(layers.Layer):
@@ -208,7 +209,7 @@ def _scale(spot: Spot) -> List[Any]:
     return [Times(spot.layer.factor)]
 
 
-_LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {
+LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {
     AveragePool: _average_pool,
     BatchNorm: _batch_norm,
     Conv: _conv,

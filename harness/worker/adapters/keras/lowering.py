@@ -9,7 +9,8 @@ from keras import layers
 
 from harness.worker.adapters.keras.layers import written
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
-from harness.worker.network.layers import Conv, Dense, Dropout, Layer, Network, Residual
+from harness.worker.network.layers import Dropout, Layer, Network, Residual
+from harness.worker.network.shapes import decayed
 
 KINDS = {
     "weight": "kernel",
@@ -26,6 +27,7 @@ class KerasLowering:
 
     def __init__(self, network: Network, is_dropping: bool) -> None:
         self.arrangement = Arrangement(network, channels_last=True, lifts=False)
+        self._network = network
         self._is_dropping = is_dropping
         self.parts: Dict[str, List[Any]] = {}
         self._seen: Dict[str, Any] = {}
@@ -57,8 +59,7 @@ class KerasLowering:
 
     def decayed(self) -> Sequence[str]:
         """Name the parameters that weight decay touches."""
-        spots = self.arrangement.spots.values()
-        return [spot.path + "/weight" for spot in spots if isinstance(spot.layer, (Conv, Dense))]
+        return decayed(self._network)
 
     def _run(self, network_layers: Sequence[Layer], prefix: str, x: Any) -> Any:
         for layer in network_layers:

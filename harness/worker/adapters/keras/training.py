@@ -8,7 +8,7 @@ rule, and a regulariser would read every weight once more.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 import keras
 import numpy
@@ -17,6 +17,7 @@ from keras import ops
 
 from harness.worker.adapters.keras.lowering import KerasLowering
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import SGD, Adam, Training
 
 
@@ -53,11 +54,7 @@ class KerasTrainer:
         self.learned = {name: self.values[name] for name in names}
         self._variables = [lowering.variable(name) for name in names]
         dtype = keras.config.dtype_policy()
-        self._loss = (
-            keras.losses.SparseCategoricalCrossentropy(from_logits=True, dtype=dtype.variable_dtype)
-            if workload.loss == "cross-entropy"
-            else keras.losses.MeanSquaredError(dtype=dtype.variable_dtype)
-        )
+        self._loss = lowering_of(LOSSES, workload.loss, "keras")(dtype.variable_dtype)
         self._optimiser = optimiser(workload.optimiser, global_batch)
         if dtype.compute_dtype == "float16":
             self._optimiser = keras.optimizers.LossScaleOptimizer(self._optimiser)
@@ -146,9 +143,23 @@ def optimiser(rule: Any, global_batch: int) -> Any:
 
     numpy's numbers, because Keras rounds a plain one to float32 on its way into a float64 update.
     """
-    if isinstance(rule, Adam):
-        betas = numpy.float64(rule.beta1), numpy.float64(rule.beta2)
-        return TextbookAdam(rule.rate, *betas, rule.epsilon)
-    assert isinstance(rule, SGD)
+    return lowering_of(OPTIMISERS, type(rule), "keras")(rule, global_batch)
+
+
+def _adam(rule: Adam, _global_batch: int) -> Any:
+    betas = numpy.float64(rule.beta1), numpy.float64(rule.beta2)
+    return TextbookAdam(rule.rate, *betas, rule.epsilon)
+
+
+def _sgd(rule: SGD, global_batch: int) -> Any:
     rate = rule.rate * global_batch / rule.rate_batch if rule.rate_batch else rule.rate
     return keras.optimizers.SGD(rate, momentum=numpy.float64(rule.momentum))
+
+
+OPTIMISERS: Dict[type, Callable[[Any, int], Any]] = {SGD: _sgd, Adam: _adam}
+LOSSES: Dict[str, Callable[[str], Any]] = {
+    "cross-entropy": lambda dtype: keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, dtype=dtype
+    ),
+    "mean-squared-error": lambda dtype: keras.losses.MeanSquaredError(dtype=dtype),
+}

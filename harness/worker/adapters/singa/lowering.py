@@ -22,6 +22,7 @@ from singa import autograd, layer, tensor
 
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
+    LRN,
     AveragePool,
     BatchNorm,
     Conv,
@@ -39,6 +40,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
+from harness.worker.network.words import lowering_of
 
 EPSILON = 1e-5
 
@@ -77,11 +79,7 @@ class Lowered:
         for path, site in self.sites.items():
             if isinstance(site.layer, Residual):
                 continue
-            if type(site.layer) not in MAKERS:
-                raise Unsupported(
-                    "SINGA has no layer for '{}' ({})".format(path, type(site.layer).__name__)
-                )
-            self._calls[path] = MAKERS[type(site.layer)](self, site)
+            self._calls[path] = lowering_of(LAYERS, type(site.layer), "singa", path)(self, site)
 
     def run(self, x: Any) -> Any:
         """Run a batch through the network."""
@@ -156,6 +154,10 @@ def _pool(net: Lowered, site: Site) -> Any:
     return net.keep(site, made)
 
 
+def _lrn(_: Lowered, site: Site) -> Any:
+    raise Unsupported("SINGA has no layer for '{}' (LRN)".format(site.path))
+
+
 def _global_average(net: Lowered, site: Site) -> Any:
     size = (1, site.input[1]) if net.is_line else tuple(site.input[1:])
     pool = net.keep(site, layer.AvgPool2d(size, size))
@@ -182,7 +184,7 @@ def _dropout(net: Lowered, site: Site) -> Any:
 
 
 Maker = Callable[[Lowered, Any], Callable[[Any], Any]]
-MAKERS: Dict[type, Maker] = {
+LAYERS: Dict[type, Maker] = {
     Conv: _conv,
     Dense: _dense,
     BatchNorm: _norm,
@@ -190,6 +192,7 @@ MAKERS: Dict[type, Maker] = {
     LeakyReLU: lambda net, site: lambda x: autograd.leakyrelu(x, site.layer.slope),
     Tanh: lambda net, site: autograd.tanh,
     Scale: _scale,
+    LRN: _lrn,
     MaxPool: _pool,
     AveragePool: _pool,
     GlobalAverage: _global_average,

@@ -13,11 +13,14 @@ import numpy
 from singa import autograd, tensor
 
 from harness.worker.adapters.singa.lowering import Lowered, input_shape, registered
+from harness.worker.adapters.singa.training import LOSSES
 from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
 from harness.worker.gate.tensors import Tensor
-from harness.worker.network.layers import BatchNorm, Dense, Network
-from harness.worker.network.shapes import Site, parameter_shapes, product, sites
+from harness.worker.network.layer_rules import product
+from harness.worker.network.layers import Dense, Network
+from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
+from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import Training
 
 KINDS = {
@@ -76,9 +79,9 @@ class SingaSubject:
         if target.dtype == "int64":
             wanted = tensor.Tensor(target.shape, self._device, tensor.int32)
             wanted.copy_from_numpy(_array(target).astype(numpy.int32))
-            loss = autograd.softmax_cross_entropy(output, wanted)
         else:
-            loss = autograd.mse_loss(output, self._tensor(_array(target)))
+            wanted = self._tensor(_array(target))
+        loss = lowering_of(LOSSES, self._workload.loss, "singa")(output, wanted)
         slopes = _slopes(loss)
         self._whole = net
         yield _made(
@@ -122,7 +125,7 @@ class SingaSubject:
             own = slopes[id(_parameter(net, name[len(prefix) :]))]
             kind = name.rpartition("/")[2]
             yield _made("gradient/" + kind, own, canonical, _is_turned(site, name))
-        for name, canonical in _held(site)[len(parameter_shapes(site)) :]:
+        for name, canonical in statistic_shapes(site):
             own = _parameter(net, name[len(prefix) :])
             yield _made("statistic/" + name.rpartition("/")[2], own, canonical)
 
@@ -154,10 +157,7 @@ def _parameter(net: Lowered, name: str) -> Any:
 
 
 def _held(site: Site) -> Sequence[Tuple[str, Tuple[int, ...]]]:
-    held = list(parameter_shapes(site))
-    if isinstance(site.layer, BatchNorm):
-        held += [("{}/{}".format(site.path, kind), site.input[:1]) for kind in ("mean", "variance")]
-    return held
+    return parameter_shapes(site) + statistic_shapes(site)
 
 
 def _is_turned(site: Site, name: str) -> bool:

@@ -7,16 +7,16 @@ optimisers by their name.
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 import numpy
 from singa import autograd, model, opt, tensor
 
 from harness.worker.adapters.singa.lowering import Lowered, input_shape, registered
 from harness.worker.feed import Classes, Feed
-from harness.worker.network.layers import Conv, Dense
-from harness.worker.network.shapes import parameter_shapes, product
-from harness.worker.network.workload import SGD, Training, learning_rate
+from harness.worker.network.shapes import parameters
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import SGD, Adam, Training, learning_rate
 
 
 class ScopedSGD(opt.SGD):
@@ -40,16 +40,11 @@ class Trained(model.Model):
     def __init__(self, net: Lowered, workload: Training, rate: float) -> None:
         super().__init__()
         self.net = net
-        self.is_regression = workload.loss == "mean-squared-error"
+        self._loss_of = lowering_of(LOSSES, workload.loss, "singa")
         for name, made in net.layers.items():
             setattr(self, name, made)
         rule = workload.optimiser
-        if isinstance(rule, SGD):
-            self.optimizer = ScopedSGD(rate, rule.momentum, rule.weight_decay)
-        else:
-            self.optimizer = opt.Adam(
-                lr=rate, beta_1=rule.beta1, beta_2=rule.beta2, epsilon=rule.epsilon
-            )
+        self.optimizer = lowering_of(OPTIMISERS, type(rule), "singa")(rule, rate)
 
     def forward(self, x: Any) -> Any:
         """Run a batch through the network."""
@@ -58,10 +53,21 @@ class Trained(model.Model):
     def train_one_batch(self, x: Any, target: Any) -> Any:
         """Train once; give output and loss."""
         output = self.forward(x)
-        loss_of = autograd.mse_loss if self.is_regression else autograd.softmax_cross_entropy
-        loss = loss_of(output, target)
+        loss = self._loss_of(output, target)
         self.optimizer(loss)
         return output, loss
+
+
+OPTIMISERS: Dict[type, Callable[[Any, float], Any]] = {
+    SGD: lambda rule, rate: ScopedSGD(rate, rule.momentum, rule.weight_decay),
+    Adam: lambda rule, rate: opt.Adam(
+        lr=rate, beta_1=rule.beta1, beta_2=rule.beta2, epsilon=rule.epsilon
+    ),
+}
+LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
+    "cross-entropy": autograd.softmax_cross_entropy,
+    "mean-squared-error": autograd.mse_loss,
+}
 
 
 class Batch:
@@ -94,19 +100,12 @@ def prepare(net: Lowered, workload: Training, feed: Feed, batch: Batch, compiled
 def _draw(made: Trained, net: Lowered, seed: int) -> None:
     """Start as every framework does; SINGA's own start is another."""
     draw = numpy.random.default_rng(seed)
-    parameters: Dict[str, Any] = made.get_params()
+    own: Dict[str, Any] = made.get_params()
     for site in net.sites.values():
-        weight = parameters.get(registered(site.path) + ".W")
-        if weight is None:
-            continue
-        shape = parameter_shapes(site)[0][1]
-        if isinstance(site.layer, Conv):
-            deviation = (2 / (shape[0] * product(shape[2:]))) ** 0.5
-        else:
-            assert isinstance(site.layer, Dense)
-            deviation = 0.01
-        values = draw.standard_normal(weight.shape, dtype=numpy.float32) * deviation
-        weight.copy_from_numpy(values.astype(numpy.float32))
-    for name, value in parameters.items():
+        for held in (held for _, held in parameters(site) if held.kind == "weight"):
+            weight = own[registered(site.path) + ".W"]
+            values = draw.standard_normal(weight.shape, dtype=numpy.float32) * held.deviation
+            weight.copy_from_numpy(values.astype(numpy.float32))
+    for name, value in own.items():
         if name.endswith(".b"):
             value.set_value(0.0)

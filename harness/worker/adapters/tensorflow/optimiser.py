@@ -8,10 +8,11 @@ exactly when e = epsilon sqrt(1 - b2^t).
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, List, Mapping
+from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple
 
 import tensorflow.compat.v2 as tf
 
+from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import SGD, Adam
 
 
@@ -25,19 +26,20 @@ class Update:
         self._variables = variables
         self._decayed = frozenset(decayed)
         self._rate = rule.rate
-        count = 2 if isinstance(rule, Adam) else 1
+        self._kind = lowering_of(OPTIMISERS, type(rule), "tensorflow")
         if isinstance(rule, SGD) and rule.rate_batch is not None:
             self._rate = rule.rate * global_batch / rule.rate_batch
         self._slots: Dict[str, List[Any]] = {
-            name: [tf.Variable(tf.zeros_like(variable), trainable=False) for _ in range(count)]
+            name: [
+                tf.Variable(tf.zeros_like(variable), trainable=False)
+                for _ in range(self._kind.slots)
+            ]
             for name, variable in variables.items()
         }
         dtype = next(iter(variables.values())).dtype
-        self._powers = (
-            [tf.Variable(tf.ones([], dtype), trainable=False) for _ in range(2)]
-            if isinstance(rule, Adam)
-            else []
-        )
+        self._powers = [
+            tf.Variable(tf.ones([], dtype), trainable=False) for _ in range(self._kind.powers)
+        ]
 
     def state(self) -> Dict[str, Any]:
         """Give every variable that it keeps, by name."""
@@ -63,7 +65,7 @@ class Update:
         Sooner, the slope of its own layer's input may still wait to read it, and it would be copied
         first: in AlexNet 150 MB of new memory a step. Later, it would not run beside the slopes.
         """
-        one = self._adam() if isinstance(self._rule, Adam) else self._momentum
+        one = self._kind.start(self)
         awaited: List[Any] = []
         made = []
         for name, gradient in gradients.items():
@@ -72,7 +74,8 @@ class Update:
             awaited = [gradient]
         return made
 
-    def _momentum(self, name: str, gradient: Any) -> Any:
+    def momentum(self, name: str, gradient: Any) -> Any:
+        """Update one variable with momentum."""
         variable = self._variables[name]
         if name in self._decayed and self._rule.weight_decay:
             gradient = gradient + self._rule.weight_decay * variable
@@ -84,7 +87,7 @@ class Update:
             momentum=tf.constant(self._rule.momentum, variable.dtype),
         )
 
-    def _adam(self) -> Callable[[str, Any], Any]:
+    def adam(self) -> Callable[[str, Any], Any]:
         """Take the step that all variables share; give what updates one of them."""
         dtype = self._powers[0].dtype
         beta1, beta2 = (tf.constant(b, dtype) for b in (self._rule.beta1, self._rule.beta2))
@@ -107,3 +110,18 @@ class Update:
             )
 
         return update
+
+
+class Kind(NamedTuple):
+    """What one optimiser keeps (slots of each variable, powers of betas) and how it updates."""
+
+    slots: int
+    powers: int
+    start: Callable[[Update], Callable[[str, Any], Any]]
+    """Begins a step; gives what updates one variable by its gradient."""
+
+
+OPTIMISERS: Dict[type, Kind] = {
+    SGD: Kind(1, 0, lambda update: update.momentum),
+    Adam: Kind(2, 2, Update.adam),
+}

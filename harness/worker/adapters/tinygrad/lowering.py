@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from tinygrad import Context
 
-from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -38,6 +37,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
+from harness.worker.network.words import lowering_of
 
 Tensors = Dict[str, Any]
 
@@ -61,8 +61,8 @@ class Lowered:
         self.network = network
         self.sites = {site.path: site for site in sites(network)}
         for site in self.sites.values():
-            if type(site.layer) not in MAKERS and not isinstance(site.layer, Residual):
-                raise Unsupported("tinygrad adapter: no lowering of layer '{}'".format(site.path))
+            if not isinstance(site.layer, Residual):
+                lowering_of(LAYERS, type(site.layer), "tinygrad", site.path)
 
     def run(self, x: Any, one: Pass) -> Any:
         """Run a batch through the network."""
@@ -71,7 +71,7 @@ class Lowered:
     def layer(self, path: str, x: Any, one: Pass) -> Any:
         """Run one layer alone."""
         site = self.sites[path]
-        return MAKERS[type(site.layer)](site, x, one)
+        return LAYERS[type(site.layer)](site, x, one)
 
     def _row(self, layers: Sequence[Layer], prefix: str, x: Any, one: Pass) -> Any:
         for layer in layers:
@@ -157,7 +157,7 @@ def _dropout(site: Site, x: Any, one: Pass) -> Any:
         return x.dropout(layer.rate)
 
 
-MAKERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
+LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
     Conv: _conv,
     Dense: _dense,
     BatchNorm: _norm,

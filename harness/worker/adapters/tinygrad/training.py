@@ -7,15 +7,17 @@ a gate in float64 could not see through that.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 from tinygrad import Tensor, dtypes
 
 from harness.worker.adapters.tinygrad.lowering import Lowered, Pass, Tensors
-from harness.worker.network.layers import BatchNorm, Conv, Dense, Dropout
-from harness.worker.network.shapes import parameter_shapes, product
-from harness.worker.network.workload import SGD, Training, learning_rate
+from harness.worker.network.layer_rules import Parameter
+from harness.worker.network.layers import Dropout
+from harness.worker.network.shapes import parameters, statistics
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import SGD, Adam, Training, learning_rate
 
 Changes = List[Tuple[Any, Any]]
 
@@ -34,17 +36,16 @@ class Trainer:
         self.statistics: Tensors = {}
         draw = numpy.random.default_rng(seed)
         for site in self.net.sites.values():
-            for name, shape in parameter_shapes(site):
-                self.parameters[name] = self.tensor(_initial(site.layer, name, shape, draw))
-            if isinstance(site.layer, BatchNorm):
-                self.statistics[site.path + "/mean"] = self.tensor(numpy.zeros(site.input[0]))
-                self.statistics[site.path + "/variance"] = self.tensor(numpy.ones(site.input[0]))
-        is_sgd = isinstance(workload.optimiser, SGD)
+            for name, held in parameters(site):
+                self.parameters[name] = self.tensor(_initial(held, draw))
+            for name, held in statistics(site):
+                self.statistics[name] = self.tensor(_initial(held, draw))
+        self._optimiser = lowering_of(OPTIMISERS, type(workload.optimiser), "tinygrad")
         self.moments: List[Tensors] = [
             {name: self.tensor(numpy.zeros(value.shape)) for name, value in self.parameters.items()}
-            for _ in range(1 if is_sgd else 2)
+            for _ in range(self._optimiser.moments)
         ]
-        self.powers = [] if is_sgd else [self.tensor(numpy.ones(1)) for _ in range(2)]
+        self.powers = [self.tensor(numpy.ones(1)) for _ in range(self._optimiser.powers)]
 
     def tensor(self, array: Any) -> Any:
         """Put an array on the device, in this trainer's type."""
@@ -54,23 +55,20 @@ class Trainer:
         """Give loss, output, and what the layers left behind."""
         one = Pass(self.parameters, self.statistics, self.drops and kept is None, {}, kept)
         output = self.net.run(x, one)
-        if self.workload.loss == "mean-squared-error":
-            return (output - target).square().mean(), output, one
-        return output.sparse_categorical_crossentropy(target), output, one
+        return lowering_of(LOSSES, self.workload.loss, "tinygrad")(output, target), output, one
 
     def step(self, x: Any, target: Any, global_batch: int) -> Any:
         """Run one training step; give its loss."""
         loss, _, one = self.loss(x, target)
         slopes = loss.gradient(*self.parameters.values())
         named = dict(zip(self.parameters, slopes))
-        changes = self._update(named, learning_rate(self.workload.optimiser, global_batch))
+        rate = learning_rate(self.workload.optimiser, global_batch)
+        changes = self._optimiser.update(self, self.workload.optimiser, named, rate)
         changes += [(self.statistics[name], value) for name, value in one.updated.items()]
         return loss.realize(*[old.assign(new) for old, new in changes])
 
-    def _update(self, slopes: Mapping[str, Any], rate: float) -> Changes:
-        rule = self.workload.optimiser
-        if isinstance(rule, SGD):
-            return self._sgd(rule, slopes, rate)
+    def adam(self, rule: Adam, slopes: Mapping[str, Any], rate: float) -> Changes:
+        """Say what Adam makes of the moments, the powers of its betas and the weights."""
         changes: Changes = []
         betas = (rule.beta1, rule.beta2)
         powers = [power * beta for power, beta in zip(self.powers, betas)]
@@ -87,7 +85,8 @@ class Trainer:
             ]
         return changes
 
-    def _sgd(self, rule: SGD, slopes: Mapping[str, Any], rate: float) -> Changes:
+    def sgd(self, rule: SGD, slopes: Mapping[str, Any], rate: float) -> Changes:
+        """Say what momentum makes of the velocities and the weights."""
         changes: Changes = []
         for name, slope in slopes.items():
             weight = self.parameters[name]
@@ -98,17 +97,29 @@ class Trainer:
         return changes
 
 
-def _initial(layer: Any, name: str, shape: Tuple[int, ...], draw: Any) -> Any:
+class Optimiser(NamedTuple):
+    """How one optimiser changes the weights, and what it keeps: moments, and powers of betas."""
+
+    update: Callable[[Trainer, Any, Mapping[str, Any], float], Changes]
+    moments: int
+    powers: int
+
+
+OPTIMISERS: Dict[type, Optimiser] = {
+    SGD: Optimiser(Trainer.sgd, moments=1, powers=0),
+    Adam: Optimiser(Trainer.adam, moments=2, powers=2),
+}
+LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
+    "cross-entropy": lambda output, target: output.sparse_categorical_crossentropy(target),
+    "mean-squared-error": lambda output, target: (output - target).square().mean(),
+}
+
+
+def _initial(held: Parameter, draw: Any) -> Any:
     """Draw with numpy: tinygrad would compile a kernel for every shape before the first step."""
-    kind = name.rsplit("/", 1)[1]
-    if kind == "gamma":
-        return numpy.ones(shape)
-    if kind == "weight" and isinstance(layer, Conv):
-        fan_out = shape[0] * product(shape[2:])
-        return draw.normal(0, (2 / fan_out) ** 0.5, shape)
-    if kind == "weight" and isinstance(layer, Dense):
-        return draw.normal(0, 0.01, shape)
-    return numpy.zeros(shape)
+    if not held.deviation:
+        return numpy.full(held.shape, held.mean)
+    return draw.normal(held.mean, held.deviation, held.shape)
 
 
 def draw_batch(trainer: Trainer, shape: Tuple[int, ...], targets: Any, seed: int) -> Dict[str, Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from harness.worker.contracts import Unsupported
+
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 DENSE_DEVIATION = 0.01
@@ -29,5 +31,9 @@ def fill(model: nn.Module, seed: int) -> None:
                 module.weight.fill_(1)
                 module.running_mean.zero_()
                 module.running_var.fill_(1)
+            elif any(True for _ in module.parameters(recurse=False)):
+                raise Unsupported(
+                    "torch adapter: nothing starts a {}".format(type(module).__name__)
+                )
             if getattr(module, "bias", None) is not None:
                 module.bias.zero_()

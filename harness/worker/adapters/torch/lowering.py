@@ -21,7 +21,6 @@ from torch import nn
 from torch.nn import functional
 
 from harness.worker.adapters.torch.lrn import LocalResponseNorm
-from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -41,6 +40,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
+from harness.worker.network.words import lowering_of
 
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 MAX_POOLS = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
@@ -152,9 +152,7 @@ def _may_overwrite(before: Sequence[Layer]) -> bool:
 
 
 def _module(layer: Layer, site: Site, in_place: bool) -> nn.Module:
-    if type(layer) not in MAKERS:
-        raise Unsupported("torch adapter: no lowering of layer '{}'".format(site.path))
-    return MAKERS[type(layer)](layer, site, in_place)
+    return lowering_of(LAYERS, type(layer), "torch", site.path)(layer, site, in_place)
 
 
 def _conv(layer: Conv, site: Site, _: bool) -> nn.Module:
@@ -198,7 +196,7 @@ def _norm(layer: BatchNorm, site: Site, _: bool) -> nn.Module:
     return norm
 
 
-MAKERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
+LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
     Conv: _conv,
     Dense: lambda layer, site, _: nn.Linear(site.input[0], layer.features, bias=layer.bias),
     BatchNorm: _norm,

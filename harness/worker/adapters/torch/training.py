@@ -17,7 +17,8 @@ from harness.worker.adapters.torch.initial import CONVOLUTIONS, fill
 from harness.worker.adapters.torch.lowering import Lowered
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.strategies.strategy import Strategy
-from harness.worker.network.workload import SGD, Training, learning_rate
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import SGD, Adam, Training, learning_rate
 
 DECAYED = (*CONVOLUTIONS, nn.Linear)
 LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
@@ -52,7 +53,7 @@ class Trainer:
         self.model: Any = self.strategy.wrap(self.network)
         if settings.is_compiled:
             self.model = torch.compile(self.model, mode=settings.mode, dynamic=False)
-        self.loss_of = LOSSES[workload.loss]
+        self.loss_of = lowering_of(LOSSES, workload.loss, "torch")
         self.scaler = torch.amp.GradScaler(
             settings.device.type, enabled=settings.precision == "fp16"
         )
@@ -63,22 +64,8 @@ class Trainer:
         """Begin with fresh optimiser state, at the rate for this batch."""
         chosen = self._workload.optimiser
         rate = learning_rate(chosen, global_batch)
-        if isinstance(chosen, SGD):
-            self.optimiser = torch.optim.SGD(
-                decay_groups(self.network, chosen.weight_decay),
-                lr=rate,
-                momentum=chosen.momentum,
-                fused=True,
-            )
-        else:
-            self.optimiser = torch.optim.Adam(
-                self.network.parameters(),
-                lr=rate,
-                betas=(chosen.beta1, chosen.beta2),
-                eps=chosen.epsilon,
-                fused=True,
-            )
-        self.optimiser = self.strategy.wrap_optimiser(self.optimiser, self.network)
+        made = lowering_of(OPTIMISERS, type(chosen), "torch")(chosen, self.network, rate)
+        self.optimiser = self.strategy.wrap_optimiser(made, self.network)
 
     def forward(self, x: torch.Tensor, target: torch.Tensor) -> Any:
         """Give the network's output and the loss, in the precision asked for."""
@@ -119,3 +106,21 @@ def decay_groups(network: nn.Module, weight_decay: float) -> List[Dict[str, Any]
         {"params": others},
     ]
     return [group for group in groups if group["params"]]
+
+
+def _sgd(rule: SGD, network: nn.Module, rate: float) -> torch.optim.Optimizer:
+    groups = decay_groups(network, rule.weight_decay)
+    return torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)
+
+
+def _adam(rule: Adam, network: nn.Module, rate: float) -> torch.optim.Optimizer:
+    betas = (rule.beta1, rule.beta2)
+    return torch.optim.Adam(
+        network.parameters(), lr=rate, betas=betas, eps=rule.epsilon, fused=True
+    )
+
+
+OPTIMISERS: Dict[type, Callable[[Any, nn.Module, float], torch.optim.Optimizer]] = {
+    SGD: _sgd,
+    Adam: _adam,
+}

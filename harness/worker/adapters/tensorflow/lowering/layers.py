@@ -28,13 +28,14 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
+from harness.worker.network.words import lowering_of
 
 NEVER_LARGEST = float("-inf")
 
 
 def run(spot: Spot, now: Pass, x: Any) -> Any:
     """Run one layer that is not a Residual."""
-    return _LAYERS[type(spot.layer)](spot, now, x)
+    return lowering_of(LAYERS, type(spot.layer), "tensorflow", spot.path)(spot, now, x)
 
 
 def _conv(spot: Spot, now: Pass, x: Any) -> Any:
@@ -274,7 +275,7 @@ def _worked(spatial: Sequence[Any], one: Any) -> List[Any]:
     return [one, *spatial] if len(spatial) == 1 else list(spatial)
 
 
-_LAYERS: Dict[Type[Any], Callable[[Spot, Pass, Any], Any]] = {
+LAYERS: Dict[Type[Any], Callable[[Spot, Pass, Any], Any]] = {
     AveragePool: _average_pool,
     BatchNorm: _batch_norm,
     Conv: _conv,

@@ -18,8 +18,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy
 
 from harness.worker.contracts import Unsupported
+from harness.worker.network.layer_rules import Shape
 from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Layer, Network, Residual
-from harness.worker.network.shapes import Shape, Site, parameter_shapes, sites
+from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
 
 
 class Spot(NamedTuple):
@@ -132,9 +133,6 @@ class Arrangement:
         return flat
 
     def _name(self, spot: Spot) -> None:
-        self.parameters.update(
-            parameter_shapes(Site(spot.path, spot.layer, spot.input, spot.output))
-        )
-        if isinstance(spot.layer, BatchNorm):
-            for kind in ("mean", "variance"):
-                self.statistics["{}/{}".format(spot.path, kind)] = (spot.input[0],)
+        site = Site(spot.path, spot.layer, spot.input, spot.output)
+        self.parameters.update(parameter_shapes(site))
+        self.statistics.update(statistic_shapes(site))

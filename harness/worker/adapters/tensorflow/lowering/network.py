@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Callable, Dict, Sequence, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
@@ -11,7 +10,10 @@ import tensorflow.compat.v2 as tf
 from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
 from harness.worker.adapters.tensorflow.lowering.layers import run
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
-from harness.worker.network.layers import Conv, Dense, Dropout, Layer, Network, Residual
+from harness.worker.network.layer_rules import Parameter
+from harness.worker.network.layers import Dropout, Layer, Network, Residual
+from harness.worker.network.shapes import decayed, parameters, sites, statistics
+from harness.worker.network.words import lowering_of
 
 
 class Lowering:
@@ -33,27 +35,26 @@ class Lowering:
 
     def decayed(self) -> Sequence[str]:
         """Name the parameters that weight decay touches."""
-        spots = self.arrangement.spots.values()
-        return [spot.path + "/weight" for spot in spots if isinstance(spot.layer, (Conv, Dense))]
+        return decayed(self.network)
 
     def initial(self, seed: int) -> Dict[str, Any]:
         """Draw every parameter and running statistic, in this layout."""
         drawn = {}
-        named = {**self.arrangement.parameters, **self.arrangement.statistics}
-        for number, (name, canonical) in enumerate(named.items()):
-            shape = self.arrangement.parameter_in(name, numpy.broadcast_to(0.0, canonical)).shape
-            drawn[name] = self._draw(name, shape, (seed, number), self.stored)
+        places = sites(self.network)
+        named = [one for site in places for one in parameters(site)]
+        named += [one for site in places for one in statistics(site)]
+        for number, (name, held) in enumerate(named):
+            canonical = numpy.broadcast_to(0.0, held.shape)
+            shape = self.arrangement.parameter_in(name, canonical).shape
+            drawn[name] = self._draw(held, shape, (seed, number))
         return drawn
 
-    def _draw(self, name: str, shape: Tuple[int, ...], seed: Tuple[int, int], dtype: Any) -> Any:
-        path, _, kind = name.rpartition("/")
-        if kind != "weight":
-            fill = 1.0 if kind in ("gamma", "variance") else 0.0
-            return tf.fill(shape, tf.constant(fill, dtype))
-        layer, deviation = self.arrangement.spots[path].layer, 0.01
-        if isinstance(layer, Conv):
-            deviation = math.sqrt(2 / (layer.channels * numpy.prod(shape[:-2])))
-        return tf.random.stateless_normal(shape, seed, stddev=deviation, dtype=dtype)
+    def _draw(self, held: Parameter, shape: Tuple[int, ...], seed: Tuple[int, int]) -> Any:
+        if not held.deviation:
+            return tf.fill(shape, tf.constant(held.mean, self.stored))
+        return tf.random.stateless_normal(
+            shape, seed, mean=held.mean, stddev=held.deviation, dtype=self.stored
+        )
 
     def _run(self, layers: Sequence[Layer], prefix: str, now: Pass, x: Any) -> Any:
         for layer in layers:
@@ -71,7 +72,19 @@ class Lowering:
 def loss(kind: str, output: Any, target: Any) -> Any:
     """Give the mean loss; in float32 at least."""
     output = tf.cast(output, tf.float64 if output.dtype == tf.float64 else tf.float32)
-    if kind == "cross-entropy":
-        each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=output)
-        return tf.reduce_mean(each)
+    return lowering_of(LOSSES, kind, "tensorflow")(output, target)
+
+
+def _cross_entropy(output: Any, target: Any) -> Any:
+    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=output)
+    return tf.reduce_mean(each)
+
+
+def _mean_squared_error(output: Any, target: Any) -> Any:
     return tf.reduce_mean(tf.math.squared_difference(output, tf.cast(target, output.dtype)))
+
+
+LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
+    "cross-entropy": _cross_entropy,
+    "mean-squared-error": _mean_squared_error,
+}

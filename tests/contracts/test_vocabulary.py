@@ -1,0 +1,178 @@
+"""Hold each word of the network vocabulary to being written down wherever it is needed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.worker.adapters.caffe.lowering import Lowering
+from harness.worker.contracts import Unsupported
+from harness.worker.network.layer_rules import ImpossibleNetwork
+from harness.worker.network.layers import Network, ReLU
+from harness.worker.network.shapes import count
+from harness.worker.network.words import lowering_of
+from tests.contracts import vocabulary
+from tests.contracts.vocabulary import ADAPTERS, NETWORK, RULES, WORKLOAD, Sources
+
+NOW = Sources()
+
+# Modules outside the adapters that ask for single words, and what becomes of a word they do not
+# know. One that would make such a word vanish in silence needs a table in `vocabulary.py` instead.
+ASKING = {
+    "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
+    "harness/gate/reference.py": "the reference computes it as it does any other",
+    "harness/gate/semantics.py": "no slack is given to it, or by it: it differs",
+    "harness/gate/tensors/draws.py": "weights before it are drawn as before any other: one that "
+    "saturates loses its slope to rounding, and the gate says that frameworks differ",
+    "harness/gate/tensors/requests.py": "its inputs are the network's own; behind the last dense "
+    "layer it counts as a kink, so that layer's gradients are compared in float64 only",
+    "harness/worker/gate/rank_equality.py": "it stays where batch norms are left out: one whose "
+    "result depends on other samples differs between ranks",
+    "harness/worker/gate/subject.py": "it is not switched off for the gate: one that draws differs",
+    "harness/worker/network/workload.py": "the rate of an optimiser without a batch for it stays "
+    "as it is",
+}
+
+LOWERING = ("caffe", "jax", "singa", "tinygrad", "torch")  # in one file each
+
+
+def planted(file: str, before: str, after: str) -> list[str]:
+    """Change one source in mind, and give the faults that this makes."""
+    text = NOW.text(file)
+    assert text.count(before) == 1
+    return list(vocabulary.faults(Sources({file: text.replace(before, after)})))
+
+
+def files(faults: list[str]) -> list[str]:
+    return sorted(fault.partition(":")[0] for fault in faults)
+
+
+def test_every_word_is_written_down_wherever_it_is_needed() -> None:
+    assert list(vocabulary.faults(NOW)) == []
+
+
+def test_every_layer_word_belongs_to_what_a_network_may_state() -> None:
+    assert sorted(vocabulary.layer_words(NOW)[0]) == sorted(
+        vocabulary.listed(NOW, NETWORK, "Layer")
+    )
+
+
+def test_a_new_layer_is_demanded_of_each_file_by_name() -> None:
+    word = 'class PReLU:\n    """max(x, slope * x)."""\n\n    name: str\n\n\nLayer = Union['
+    faults = planted(NETWORK, "Layer = Union[", word)
+    assert all("PReLU" in fault for fault in faults)
+    assert files(faults) == sorted(
+        [
+            RULES,
+            *(table.file for table in vocabulary.LAYERS),
+            f"{ADAPTERS}/keras/layers.py",
+            f"{ADAPTERS}/tensorflow/lowering/layers.py",
+            *(f"{ADAPTERS}/{name}/lowering.py" for name in LOWERING),
+        ]
+    )
+
+
+def test_a_new_layer_with_layers_inside_is_demanded_of_all_who_walk_into_layers() -> None:
+    word = 'class Both:\n    name: str\n    parts: Tuple["Layer", ...]\n\n\nLayer = Union['
+    faults = planted(NETWORK, "Layer = Union[", word)
+    walking = [fault for fault in faults if "goes into" in fault]
+    assert set(files(walking)) == {
+        "harness/exact/passes.py",
+        "harness/gate/layers.py",
+        "harness/gate/semantics.py",
+        "harness/worker/gate/rank_equality.py",
+        "harness/worker/gate/subject.py",
+        f"{ADAPTERS}/tensorflow/lowering/layouts.py",
+        f"{ADAPTERS}/tensorflow/lowering/network.py",
+        *(f"{ADAPTERS}/{name}/lowering.py" for name in (*LOWERING, "keras")),
+    }
+    assert [fault for fault in faults if fault not in walking] == [
+        f"{RULES}: RULES lacks Both: its shape, what it holds, its MACs, its branches"
+    ]
+
+
+def test_a_new_loss_is_demanded_of_each_file() -> None:
+    faults = planted(
+        WORKLOAD, 'LOSSES = ("cross-entropy", ', 'LOSSES = ("hinge", "cross-entropy", '
+    )
+    assert len(faults) == len(vocabulary.LOSSES) + len(vocabulary.adapters())
+    assert "harness/exact/training.py: LOSSES lacks hinge: its value and gradient, in float64" in (
+        faults
+    )
+
+
+def test_a_new_optimiser_is_demanded_of_each_file() -> None:
+    faults = planted(WORKLOAD, "Optimiser = Union[SGD, Adam]", "Optimiser = Union[SGD, Adam, Lars]")
+    assert len(faults) == len(vocabulary.OPTIMISERS) + len(vocabulary.adapters())
+    assert f"{ADAPTERS}/caffe/solver.py" in files(faults)
+
+
+def test_a_new_kind_of_parameter_is_demanded_of_who_names_them_otherwise() -> None:
+    faults = planted(RULES, 'Parameter("gamma", ', 'Parameter("slope", ')
+    assert [fault for fault in faults if "lacks slope" in fault] == [
+        f"{ADAPTERS}/caffe/subject.py: BLOBS lacks slope: where Caffe keeps it",
+        f"{ADAPTERS}/keras/lowering.py: KINDS lacks slope: what Keras calls it",
+        f"{ADAPTERS}/singa/subject.py: KINDS lacks slope: what SINGA calls it",
+    ]
+
+
+def test_an_adapter_without_a_table_is_named() -> None:
+    faults = planted(f"{ADAPTERS}/torch/training.py", "LOSSES: Dict", "FORMULAS: Dict")
+    assert faults == [f"{ADAPTERS}/torch: one module has to hold a table LOSSES, 0 do"]
+
+
+def test_a_word_that_is_gone_is_named_where_it_stayed() -> None:
+    (fault,) = planted(
+        "harness/exact/layers.py", "    Dropout: _dropout,\n", "    Drop: _dropout,\n"
+    )[1:]
+    assert fault == "harness/exact/layers.py: LAYERS has Drop, which is no word (any more)"
+
+
+def test_whoever_asks_for_single_words_says_what_becomes_of_the_others() -> None:
+    layers, composed = vocabulary.layer_words(NOW)
+    words = [*(word for word in layers if word not in composed), *vocabulary.optimisers(NOW)]
+    asking = {
+        file
+        for file in vocabulary.users()
+        if not file.startswith(ADAPTERS) and vocabulary.isinstance_words(NOW, file, words)
+    }
+    assert asking == set(ASKING), "see ASKING"
+
+
+@dataclass(frozen=True)
+class Unheard:
+    """A layer that nobody has heard of."""
+
+    name: str
+
+
+def test_a_network_with_an_unknown_layer_cannot_be_counted() -> None:
+    network = Network((3,), (Unheard("act"),))  # type: ignore[arg-type]
+    with pytest.raises(ImpossibleNetwork, match=r"layer 'act': nothing counts a Unheard"):
+        count(network)
+
+
+def test_an_unknown_word_is_unsupported_by_its_name_and_place() -> None:
+    with pytest.raises(Unsupported, match=re.escape("no lowering of Unheard (layer 'block/act')")):
+        lowering_of({ReLU: "relu"}, Unheard, "torch", "block/act")
+    with pytest.raises(Unsupported, match="torch adapter: no lowering of hinge"):
+        lowering_of({"cross-entropy": 1}, "hinge", "torch")
+
+
+def test_an_adapter_refuses_a_layer_it_has_no_lowering_of(monkeypatch: Any) -> None:
+    from harness.worker.adapters.caffe import lowering
+
+    monkeypatch.delitem(lowering.LAYERS, ReLU)
+    layers = (ReLU("act"),)
+    with pytest.raises(Unsupported, match="caffe adapter: no lowering of ReLU"):
+        Lowering(Network((3, 8, 8), layers)).row(layers, "", "data")
+
+
+def test_every_place_exists() -> None:
+    tables = (*vocabulary.LAYERS, *vocabulary.LOSSES, *vocabulary.OPTIMISERS, *vocabulary.KINDS)
+    for file in (*(table.file for table in tables), *ASKING):
+        assert Path(vocabulary.ROOT, file).is_file()
