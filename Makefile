@@ -43,7 +43,7 @@ check: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -q tests/architecture
+	@$(BIN)/python -m pytest -q tests/architecture tests/contracts
 
 bench: setup
 	@$(BIN)/python -m tests.bench

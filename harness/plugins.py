@@ -1,8 +1,8 @@
 """Find plug-ins: modules and files in provider packages, importing none of them.
 
-A distribution names its provider packages in the entry-point groups ``bakeoff.workloads``,
-``.adapters``, ``.launchers``, ``.samplers``, ``.platforms`` and ``.reports``; every module (or, for
-adapters and platforms, TOML file) in such a package is a plug-in. Adding one is adding a file.
+A distribution names its provider packages in entry-point groups such as ``bakeoff.workloads``, one
+for each of ``GROUPS``; every module (or, for adapters and platforms, TOML file) in such a package
+is a plug-in. Adding one is adding a file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from harness.errors import Unavailable, UsageError, nearest
 
 OURS = "bakeoff"
+GROUPS = ("workloads", "adapters", "launchers", "samplers", "platforms")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from harness.environments.lock import Lock, load_lock, lock_files
 from harness.errors import Unavailable
 
 PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")
-GROUPS = ("workloads", "adapters", "launchers", "samplers", "platforms", "reports")
 
 _MUST_HAVE_MEMBERS = ("workloads", "adapters", "launchers", "platforms")
 _PROGRAMS = (
@@ -95,7 +94,7 @@ def _libraries() -> Finding:
 def _plug_ins() -> list[Finding]:
     findings = []
     counts = []
-    for group in GROUPS:
+    for group in plugins.GROUPS:
         try:
             entries = [*plugins.modules(group).values(), *plugins.files(group).values()]
         except Unavailable as error:

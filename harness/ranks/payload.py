@@ -20,7 +20,7 @@ from harness.store.files import explained
 
 _WORKER = "harness.worker.__main__"
 _OURS = ("harness.worker", "workloads")
-_GROUPS = ("workloads", "adapters", "readers")
+_GROUPS = ("workloads", "adapters")
 _SUFFIXES = (".py", ".toml")
 
 

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness import plugins
 from harness.plan.editor_schema import FOLDER, texts
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.study.factors import FACTORS
-from harness.study.framework import framework_info
 from harness.study.study import load_study, study_files
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def real_frameworks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undo the fixed set of frameworks: these tests are about what is shipped."""
-    files = {name: entry.path for name, entry in plugins.files("adapters").items()}
-    monkeypatch.setattr(plugins, "adapter_files", lambda: files)
-    framework_info.cache_clear()
-    yield
-    framework_info.cache_clear()
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
