@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -19,9 +20,10 @@ def main() -> int:
     if sys.version_info < (3, 11):  # noqa: UP036 any Python may be asked to start this
         return _refuse("Bakeoff's own side needs Python 3.11 or later; make .venv with one.")
     asked = _arguments()
-    python = shutil.which(asked.python)
-    if python is None:
+    found = shutil.which(asked.python)
+    if found is None:
         return _refuse(f"--python {asked.python}: no program of this name is here.")
+    python = str(Path(found).absolute())  # not resolved: by its own name a venv is found
     from tests.gpu import host
 
     out = asked.out.absolute()
@@ -38,6 +40,8 @@ def main() -> int:
         return _refuse(f"--only {','.join(unknown)}: no such step.\n    Known: {', '.join(names)}.")
     day = Day(python, out, asked.dry_run)
     (day.work / "steps").mkdir(exist_ok=True)
+    if (other := results.other_day(day)) is not None:
+        return _refuse(f"{out} has the day of {other}; name another folder for {python}.")
     states = []
     for step in STEPS:
         if step.name in wanted:
@@ -66,6 +70,7 @@ def _refuse(message: str) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -70,7 +70,7 @@ class Day:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Give what a step's result is true of."""
+        """Give what everything in the folder is true of."""
         return {"python": self.python, "dry_run": self.is_dry}
 
     def bakeoff(self, *arguments: str, limit_s: float) -> Done:

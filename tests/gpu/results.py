@@ -20,9 +20,9 @@ OK, FAILED, UNFINISHED, NOT_POSSIBLE = "ok", "failed", "unfinished", "not possib
 
 
 def carry_out(day: Day, step: Step) -> dict[str, Any]:
-    """Do a step, unless it was done for the same interpreter; give its result."""
+    """Do a step, unless it was done before; give its result."""
     kept = read(day, step)
-    if kept is not None and kept["state"] == OK and kept["of"] == day.identity:
+    if kept is not None and kept["state"] == OK:
         _say(f"{step.name}: ok before, not repeated")
         return kept
     _say(f"{step.name}: {step.shows} …")
@@ -33,7 +33,6 @@ def carry_out(day: Day, step: Step) -> dict[str, Any]:
         "step": step.name,
         "state": state,
         "reason": reason,
-        "of": day.identity,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - start, 1),
         "lines": list(answer.lines),
@@ -43,6 +42,18 @@ def carry_out(day: Day, step: Step) -> dict[str, Any]:
     write_json(_path(day, step), result)
     _say(f"{step.name}: {state}{f': {reason}' if reason else ''} ({result['seconds']:.0f} s)")
     return result
+
+
+def other_day(day: Day) -> str | None:
+    """Name whose day a folder holds, if it is another one; else make it this one's."""
+    path = day.work / "day.json"
+    if not path.is_file():
+        write_json(path, day.identity)
+        return None
+    held = json.loads(path.read_text(encoding="utf-8"))
+    if held == day.identity:
+        return None
+    return f"{held['python']}{', a rehearsal' if held['dry_run'] else ''}"
 
 
 def read(day: Day, step: Step) -> dict[str, Any] | None:

@@ -113,3 +113,4 @@ def test_a_reading_that_differs_fails_its_step_and_no_other(rehearse: Rehearse) 
     assert len(steps["nvml"]["faults"]) == 2, "the temperature of both GPUs, and nothing else"
     code, steps = rehearse(sys.executable, "nvml")
     assert (code, steps["nvml"]["state"]) == (0, "ok"), "what failed is done again"
+    assert rehearse("sh", "nvml")[0] == 2, "a folder holds the day of one interpreter"

@@ -133,7 +133,7 @@ def energy(recording: Recording, readings: Sequence[Reading]) -> list[Row]:
     rows = []
     for uuid in readings[0].gpus:
         series = recording.find(f"gpu:{uuid}", "gpu.energy")
-        told = [_value(reading.gpus[uuid], ("power.draw",)) for reading in readings]
+        told = [_value(reading.gpus.get(uuid, {}), ("power.draw",)) for reading in readings]
         known = [power for power in told if power is not None]
         if series is None or not known:
             continue

@@ -53,6 +53,8 @@ def differences(
         if one["model"] != theirs["name"]:
             wrong.append(f"{uuid}: {one['model']}, to nvidia-smi {theirs['name']}")
         size = number(theirs["memory.total"])
-        if size is not None and abs(size_bytes(one["memory"]) - size * _MIB) > _MIB:
-            wrong.append(f"{uuid}: memory of {one['memory']}, to nvidia-smi {size:.0f} MiB")
+        ours_bytes = size_bytes(one["memory"]) if "memory" in one else 0
+        if size is not None and abs(ours_bytes - size * _MIB) > _MIB:
+            memory = one.get("memory", "unknown size")
+            wrong.append(f"{uuid}: memory of {memory}, to nvidia-smi {size:.0f} MiB")
     return wrong
