@@ -189,3 +189,19 @@ def test_looking_around_imports_nothing_heavy(command: list[str], tmp_path: Path
         check=True,
     )
     assert result.stdout.splitlines()[-1] == "HEAVY []"
+
+
+# A folder holds about a dozen files, unless they are plug-ins of one kind.
+MOST_FILES = 13
+LONGER = {
+    "workloads": "plug-ins: one file a workload",
+    "harness/collect/sources": "plug-ins: one file a source of readings",
+    "harness/cli/verbs": "one file a verb",
+}
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}))
+def test_a_folder_holds_one_concept(folder: Path) -> None:
+    name = str(folder.relative_to(ROOT))
+    files = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    assert len(files) <= MOST_FILES or name in LONGER, f"{name} holds {len(files)} files"
