@@ -13,8 +13,8 @@ from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
 from harness.store import gate_results
 from harness.store.dataset import Dataset
+from harness.store.events.rank_streams import read_streams
 from harness.store.layout import PILOT
-from harness.store.rank_streams import read_streams
 from harness.store.records import CANCELLED, CellRecord, Gate, RunRecord
 from harness.verdicts.judge import rejecting
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, Results, TrialResult

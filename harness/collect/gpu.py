@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.collect.devices import strangers
 from harness.collect.sampler import Observed
-from harness.store.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED, Channel
+from harness.store.samples.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED, Channel
 
 _ALL_LINKS = 0xFFFFFFFF
 _BUSY = "share of the driver's last 1/6 to 1 s in which any kernel ran, however small"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import Unavailable
-from harness.store.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED
+from harness.store.samples.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED
 
 _USUAL = 1 << 12
 

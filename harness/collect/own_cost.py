@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from harness.collect.recorder import Counts, Recording
-from harness.store import samples_format
-from harness.store.samples_format import Channel
+from harness.store.samples import samples_format
+from harness.store.samples.samples_format import Channel
 
 ANCHOR_NS = 5_000_000_000
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.collect.sampler import Sampler
-from harness.store import samples_format
-from harness.store.samples_format import Channel, Declared
+from harness.store.samples import samples_format
+from harness.store.samples.samples_format import Channel, Declared
 
 LATE = 0.1
 """A tick that begins later than this share of its period is counted as late."""

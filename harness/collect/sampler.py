@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from harness.store.samples_format import Channel
+from harness.store.samples.samples_format import Channel
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from pathlib import Path
 from harness.errors import RunError
 from harness.stats.student import critical_t
 from harness.store.files import write_json
-from harness.store.recording import read_recording
+from harness.store.samples.recording import read_recording
 
 VERSION = 3  # 2: with the pairs themselves; 3: shorter slices, of one recording
 SLICE_S = 0.25

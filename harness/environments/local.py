@@ -13,14 +13,15 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-from harness.environments import pythons, source_build, verify
+from harness.environments import pythons, verify
 from harness.environments.build import Listener, Order, build, lock_to_build
 from harness.environments.cache import Environment
-from harness.environments.download_size import amount
+from harness.environments.from_source import source_build
+from harness.environments.from_source.source_recipe import read_source
+from harness.environments.index.download_size import amount
+from harness.environments.index.pip import Item, installer
 from harness.environments.lock import Lock, Reference, normal
-from harness.environments.pip import Item, installer
 from harness.environments.pythons import Python
-from harness.environments.source_recipe import read_source
 from harness.errors import BakeoffError, Unavailable
 from harness.machine import gpus
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import harness.environments
 from harness import plugins
-from harness.environments.source_recipe import read_source
+from harness.environments.from_source.source_recipe import read_source
 from harness.errors import BakeoffError, Fault, FaultyFile, UsageError, nearest
 
 DEVICES = ("cpu", "gpu")

@@ -1,5 +1,5 @@
 # Load environment modules and print the environment they make, NUL-separated.
-# Usage: bash --noprofile --norc modules.sh NAME...   Names are checked by modules.py.
+# Usage: bash --noprofile --norc modules.sh NAME...   Names are checked by module_sets.py.
 # Exit codes: 96 there is no module command here; 97 a module does not load.
 exec 3>&1 1>&2
 if ! command -v module >/dev/null; then

@@ -10,13 +10,14 @@ import secrets
 from functools import partial
 from pathlib import Path
 
-from harness.environments import cache, pip_for_nodes
+from harness.environments import cache
 from harness.environments.build import Listener, Order, build, lock_to_build
 from harness.environments.cache import Environment
-from harness.environments.download_size import amount
+from harness.environments.index import pip_for_nodes
+from harness.environments.index.download_size import amount
+from harness.environments.index.pip import NotOffered
+from harness.environments.index.pip_for_nodes import Target
 from harness.environments.lock import Reference
-from harness.environments.pip import NotOffered
-from harness.environments.pip_for_nodes import Target
 from harness.errors import BakeoffError, Unavailable
 from harness.ranks.remote_node import NodeThere
 

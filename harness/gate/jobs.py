@@ -24,8 +24,8 @@ from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
 from harness.ranks.outcome import NODE_LOST, Outcome, judge
 from harness.ranks.rank_environment import environment
+from harness.store.events.rank_tail import said
 from harness.store.layout import TrialPaths
-from harness.store.rank_tail import said
 from harness.study.framework import framework_info
 from harness.study.matrix import adapter_of
 from harness.worker import job as jobs

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from harness.agent.protocol import RankEnd, TrialEnd
 from harness.ranks.stuck_ranks import who_waited
-from harness.store.rank_tail import Said
+from harness.store.events.rank_tail import Said
 
 OK = "ok"
 FAILED = "failed"

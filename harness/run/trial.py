@@ -34,8 +34,8 @@ from harness.run.storage_tiers import (
     remove_checkpoints,
     tier_folder,
 )
+from harness.store.events.rank_tail import has_stand_in, said
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.rank_tail import has_stand_in, said
 from harness.store.run_directory import complete, make_trial
 from harness.study.framework import framework_info
 from harness.study.measure import Measure

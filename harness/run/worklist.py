@@ -18,9 +18,9 @@ from harness.run.progress import Ended, Observer, Progress, SessionResult
 from harness.run.setup import Ground
 from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
 from harness.store import run_directory as store
+from harness.store.events.rank_tail import glance
 from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.rank_tail import glance
 from harness.store.run_directory import Identity, identity
 from harness.study.framework import framework_info
 

@@ -21,7 +21,7 @@ from harness.sections.timelines.power import energy
 from harness.sections.timelines.timelines import Place, timelines
 from harness.store.dataset import Dataset
 from harness.store.layout import TrialName, TrialPaths
-from harness.store.recording import Recording, read_recording
+from harness.store.samples.recording import Recording, read_recording
 from harness.verdicts.results import CellResult, Results, TrialResult
 
 MOST_TRIALS = 4

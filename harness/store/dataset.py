@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError, UsageError
-from harness.store import sample_parquet, sql_tables
+from harness.store import sql_tables
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
+from harness.store.samples import sample_parquet
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness.verdicts.io_results import CheckpointResult
 
 if TYPE_CHECKING:
-    from harness.store.rank_streams import Stream
+    from harness.store.events.rank_streams import Stream
 
 _FEWEST = 3
 """So many windows on each side at least, or nothing is said of how much slower steps were."""

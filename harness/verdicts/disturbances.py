@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.store.rank_streams import Stream
-from harness.store.recording import Series
+from harness.store.events.rank_streams import Stream
+from harness.store.samples.recording import Series
 from harness.verdicts.hardware_use import NodeUse, Span, devices
 from harness.verdicts.judge import Hardware
 

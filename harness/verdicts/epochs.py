@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.store.epoch_events import Epoch, Input
+from harness.store.events.epoch_events import Epoch, Input
 from harness.verdicts.io_results import InputResult
 from harness.worker.input.evidence.audit import digest
 from harness.worker.input.evidence.cold import CHARGED, COLD_HERE, label

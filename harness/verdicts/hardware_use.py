@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.store.events.rank_streams import Stream
 from harness.store.layout import TrialPaths
-from harness.store.rank_streams import Stream
-from harness.store.recording import Recording, Series, read_recording
 from harness.store.records import TrialRecord
+from harness.store.samples.recording import Recording, Series, read_recording
 from harness.verdicts.results import Reading
 
 BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from harness.store.events.rank_streams import Stream
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.rank_streams import Stream
 from harness.store.records import TrialRecord
 from harness.verdicts.route_claims import Claim, Route
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.stats import steady
+from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import TrialPaths
-from harness.store.rank_streams import Stream, read_streams
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trial
 from harness.verdicts import checkpoints, disturbances, epochs, hardware_use, judge
 from harness.verdicts.io_results import InputResult

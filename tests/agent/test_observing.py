@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.agent.protocol import read_end
 from harness.store.layout import TrialPaths
-from harness.store.recording import Recording, read_recording
+from harness.store.samples.recording import Recording, read_recording
 from tests.collect.observing import wait_for
 
 LONG = "import time; time.sleep(60)"

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from harness.store.recording import read_recording
+from harness.store.samples.recording import read_recording
 from tests.cli.command import bakeoff
 
 STUDY = """
@@ -28,7 +28,7 @@ BURN = """
 import time
 begin = time.monotonic()
 from pathlib import Path
-from harness.store.follow_samples import Follower
+from harness.store.samples.follow_samples import Follower
 follower = Follower(Path("s.bin"))
 while ("rank:0", "rank.user") not in follower.look():
     pass

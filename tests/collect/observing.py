@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.store.follow_samples import Follower, Now
-from harness.store.recording import Recording, read_recording
+from harness.store.samples.follow_samples import Follower, Now
+from harness.store.samples.recording import Recording, read_recording
 from tests.collect.growth import Growth
 
 SCRIPT = """

@@ -11,7 +11,7 @@ import pytest
 
 from harness.collect.collector import Collector
 from harness.collect.sampler import Observed
-from harness.store.recording import read_recording
+from harness.store.samples.recording import read_recording
 from harness.verdicts.hardware_use import NodeUse, Span
 from tests.collect.observing import wait_for
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from harness.collect.devices import strangers, used_by, visible
-from harness.store import samples_format
-from harness.store.recording import Recording
+from harness.store.samples import samples_format
+from harness.store.samples.recording import Recording
 from harness.verdicts.disturbances import hardware
 from harness.verdicts.hardware_use import NodeUse, Span, gpu_share, power_w
 from tests.cli.command import bakeoff

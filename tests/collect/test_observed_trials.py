@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.recording import read_recording
+from harness.store.samples.recording import read_recording
 from tests.cli.command import bakeoff
 from tests.collect.observing import wait_for
 from tests.needs import missing

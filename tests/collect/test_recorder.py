@@ -15,10 +15,10 @@ from harness.collect import recorder
 from harness.collect.collector import Collector
 from harness.collect.recorder import Counts, Group, Lane, Recording
 from harness.collect.sampler import Observed
-from harness.store import samples_format
-from harness.store.follow_samples import Follower
-from harness.store.recording import read_recording
-from harness.store.samples_format import Channel
+from harness.store.samples import samples_format
+from harness.store.samples.follow_samples import Follower
+from harness.store.samples.recording import read_recording
+from harness.store.samples.samples_format import Channel
 from tests.collect.observing import observe, wait_for
 
 WAKES_LATE_NS = 3_000_000

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from harness.store import sample_parquet, samples_format
-from harness.store.recording import read_recording
-from harness.store.samples_format import Anchor, Channel, Declared, Header, Note, Sample
+from harness.store.samples import sample_parquet, samples_format
+from harness.store.samples.recording import read_recording
+from harness.store.samples.samples_format import Anchor, Channel, Declared, Header, Note, Sample
 
 NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1) | some.sampled_from(list(samples_format.GAPS))
 TEXTS = some.text(max_size=20)

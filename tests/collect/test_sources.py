@@ -17,7 +17,7 @@ import pytest
 from harness import plugins
 from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable
-from harness.store import samples_format
+from harness.store.samples import samples_format
 
 LINUX = Path("/proc/stat").exists()
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import cache, on_nodes, pip_for_nodes, worker_python
+from harness.environments import cache, on_nodes, worker_python
+from harness.environments.index import pip_for_nodes
 from harness.environments.lock import Reference, load_lock
 from harness.errors import Unavailable
 from harness.platform.hardware import Node

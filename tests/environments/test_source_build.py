@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.environments import source_build
+from harness.environments.from_source import source_build
+from harness.environments.from_source.source_recipe import Substitution, read_source
+from harness.environments.index.pip import Installer
 from harness.environments.lock import Reference, load_lock
-from harness.environments.pip import Installer
-from harness.environments.source_recipe import Substitution, read_source
 from harness.errors import Unavailable
 
 

@@ -15,19 +15,19 @@ WORKLOAD = "workloads/gated.py"
 MISTAKES = {
     "an asymmetric pad the wrong way round": (
         "torch",
-        TORCH + "lowering.py",
+        TORCH + "lowering/network.py",
         ("(pad[0] - folded, pad[1] - folded)", "(pad[1] - folded, pad[0] - folded)"),
         "conv1: output",
     ),
     "another batch norm epsilon": (
         "torch",
-        TORCH + "lowering.py",
+        TORCH + "lowering/network.py",
         ("eps=layer.epsilon", "eps=1e-3"),
         "block/bn1: output",
     ),
     "the complement of a batch norm's momentum": (
         "torch",
-        TORCH + "lowering.py",
+        TORCH + "lowering/network.py",
         ("momentum=layer.momentum", "momentum=1 - layer.momentum"),
         "block/bn1: running mean",
     ),
@@ -54,7 +54,7 @@ MISTAKES = {
     ),
     "an LRN alpha divided by the size": (
         "torch",
-        TORCH + "lrn.py",
+        TORCH + "lowering/lrn.py",
         (".mul_(alpha)", ".mul_(alpha / size)"),
         "norm1: output",
     ),
@@ -66,7 +66,7 @@ MISTAKES = {
     ),
     "a max pool that rounds up": (
         "torch",
-        TORCH + "lowering.py",
+        TORCH + "lowering/network.py",
         ("ceil_mode=layer.ceil", "ceil_mode=True"),
         "pool1: output has shape (4, 8, 5, 5), not (4, 8, 4, 4)",
     ),

@@ -13,8 +13,8 @@ from tests.gate.conftest import Subject
 pytestmark = pytest.mark.framework
 
 ADAPTERS = "harness/worker/adapters/"
-TENSORFLOW = ADAPTERS + "tensorflow/layers.py"
-PADDING = ADAPTERS + "tensorflow/padding.py"
+TENSORFLOW = ADAPTERS + "tensorflow/lowering/layers.py"
+PADDING = ADAPTERS + "tensorflow/lowering/padding.py"
 KERAS = ADAPTERS + "keras/layers.py"
 JAX = ADAPTERS + "jax/lowering.py"
 TORCH = ADAPTERS + "torch/"
@@ -88,11 +88,11 @@ MISTAKES = {
         Subject(
             "torch",
             {
-                TORCH + "lowering.py": (
+                TORCH + "lowering/network.py": (
                     ("eps=layer.epsilon", "eps=4 * layer.epsilon"),
                     ("nn.LeakyReLU(layer.slope", "nn.LeakyReLU(2 * layer.slope"),
                 ),
-                TORCH + "lrn.py": ("root * root.sqrt()", "root * root"),
+                TORCH + "lowering/lrn.py": ("root * root.sqrt()", "root * root"),
             },
         ),
         "bf16",

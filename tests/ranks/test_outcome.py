@@ -6,7 +6,7 @@ import pytest
 
 from harness.agent.protocol import MemoryEvidence, RankEnd, TrialEnd
 from harness.ranks.outcome import judge
-from harness.store.rank_tail import Said
+from harness.store.events.rank_tail import Said
 
 FINISHED = Said(phase="close", finished=True)
 LOG = "/run/rank.{rank}.err"

@@ -15,7 +15,7 @@ from harness.analysis.analyse import estimate_cells
 from harness.analysis.compare_cells import rates_by_block
 from harness.stats.steady import begin, describe
 from harness.store.dataset import Dataset
-from harness.store.rank_streams import read_streams
+from harness.store.events.rank_streams import read_streams
 from harness.verdicts.results import CellResult
 from harness.verdicts.trial import step_times
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.store import event_lines
 from harness.store.dataset import Dataset
+from harness.store.events import event_lines
 from harness.store.layout import TrialPaths
 from tests.runs import RecordedCell, write_run
 

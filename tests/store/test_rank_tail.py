@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
+from harness.store.events.rank_tail import Glance, glance, said
 from harness.store.layout import TrialPaths
-from harness.store.rank_tail import Glance, glance, said
 
 
 def write(trial, *events, cut=""):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.store.rank_streams import Stream
+from harness.store.events.rank_streams import Stream
 from harness.verdicts import checkpoints
 
 MS = 1_000_000

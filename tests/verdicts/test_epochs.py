@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.store import epoch_events, event_lines
+from harness.store.events import epoch_events, event_lines
 from harness.verdicts import epochs
 from harness.worker.input.evidence.audit import digest
 from harness.worker.input.evidence.cold import CHARGED, label

@@ -20,7 +20,7 @@ from harness.errors import RunError, UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.collect.collector import Seen
-    from harness.store.recording import Recording
+    from harness.store.samples.recording import Recording
     from harness.verdicts.results import Reading
 
 _NOT_FOUND = 127
@@ -137,7 +137,7 @@ def _rate(text: str) -> tuple[str, float]:
 
 
 def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> None:
-    from harness.store.recording import read_recording
+    from harness.store.samples.recording import read_recording
     from harness.verdicts.hardware_use import NodeUse, Span, readings
 
     recording = read_recording(path) if path.is_file() else None
@@ -178,7 +178,7 @@ def _in_words(stand_ins: Sequence[str], told: Sequence[Reading]) -> Iterator[str
 
 def _table(path: Path, recording: Recording) -> Path | None:
     """Keep the samples as Parquet beside the raw file, for DuckDB and whatever else reads it."""
-    from harness.store import sample_parquet
+    from harness.store.samples import sample_parquet
 
     table = path.with_name(path.name.removesuffix(".bin") + ".parquet")
     try:

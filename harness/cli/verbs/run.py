@@ -107,7 +107,7 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     """
     from harness.store.layout import RunPaths
     from harness.store.records import read_run
-    from harness.store.sample_parquet import keep_all
+    from harness.store.samples.sample_parquet import keep_all
     from reports.exports.results_file import summary
     from reports.page.files import write_page
     from reports.text.terminal import render as in_words

@@ -20,8 +20,8 @@ from harness.units import per_cent
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from harness.store.follow_samples import Follower, Now
     from harness.store.layout import RunPaths, TrialPaths
+    from harness.store.samples.follow_samples import Follower, Now
 
 _EVERY_S = 0.5
 _WIDTH = 24
@@ -87,8 +87,8 @@ class Watcher:
 
     def look(self) -> tuple[dict[str, Any] | None, dict[str, Readings]]:
         """Read what is new: what the trial says, and each node's channels."""
-        from harness.store.follow_samples import Follower
-        from harness.store.running_trial import running, said
+        from harness.store.events.running_trial import running, said
+        from harness.store.samples.follow_samples import Follower
 
         trial = running(self._paths)
         if trial is None:

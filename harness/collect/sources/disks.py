@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.collect.open_files import held
 from harness.collect.sampler import Observed
-from harness.store.samples_format import LOST, Channel
+from harness.store.samples.samples_format import LOST, Channel
 
 HZ = 5.0
 BLOCKS = False

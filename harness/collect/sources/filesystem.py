@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from harness.collect.sampler import Observed
-from harness.store.samples_format import Channel
+from harness.store.samples.samples_format import Channel
 
 HZ = 0.2
 MOST_HZ = 1.0  # each reading may be a question to the server that all nodes share

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.collect.open_files import Held, hold
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import NOT_READ, Channel
+from harness.store.samples.samples_format import NOT_READ, Channel
 
 HZ = 1.0
 BLOCKS = False

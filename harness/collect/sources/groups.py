@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.collect.open_files import Held, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import UNSUPPORTED, Channel
+from harness.store.samples.samples_format import UNSUPPORTED, Channel
 
 HZ = 5.0
 BLOCKS = False

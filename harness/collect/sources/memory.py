@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from harness.collect.open_files import hold, number_after
 from harness.collect.sampler import Observed
-from harness.store.samples_format import Channel
+from harness.store.samples.samples_format import Channel
 
 HZ = 2.0
 BLOCKS = False

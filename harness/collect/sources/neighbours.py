@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import Channel
+from harness.store.samples.samples_format import Channel
 
 HZ = 0.2
 MOST_HZ = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.collect.open_files import hold
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import LOST, Channel
+from harness.store.samples.samples_format import LOST, Channel
 
 HZ = 5.0
 BLOCKS = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from harness.collect.open_files import hold, number_after, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import Channel
+from harness.store.samples.samples_format import Channel
 
 HZ = 1.0
 BLOCKS = False

@@ -6,7 +6,7 @@ import platform
 
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import ENDED, Channel
+from harness.store.samples.samples_format import ENDED, Channel
 
 HZ = 2.0
 BLOCKS = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import UNSUPPORTED, Channel
+from harness.store.samples.samples_format import UNSUPPORTED, Channel
 
 HZ = 10.0
 BLOCKS = False

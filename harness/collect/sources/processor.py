@@ -9,7 +9,7 @@ import os
 
 from harness.collect.open_files import hold
 from harness.collect.sampler import Observed
-from harness.store.samples_format import NOT_READ, Channel
+from harness.store.samples.samples_format import NOT_READ, Channel
 
 HZ = 10.0
 BLOCKS = False

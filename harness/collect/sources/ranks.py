@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import ENDED, UNSUPPORTED, Channel
+from harness.store.samples.samples_format import ENDED, UNSUPPORTED, Channel
 
 HZ = 10.0
 BLOCKS = False

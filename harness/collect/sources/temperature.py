@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.collect.open_files import Held, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
-from harness.store.samples_format import Channel
+from harness.store.samples.samples_format import Channel
 
 HZ = 0.5
 BLOCKS = True  # some sensors sit behind a slow bus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.analysis.evidence import Mark, PhaseUse
-from harness.store.recording import Recording
+from harness.store.samples.recording import Recording
 from harness.verdicts.hardware_use import BUSY, NodeUse, Span, gpu_share, power_w
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.evidence import Channel, Mark, Timeline
-from harness.store.recording import Recording
+from harness.store.samples.recording import Recording
 from harness.verdicts.hardware_use import BUSY
 
 if TYPE_CHECKING:

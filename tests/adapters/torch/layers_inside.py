@@ -4,7 +4,7 @@ import itertools
 
 import torch
 
-from harness.worker.adapters.torch.lowering import Lowered, Sum, operator
+from harness.worker.adapters.torch.lowering.network import Lowered, Sum, operator
 from harness.worker.network.layers import (
     LRN,
     AveragePool,

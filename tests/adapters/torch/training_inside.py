@@ -9,7 +9,7 @@ from torch import nn
 from harness.worker import feed, place
 from harness.worker.adapters.torch import failures, settings
 from harness.worker.adapters.torch.activity import MarkedActivity, TrainingActivity, draw
-from harness.worker.adapters.torch.lowering import Lowered
+from harness.worker.adapters.torch.lowering.network import Lowered
 from harness.worker.adapters.torch.training import Trainer, decay_groups
 from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Network, ReLU

@@ -23,7 +23,7 @@ def opened(folder: str, factors: dict[str, Any]) -> Any:
     feed = describe(workload, factors, 1, Place(0, 1, 0, 1, "here", "none"), {"data": folder})
     own: Own | None = None
     if factors["reader"] == "dataloader":
-        from harness.worker.adapters.torch.loading import own as loaders
+        from harness.worker.adapters.torch.input.loading import own as loaders
 
         own = loaders({})
     return reading(workload, feed, own)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.store.recording import Recording, Series, read_recording
+from harness.store.samples.recording import Recording, Series, read_recording
 from tests.gpu.answer import Answer, Broken
 from tests.gpu.day import SCRIPTS, Day
 from tests.gpu.nvidia_smi import Reading, number

@@ -64,7 +64,11 @@ class TorchAdapter:
             return ceiling.activity(workload, self._settings, self._job.seed, tier)
         make: Any = MarkedActivity if self._settings.is_gpu else TrainingActivity
         if feed.files is not None:
-            from harness.worker.adapters.torch.loading import FedActivity, FedMarkedActivity, own
+            from harness.worker.adapters.torch.input.loading import (
+                FedActivity,
+                FedMarkedActivity,
+                own,
+            )
 
             fed = FedMarkedActivity if self._settings.is_gpu else FedActivity
             make = partial(fed, loaders=own(options, feed.input[1:]))
@@ -81,7 +85,7 @@ class TorchAdapter:
 
     def loaders(self, options: Mapping[str, Any]) -> Any:
         """Read files with torch's own DataLoader where it is asked for."""
-        from harness.worker.adapters.torch.loading import own
+        from harness.worker.adapters.torch.input.loading import own
 
         return own(options)
 

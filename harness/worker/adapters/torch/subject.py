@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch._dynamo.exc import TorchDynamoException
 
-from harness.worker.adapters.torch.initial import NORMS
-from harness.worker.adapters.torch.lowering import operator
+from harness.worker.adapters.torch.lowering.initial import NORMS
+from harness.worker.adapters.torch.lowering.network import operator
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.gate.subject import Made

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from harness.worker.adapters.torch.initial import CONVOLUTIONS, fill
-from harness.worker.adapters.torch.lowering import Lowered
+from harness.worker.adapters.torch.lowering.initial import CONVOLUTIONS, fill
+from harness.worker.adapters.torch.lowering.network import Lowered
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.strategies.strategy import Strategy
 from harness.worker.network.words import lowering_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.store.event_lines import UNKNOWN, Spoken
+from harness.store.events.event_lines import UNKNOWN, Spoken
 
 if TYPE_CHECKING:
-    from harness.store.event_lines import Integers
+    from harness.store.events.event_lines import Integers
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.store import samples_format
-from harness.store.samples_format import Anchor, Channel, Declared, Header, Note, Sample
+from harness.store.samples import samples_format
+from harness.store.samples.samples_format import Anchor, Channel, Declared, Header, Note, Sample
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.store import samples_format
-from harness.store.samples_format import MAGIC, Channel, Declared, Header, Note, Sample
+from harness.store.samples import samples_format
+from harness.store.samples.samples_format import MAGIC, Channel, Declared, Header, Note, Sample
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments import cache, verify
-from harness.environments.pip import Installer, started
-from harness.environments.source_recipe import Source, Substitution
+from harness.environments.from_source.source_recipe import Source, Substitution
+from harness.environments.index.pip import Installer, started
 from harness.errors import Unavailable
 
 _LAST_LINES = 12

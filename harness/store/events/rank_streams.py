@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from harness.store import epoch_events, event_lines
+from harness.store.events import epoch_events, event_lines
 from harness.store.layout import TrialPaths
 from harness.store.records import TrialRecord
 

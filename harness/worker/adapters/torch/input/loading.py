@@ -8,7 +8,7 @@ import torch
 from torch.utils import data as torch_data
 
 from harness.worker.adapters.torch.activity import MarkedActivity, TrainingActivity
-from harness.worker.adapters.torch.pictures import SIDE, Decoder, batch_of, fits
+from harness.worker.adapters.torch.input.pictures import SIDE, Decoder, batch_of, fits
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from harness.worker.adapters.torch.lrn import LocalResponseNorm
+from harness.worker.adapters.torch.lowering.lrn import LocalResponseNorm
 from harness.worker.network.layers import (
     LRN,
     AveragePool,

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError
-from harness.store import samples_format, sql_tables
+from harness.store import sql_tables
 from harness.store.layout import TrialPaths
-from harness.store.recording import Recording, read_recording
 from harness.store.records import RunRecord, TrialRecord, read_trials
+from harness.store.samples import samples_format
+from harness.store.samples.recording import Recording, read_recording
 
 if TYPE_CHECKING:
     import duckdb

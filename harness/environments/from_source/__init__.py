@@ -1,0 +1,1 @@
+"""Distributions that no index carries ready-made, built from their source."""

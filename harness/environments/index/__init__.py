@@ -1,0 +1,1 @@
+"""The package index: what it would send, how large, for which Python."""

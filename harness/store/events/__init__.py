@@ -1,0 +1,1 @@
+"""What ranks wrote: event files whole, by rank, or only their ends."""

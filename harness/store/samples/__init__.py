@@ -1,0 +1,1 @@
+"""What collectors wrote: the samples format, and series read from it."""

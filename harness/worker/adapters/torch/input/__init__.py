@@ -1,0 +1,1 @@
+"""Files read for torch: its own DataLoader, pictures, batches of any loader."""

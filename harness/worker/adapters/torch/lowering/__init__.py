@@ -1,0 +1,1 @@
+"""The network vocabulary as torch modules, with the weights that all start from."""
