@@ -200,7 +200,7 @@ LONGER = {
 }
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}))
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}), ids=str)
 def test_a_folder_holds_one_concept(folder: Path) -> None:
     name = str(folder.relative_to(ROOT))
     files = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
