@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.doctor import observer_cost
 from harness.machine.machine import Machine, read_machine
-from harness.store.redaction import redact, redacted
+from harness.run.redaction import redact, redacted
 
 VERSION = 1  # 1: first
 

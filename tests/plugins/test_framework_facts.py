@@ -14,7 +14,7 @@ from harness.launch.launchers.local import launch
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import Container, FrameworkThere, Platform
 from harness.ranks import rank_environment
-from harness.store import redaction
+from harness.run import redaction
 from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.launch.test_local import PLATFORM, WORKER, job

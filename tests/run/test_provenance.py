@@ -12,7 +12,7 @@ import pytest
 from harness.machine import cgroup, gpus
 from harness.machine.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
-from harness.store.redaction import HIDDEN, NOT_RECORDED, redact, redacted
+from harness.run.redaction import HIDDEN, NOT_RECORDED, redact, redacted
 
 MEMINFO = "MemTotal: 1000 kB\nMemAvailable: 400 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n"
 CPUINFO = """processor\t: 0
