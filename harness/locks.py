@@ -38,6 +38,11 @@ def take(file: IO[Any] | int, *, alone: bool = True, wait: bool = False) -> bool
     return _lock(file, alone=alone, wait=wait) is not False
 
 
+def is_free(file: IO[Any]) -> bool:
+    """Tell whether nobody else holds a lock; without locks nobody can tell, which is False."""
+    return _lock(file, alone=True, wait=False) is True
+
+
 @contextmanager
 def held_by_name(path: Path) -> Iterator[bool]:
     """Hold a lock alone, with this process's name in its file; give False if another one does."""

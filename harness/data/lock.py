@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from harness import locks
 from harness.data.sets import MADE
 from harness.errors import BakeoffError
 
@@ -22,22 +22,14 @@ def claimed(folder: Path) -> Iterator[TextIO]:
         except FileNotFoundError:
             raise BakeoffError(f"{folder}: another command just removed this data set.") from None
         with log:
-            _lock(log, folder)
+            if not locks.take(log):
+                raise BakeoffError(
+                    f"{folder}: another command is making or removing this data set. Wait until it "
+                    "has ended, and repeat yours."
+                )
             if _is_there(log, folder / MADE):
                 yield log
                 return
-
-
-def _lock(log: TextIO, folder: Path) -> None:
-    try:
-        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise BakeoffError(
-            f"{folder}: another command is making or removing this data set. Wait until it "
-            "has ended, and repeat yours."
-        ) from None
-    except OSError:  # a file system without locks, as Lustre is unless told otherwise
-        pass
 
 
 def _is_there(log: TextIO, path: Path) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness import locks
 from harness.environments import cache, verify
 from harness.environments.cache import Environment
 from harness.environments.index.download_size import size
@@ -116,9 +116,7 @@ def build(
 def _held(root: Path, order: Order) -> Iterator[None]:
     """Keep others from building the same environment; wait for one that does."""
     with Path(f"{root}.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not locks.take(file):
             order.doing("another bakeoff is building it, waiting for that")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            locks.take(file, wait=True)
         yield

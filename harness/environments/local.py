@@ -6,13 +6,13 @@ marker, written last, makes it count.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
 
+from harness import locks
 from harness.environments import pythons, verify
 from harness.environments.build import Listener, Order, build, lock_to_build
 from harness.environments.cache import Environment
@@ -46,10 +46,8 @@ def create(
 def remove(root: Path) -> None:
     """Delete an environment; its marker first, so that a half-deleted one never counts."""
     with Path(f"{root}.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BakeoffError(f"{root.name} is being built by another bakeoff.") from error
+        if not locks.take(file):
+            raise BakeoffError(f"{root.name} is being built by another bakeoff.")
         (root / "environment.json").unlink(missing_ok=True)
         shutil.rmtree(root)
 

@@ -12,15 +12,16 @@ a killed process held. On a file system without locks nothing is removed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
+
+from harness import locks
 
 _HELD = "held"
 
@@ -62,7 +63,7 @@ class Cache:
         with ExitStack() as stack:
             with self._alone():
                 place = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=self._folder))
-                stack.enter_context(_locked(place / _HELD, fcntl.LOCK_SH))
+                stack.enter_context(_locked(place / _HELD, alone=False))
             try:
                 yield place
             finally:
@@ -89,40 +90,33 @@ class Cache:
         """Keep a thing from being removed; false where it is not there."""
         if not place.is_dir():
             return False
-        self._held[place.name] = _lock(place / _HELD, fcntl.LOCK_SH)
+        self._held[place.name] = _locked(place / _HELD, alone=False)
         os.utime(place)
         return True
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         self._folder.mkdir(parents=True, exist_ok=True)
-        with _locked(self._folder / "lock", fcntl.LOCK_EX):
+        with _locked(self._folder / "lock", alone=True):
             yield
 
 
-def _lock(path: Path, how: int) -> IO[bytes]:
+def _locked(path: Path, *, alone: bool) -> IO[bytes]:
+    """Open a file and wait for its lock, which goes when the file is closed."""
     file = path.open("ab")
-    with suppress(OSError):  # this file system has no locks, so nobody removes anything either
-        fcntl.flock(file, how)
+    locks.take(file, alone=alone, wait=True)
     return file
-
-
-@contextmanager
-def _locked(path: Path, how: int) -> Iterator[None]:
-    with _lock(path, how):
-        yield
 
 
 def _is_free(place: Path) -> bool:
     """Tell whether no process holds a folder."""
     try:
         with (place / _HELD).open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return locks.is_free(file)
     except FileNotFoundError:
         return True
     except OSError:
         return False
-    return True
 
 
 def _size(folder: Path) -> int:
