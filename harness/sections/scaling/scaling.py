@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.cell_names import name_of
+from harness.analysis.compare_cells import rates_by_block
 from harness.analysis.ranking import Ranking, rankings
 from harness.analysis.tables import Column, Table
 from harness.stats.scaling import SpeedUp, speed_up
@@ -87,13 +88,9 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
     return (cell.run, cell.framework, tuple(sorted(others.items())))
 
 
-def _by_block(cell: CellResult) -> dict[int, float]:
-    return {t.block: t.rate for t in cell.trials if t.counted and t.rate is not None}
-
-
 def _point(cell: CellResult, base: CellResult) -> ScalingPoint | None:
     reached = speed_up(
-        _by_block(base), _by_block(cell), baseline=devices(base), devices=devices(cell)
+        rates_by_block(base), rates_by_block(cell), baseline=devices(base), devices=devices(cell)
     )
     return ScalingPoint(reached, cell) if reached else None
 
