@@ -37,10 +37,6 @@ class Estimate:
     late: Mapping[str, float]
     """By cell key, what trials would take that the timeout ends before: a guess, in seconds."""
 
-    def of_trials(self, keys: Sequence[str]) -> float:
-        """Give the time that some trials take, named by their cells."""
-        return sum(self.trial_s[key] for key in keys)
-
 
 def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) -> Estimate:
     """Estimate a plan, given the durations in seconds of its trials so far, by cell key.

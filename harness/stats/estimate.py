@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, exp, fsum, log
+from math import comb
 
 LEVEL = 0.95
 
@@ -70,22 +70,6 @@ def trials_for(level: float) -> int:
     while coverage(n, 1) < level:
         n += 1
     return n
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """Average ratios, or rates of unlike cells; the arithmetic mean would favour the large ones."""
-    if not values or min(values) <= 0:
-        raise ValueError("a geometric mean needs positive values")
-    return exp(fsum(log(value) for value in values) / len(values))
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """Read a percentile from sorted values, between neighbours by linear interpolation."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    low, high = float(ordered[below]), float(ordered[above])
-    return low + (high - low) * (place - below)
 
 
 def ordinal(number: int) -> str:

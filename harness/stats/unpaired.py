@@ -48,14 +48,6 @@ class Change:
     why: str
 
 
-def fewest_together(alpha: float = ALPHA) -> int:
-    """Give the fewest trials per run, equal in both, that can ever tell."""
-    count = 1
-    while 2 / comb(2 * count, count) > alpha:
-        count += 1
-    return count
-
-
 def changes(
     before: Mapping[str, Sequence[float | None]],
     after: Mapping[str, Sequence[float | None]],

@@ -48,13 +48,6 @@ def test_finished_trials_replace_and_scale_the_guesses(planned: Planned) -> None
     assert later.refined
 
 
-def test_trials_that_remain_are_summed_by_cell(planned: Planned) -> None:
-    plan = planned(TEXT)
-    first = estimate(plan)
-    key = plan.cells[0].key
-    assert first.of_trials([key, key]) == 2 * first.trial_s[key]
-
-
 def test_more_nodes_cost_more_node_hours(
     planned: Planned, machine: Callable[..., Platform]
 ) -> None:

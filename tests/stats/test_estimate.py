@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from harness.stats.estimate import (
     coverage,
-    geometric_mean,
     median,
     median_interval,
     ordinal,
-    quantile,
     trials_for,
 )
 
@@ -83,23 +81,6 @@ def test_the_median_lies_in_its_interval(values: list[float]) -> None:
     told = median_interval(values)
     assert told is not None
     assert told.low <= median(values) <= told.high
-
-
-@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=20))
-def test_a_geometric_mean_of_ratios_inverts(values: list[float]) -> None:
-    inverse = geometric_mean([1 / value for value in values])
-    assert geometric_mean(values) * inverse == pytest.approx(1)
-
-
-def test_a_geometric_mean_refuses_what_is_not_positive() -> None:
-    with pytest.raises(ValueError, match="positive"):
-        geometric_mean([1.0, 0.0])
-
-
-def test_quantiles_lie_between_neighbours() -> None:
-    assert quantile([1, 2, 3, 4, 5], 0.5) == 3
-    assert quantile([1, 2, 3, 4, 5], 1.0) == 5
-    assert quantile([0, 10], 0.95) == pytest.approx(9.5)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ _PASS = re.compile(r"^Average (Forward|Backward) pass: " + _NUMBER + r" ms\.$")
 _LAYER = re.compile(r"^ *(\S+)\t(forward|backward): " + _NUMBER + r" ms\.$")
 _SETUP = re.compile(r"^Setting up (\S+)$")
 _SHAPE = re.compile(r"^Top shape: ([\d ]*)\(\d+\)$")
-HALF_A_YEAR_NS = 183 * 86400 * 10**9
 
 
 class Line(NamedTuple):
