@@ -32,6 +32,10 @@ class Sample:
     target: int | tuple[float, ...]
 
 
+Places = list[tuple[int, int]] | None
+"""Offset and length of each sample in a file, where each is a plain stretch of it; else None."""
+
+
 class Draws:
     """The raw draws of one sample."""
 

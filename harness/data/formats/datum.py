@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.data.catalogue import Content
-from harness.data.contents import Sample
+from harness.data.contents import Places, Sample
 from harness.data.formats import lmdb
-from harness.data.formats.written import Places
 from harness.worker.input.datum import head
 
 HOLDS = "all"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.data.catalogue import Content
-from harness.data.contents import Sample
-from harness.data.formats.written import Places
+from harness.data.contents import Places, Sample
 from harness.errors import Unavailable
 
 HOLDS = "all"

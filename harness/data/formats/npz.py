@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.data.catalogue import Content
-from harness.data.contents import Sample
-from harness.data.formats.written import Places
+from harness.data.contents import Places, Sample
 
 HOLDS = "together"
 

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.data.catalogue import Content
-from harness.data.contents import Sample
-from harness.data.formats.written import Places
+from harness.data.contents import Places, Sample
 from harness.worker.input import records
 
 HOLDS = "shard"
