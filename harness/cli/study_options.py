@@ -52,7 +52,7 @@ def adopted(path: Path) -> Own:
     """Describe a user's own files, in our folder; they stay as they are."""
     from harness.cli.build_progress import listening
     from harness.data.user_data import adopt
-    from harness.run.storage_tiers import own_data
+    from harness.run.storage.tiers import own_data
 
     with listening() as listener:
         return adopt(path, own_data(), doing=listener.doing)

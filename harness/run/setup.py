@@ -26,7 +26,7 @@ from harness.plan.cell import Cell, fingerprint
 from harness.plan.plan import Plan
 from harness.ranks.payload import Closures, Payload, gather
 from harness.run.provenance import provenance
-from harness.run.storage_tiers import create_command, data_sets
+from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trial import Prepared
 from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.layout import VERSION, RunPaths

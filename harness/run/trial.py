@@ -26,8 +26,8 @@ from harness.ranks.nodes import Nodes
 from harness.ranks.on_nodes import Ended
 from harness.ranks.outcome import NODE_LOST, Outcome, judge
 from harness.ranks.rank_environment import environment
-from harness.run import lustre
-from harness.run.storage_tiers import (
+from harness.run.storage import lustre
+from harness.run.storage.tiers import (
     checkpoint_folders,
     data_set,
     make_room,

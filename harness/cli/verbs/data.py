@@ -31,7 +31,7 @@ def _placed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _folder(at: str | None, platform: str) -> Path:
     from harness.platform.platform import load_platform
-    from harness.run.storage_tiers import data_folder
+    from harness.run.storage.tiers import data_folder
 
     if at is not None and ("/" in at or at in (".", "..")):
         return Path(at)
@@ -85,7 +85,7 @@ def create(
     from harness.data.create import create as make
     from harness.data.inspect import described
     from harness.data.sets import Spec
-    from harness.run.lustre import Stripes, lay
+    from harness.run.storage.lustre import Stripes, lay
 
     spec = Spec(content, file_format, samples, seed)
     stripes = Stripes(stripe_count, stripe_mb)

@@ -16,7 +16,7 @@ from harness.errors import Unavailable, nearest
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform
-from harness.run import lustre
+from harness.run.storage import lustre
 from harness.worker.checkpoints import request
 from harness.worker.input.dataset import name_of
 
