@@ -12,7 +12,10 @@ import sys
 import bakeoff
 
 # a run's directory, its name under runs/, or a results.json that somebody sent
-run = bakeoff.load(*sys.argv[1:])
+try:
+    run = bakeoff.load(*sys.argv[1:])
+except bakeoff.BakeoffError as mistake:  # its text says what is wrong and what to do
+    sys.exit(str(mistake))
 
 # %%
 for answer in run.answers:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.cli.output import note
+from harness.cli.output import note, visible
 from harness.environments.build import Listener
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class Spinner:
 
     def say(self, text: str) -> None:
         """Write a sentence above the spinner."""
-        self._status.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._status.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
     def doing(self, text: str) -> None:
         """Replace the text beside the spinner."""
-        self._status.update(text.replace("[", r"\["))
+        self._status.update(visible(text).replace("[", r"\["))
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,25 @@ from harness.units import counted
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class SubmittedJob:
+    """A job as the queue took it."""
+
+    allocation: int
+    job: str
+    nodes: int
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """A run that a queue carries out."""
+
+    run: Path
+    jobs: tuple[SubmittedJob, ...]
+    next: str
+    """The command that waits for it."""
 
 
 def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,7 +131,6 @@ def hand_over(
         f"Next: bakeoff status {paths.root}, bakeoff cancel {paths.root}, "
         f"and where trials are left: bakeoff resume {paths.root} --detach"
     )
-    rows = [{"allocation": one.number, "job": one.job, "nodes": one.nodes} for one in submitted]
-    told = {"run": paths.root, "jobs": rows, "next": f"bakeoff status {paths.root} --wait"}
     if as_json:
-        emit_json(told)
+        jobs = tuple(SubmittedJob(one.number, one.job, one.nodes) for one in submitted)
+        emit_json(HandedOver(paths.root, jobs, next=f"bakeoff status {paths.root} --wait"))

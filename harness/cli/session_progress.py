@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from harness.cli.output import note
+from harness.cli.output import note, visible
 from harness.run.progress import Ended, Observer, Progress
 from harness.units import duration
 
@@ -96,7 +96,7 @@ class Live:
             completed=progress.done,
             total=progress.total,
             description=f"{_position(progress)}  {block}",
-            now=_now(progress),
+            now=visible(_now(progress)),
             left=_left(progress),
         )
 
@@ -108,11 +108,11 @@ class Live:
 
     def doing(self, text: str) -> None:
         """Redraw the line."""
-        self._bar.update(self._task, description="before the first trial", now=text)
+        self._bar.update(self._task, description="before the first trial", now=visible(text))
 
     def noted(self, text: str) -> None:
         """Write above the line."""
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

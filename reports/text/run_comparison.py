@@ -3,14 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.analysis import numbers
 from harness.analysis.run_comparison import METRICS, Pair, Versus
+from harness.store.records import Hole
 from harness.verdicts.results import Interval
 
 _MOST_DIFFERENCES = 20
+
+
+@dataclass(frozen=True)
+class ComparedCell:
+    """A cell of two runs: the second against the first."""
+
+    key: str
+    label: str
+    ratio: float | None
+    """Above 1 is better."""
+    low: float | None
+    high: float | None
+    level: float
+    p: float | None
+    answer: str
+    why: str
+    trials: tuple[int, int]
+    """How many stand behind each side."""
+    failed: bool
+    """Whether it changed as --fail-if forbids."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something besides the cells in which two runs differ."""
+
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """What `bakeoff compare --json` prints."""
+
+    metric: str
+    before: str
+    after: str
+    cells: tuple[ComparedCell, ...]
+    not_compared: tuple[Hole, ...]
+    differences: tuple[Difference, ...]
+    warnings: tuple[str, ...]
 
 
 def sentence(pair: Pair) -> str:
@@ -89,34 +132,32 @@ def as_junit(told: Versus, failed: Sequence[Pair] = ()) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def as_json(told: Versus, failed: Sequence[Pair] = ()) -> dict[str, Any]:
-    """Give everything as plain values."""
-    return {
-        "metric": told.metric,
-        "before": told.before.name,
-        "after": told.after.name,
-        "cells": [
-            {
-                "key": pair.key,
-                "label": pair.label,
-                "ratio": pair.change.ratio,
-                "low": pair.change.low,
-                "high": pair.change.high,
-                "level": pair.change.level,
-                "p": pair.change.p,
-                "answer": pair.change.answer,
-                "why": pair.change.why,
-                "trials": [pair.change.before, pair.change.after],
-                "failed": pair in failed,
-            }
+def compared(told: Versus, failed: Sequence[Pair] = ()) -> ComparedRuns:
+    """Give everything as values."""
+    return ComparedRuns(
+        metric=told.metric,
+        before=told.before.name,
+        after=told.after.name,
+        cells=tuple(
+            ComparedCell(
+                key=pair.key,
+                label=pair.label,
+                ratio=pair.change.ratio,
+                low=pair.change.low,
+                high=pair.change.high,
+                level=pair.change.level,
+                p=pair.change.p,
+                answer=pair.change.answer,
+                why=pair.change.why,
+                trials=(pair.change.before, pair.change.after),
+                failed=pair in failed,
+            )
             for pair in told.pairs
-        ],
-        "not_compared": [{"label": label, "why": why} for label, why in told.not_compared],
-        "differences": [
-            {"what": what, "before": old, "after": new} for what, old, new in told.differences
-        ],
-        "warnings": list(told.warnings),
-    }
+        ),
+        not_compared=tuple(Hole(label, why) for label, why in told.not_compared),
+        differences=tuple(Difference(*one) for one in told.differences),
+        warnings=tuple(told.warnings),
+    )
 
 
 def _interval(pair: Pair) -> Interval | None:

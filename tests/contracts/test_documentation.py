@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from harness.cli.main import VERBS
+from harness.cli.main import VERBS, bakeoff
 from harness.store import layout
 from harness.study.factors import FACTORS
 from harness.study.framework import read_framework
@@ -75,6 +77,32 @@ def test_the_framework_shown_in_the_docs_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(blocks[0], encoding="utf-8")
     assert read_framework(path).strategy("ring").environment == "ring"
+
+
+def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def test_what_every_json_holds_is_described() -> None:
+    rows = read("results.md").partition("## What `--json` prints")[2].splitlines()
+    told = {
+        name.removeprefix("bakeoff ")
+        for row in rows
+        if row.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+    }
+    printing = {
+        name
+        for name, command in commands(bakeoff)
+        if any("--json" in option.opts for option in command.params)
+    }
+    assert told == printing
 
 
 def test_every_event_is_described_as_the_format_states_it() -> None:

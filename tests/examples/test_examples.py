@@ -29,6 +29,13 @@ def test_a_run_is_loaded_and_its_cells_are_printed(tmp_path: Path) -> None:
     assert trials == [f"{failing.label}, block {block}: failed, None" for block in range(1, 7)]
 
 
+def test_a_mistake_is_told_in_a_sentence(tmp_path: Path) -> None:
+    done = run_example("load_a_run.py", tmp_path / "nowhere")
+    assert done.returncode == 1
+    assert "there is no such run" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_every_example_is_run_by_a_test() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert all(f'"{path.name}"' in text for path in EXAMPLES.glob("*.py"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.cli.verbs.status import _lines
+from harness.cli.verbs.status import QueuedJob, Standing, in_words
 from harness.errors import Unavailable
 from harness.platform.platform import Launcher, Platform
 from harness.run import queue
@@ -40,22 +41,14 @@ def test_a_queue_without_accounts_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     sacct(tmp_path, monkeypatch, "echo 'accounting storage is disabled' >&2", code=1)
     with pytest.raises(Unavailable, match="sacct failed: accounting storage is disabled") as told:
         queue.ends(SLURM, JOBS)
-    row = {
-        "job": "7",
-        "nodes": 1,
-        "state": "gone",
-        "ended": None,
-        "elapsed": None,
-        "why": None,
-        "left": 2,
-    }
-    said = {"run": "r", "total": 4, "left": 2, "queued": 0, "jobs": [row]}
-    assert _lines({**said, "accounts": str(told.value)})[1:] == [
+    job = QueuedJob(allocation=1, job="7", nodes=1, left=2)
+    said = Standing("r", total=4, left=2, queued=0, jobs=(job,))
+    assert in_words(replace(said, accounts=str(told.value)))[1:] == [
         "  job 7, 1 node: gone; 2 trials left",
         "How jobs ended is not known: sacct failed: accounting storage is disabled",
-        "Nobody is at it, unless a terminal is. To go on: bakeoff resume r --detach",
+        "Nobody is at work on it. To go on: bakeoff resume r --detach",
     ]
-    row |= {"state": "TIMEOUT", "ended": True, "elapsed": "00:07:01"}
-    assert _lines({**said, "accounts": None})[1] == (
+    ended = replace(job, state="TIMEOUT", ended=True, elapsed="00:07:01")
+    assert in_words(replace(said, jobs=(ended,)))[1] == (
         "  job 7, 1 node: timeout after 00:07:01; 2 trials left"
     )

@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,21 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = 127
 _BY_SIGNAL = 128
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the hardware did while a command ran."""
+
+    samples: Path
+    table: Path | None
+    """The samples as Parquet; None where that could not be written."""
+    seconds: float
+    stand_ins: Sequence[str]
+    """Devices of which nothing below was measured."""
+    unavailable: Mapping[str, str]
+    """What could not be read, and why."""
+    readings: Sequence[Reading]
 
 
 @click.command("collect", context_settings={"ignore_unknown_options": True})
@@ -155,15 +171,8 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
         for line in _in_words(seen.stand_ins, told):
             note(line)
         return
-    facts = {
-        "samples": path,
-        "table": table,
-        "seconds": use.steady.seconds,
-        "stand_ins": seen.stand_ins,
-        "unavailable": dict(recording.unread()),
-        "readings": told,
-    }
-    emit_json(facts)
+    unread = dict(recording.unread())
+    emit_json(Observation(path, table, use.steady.seconds, seen.stand_ins, unread, told))
 
 
 def _in_words(stand_ins: Sequence[str], told: Sequence[Reading]) -> Iterator[str]:

@@ -62,8 +62,11 @@ def command(
     if github_summary is not None:
         with explained(github_summary), github_summary.open("a", encoding="utf-8") as file:
             file.write(run_comparison.as_github(told, failed))
-    value = run_comparison.as_json(told, failed)
-    emit(value, lambda: run_comparison.as_text(told, failed), as_json=as_json)
+    emit(
+        run_comparison.compared(told, failed),
+        lambda: run_comparison.as_text(told, failed),
+        as_json=as_json,
+    )
     return 1 if failed else 0
 
 

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from harness.cli import completion
 from harness.cli.output import emit, note
 from harness.errors import RunError
+
+
+@dataclass(frozen=True)
+class LineWarnings:
+    """What to keep in mind of one line of scaling."""
+
+    workload: str
+    cell: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What more nodes would reach."""
+
+    fitted_to: tuple[str, ...]
+    """Where what it is fitted to comes from: measured, simulated …"""
+    rows: tuple[Mapping[str, Any], ...]
+    """One for each line and number of nodes."""
+    warnings: tuple[LineWarnings, ...]
+    origin: str = "predicted"
+    version: int = 1
 
 
 @click.command("predict")
@@ -49,14 +74,9 @@ def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: boo
 
         write_whole(draw, drawing(found))
         note(f"Drawn: {draw}")
-    said = {
-        "version": 1,
-        "origin": "predicted",
-        "fitted_to": sorted({one.origin for one in found}),
-        "rows": records(table(found)),
-        "warnings": [
-            {"workload": one.line.workload, "cell": one.line.name, "warnings": list(one.warnings)}
-            for one in found
-        ],
-    }
-    emit(said, lambda: render(found), as_json=as_json)
+    predicted = Predicted(
+        fitted_to=tuple(sorted({one.origin for one in found})),
+        rows=tuple(records(table(found))),
+        warnings=tuple(LineWarnings(o.line.workload, o.line.name, o.warnings) for o in found),
+    )
+    emit(predicted, lambda: render(found), as_json=as_json)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,6 +14,42 @@ from harness.locks import Holder
 from harness.units import counted
 
 _FIRST_S, _LONGEST_S, _GROWTH = 5.0, 60.0, 1.5
+GONE = "gone"
+"""The state of a job that its queue does not know."""
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job that some of a run's trials were handed over as, and what its queue says of it."""
+
+    allocation: int
+    job: str
+    nodes: int
+    left: int
+    """Trials of its cells that are still to be run."""
+    state: str = GONE
+    """In the queue's own word."""
+    ended: bool | None = None
+    elapsed: str | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a run is."""
+
+    run: str
+    total: int
+    left: int
+    """Trials that are still to be run."""
+    queued: int
+    """Jobs in the queue."""
+    jobs: tuple[QueuedJob, ...]
+    at_work: Holder | None = None
+    """The process that carries it out just now."""
+    accounts: str | None = None
+    """Why the queue's accounts do not tell how jobs ended."""
+    version: int = 1
 
 
 @click.command("status")
@@ -31,7 +66,7 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
     root = run_directory(run)
     told, pause_s = look(root), _FIRST_S
-    while wait and told["queued"]:
+    while wait and told.queued:
         time.sleep(pause_s)  # a queue that many ask at once answers nobody
         pause_s = min(pause_s * _GROWTH, _LONGEST_S)
         try:
@@ -39,11 +74,11 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
         except Unavailable as problem:
             note(f"{problem}\nStill waiting: it is asked again.")
     told = _accounted(root, told)
-    emit(told, lambda: _lines(told), as_json=as_json)
-    return 0 if told["left"] == 0 else 1
+    emit(told, lambda: in_words(told), as_json=as_json)
+    return 0 if told.left == 0 else 1
 
 
-def look(root: Path) -> dict[str, Any]:
+def look(root: Path) -> Standing:
     """Ask files and queue once."""
     from harness import locks
     from harness.run import queue
@@ -56,34 +91,24 @@ def look(root: Path) -> dict[str, Any]:
     due, holder = read_due(paths), locks.holder(paths.lock)
     left = due.left()
     states = queue.states(plan.platform, submitted) if submitted else {}
-    rows = []
+    jobs = []
     for one in submitted:
         state = states.get(one.job)
-        rows.append(
-            {
-                "allocation": one.number,
-                "job": one.job,
-                "nodes": one.nodes,
-                "state": state.word if state else "gone",
-                "ended": False if state else None,
-                "elapsed": state.elapsed if state else None,
-                "why": state.why if state else None,
-                "left": sum(left[key] for key in one.keys),
-            }
-        )
-    return {
-        "version": 1,
-        "run": str(root),
-        "total": due.count().total,
-        "left": left.total(),
-        "at_work": None if holder is None else asdict(holder),
-        "queued": len(states),
-        "accounts": None,
-        "jobs": rows,
-    }
+        job = QueuedJob(one.number, one.job, one.nodes, left=sum(left[key] for key in one.keys))
+        if state is not None:
+            job = replace(job, ended=False, state=state.word, elapsed=state.elapsed, why=state.why)
+        jobs.append(job)
+    return Standing(
+        run=str(root),
+        total=due.count().total,
+        left=left.total(),
+        at_work=holder,
+        queued=len(states),
+        jobs=tuple(jobs),
+    )
 
 
-def _accounted(root: Path, told: dict[str, Any]) -> dict[str, Any]:
+def _accounted(root: Path, told: Standing) -> Standing:
     """Ask the queue's accounts, once, how the jobs ended that it no longer knows."""
     from harness.errors import Unavailable
     from harness.run import queue
@@ -91,38 +116,38 @@ def _accounted(root: Path, told: dict[str, Any]) -> dict[str, Any]:
     from harness.store.layout import RunPaths
 
     paths = RunPaths(root)
-    gone = {row["job"] for row in told["jobs"] if row["job"] and row["state"] == "gone"}
+    gone = {one.job for one in told.jobs if one.job and one.state == GONE}
     some = [one for one in queue.jobs(paths) if one.job in gone]
     if not some:
         return told
     try:
         ended = queue.ends(read_plan(paths).platform, some)
     except Unavailable as problem:
-        return {**told, "accounts": str(problem)}
-    rows = []
-    for row in told["jobs"]:
-        end = ended.get(row["job"]) if row["job"] in gone else None
+        return replace(told, accounts=str(problem))
+    jobs = []
+    for one in told.jobs:
+        end = ended.get(one.job) if one.job in gone else None
         if end is not None:
-            known = {"state": end.word, "elapsed": end.elapsed, "why": end.why or None}
-            row = {**row, **known, "ended": True}
-        rows.append(row)
-    return {**told, "jobs": rows}
+            one = replace(one, ended=True, state=end.word, elapsed=end.elapsed, why=end.why or None)
+        jobs.append(one)
+    return replace(told, jobs=tuple(jobs))
 
 
-def _lines(told: dict[str, Any]) -> list[str]:
-    lines = [f"{told['run']}: {told['left']} of {told['total']} trials are left."]
-    for one in told["jobs"]:
-        said = one["state"].lower()
-        if one["elapsed"]:
-            said += f" {'after' if one['ended'] else 'for'} {one['elapsed']}"
-            said += f", {one['why']}" if one["why"] else ""
-        nodes, left = counted(one["nodes"], "node"), counted(one["left"], "trial")
-        lines.append(f"  job {one['job'] or '?'}, {nodes}: {said}; {left} left")
-    if told["left"] and told["accounts"]:
-        lines.append(f"How jobs ended is not known: {told['accounts']}")
-    if told["at_work"]:
-        lines.append(f"At work on it: {Holder(**told['at_work'])}.")
-    elif told["left"] and not told["queued"]:
-        more = " --detach" if told["jobs"] else ""
-        lines.append(f"Nobody is at work on it. To go on: bakeoff resume {told['run']}{more}")
+def in_words(told: Standing) -> list[str]:
+    """Say it in lines."""
+    lines = [f"{told.run}: {told.left} of {told.total} trials are left."]
+    for one in told.jobs:
+        said = one.state.lower()
+        if one.elapsed:
+            said += f" {'after' if one.ended else 'for'} {one.elapsed}"
+            said += f", {one.why}" if one.why else ""
+        nodes, left = counted(one.nodes, "node"), counted(one.left, "trial")
+        lines.append(f"  job {one.job or '?'}, {nodes}: {said}; {left} left")
+    if told.left and told.accounts:
+        lines.append(f"How jobs ended is not known: {told.accounts}")
+    if told.at_work is not None:
+        lines.append(f"At work on it: {told.at_work}.")
+    elif told.left and not told.queued:
+        more = " --detach" if told.jobs else ""
+        lines.append(f"Nobody is at work on it. To go on: bakeoff resume {told.run}{more}")
     return lines

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.output import emit_json, visible
 from harness.errors import RunError
+from harness.store.events.running_trial import Said
 from harness.units import per_cent
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
         raise RunError(f"{error}\n    {begins}") from None
     watcher = Watcher(RunPaths(directory.resolve()))
     if as_json:
-        emit_json(watcher.facts())
+        emit_json(watcher.once())
         return 0
     from rich.console import Console
 
@@ -75,6 +77,33 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
             live.update(watcher.drawn(), refresh=True)
 
 
+@dataclass(frozen=True)
+class RunningTrial(Said):
+    """Where a running trial stands, and how many trials of its run are done."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What one channel of a node's hardware says now."""
+
+    scope: str
+    channel: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """What `bakeoff watch --json` prints."""
+
+    trial: RunningTrial | None
+    """None: no trial has begun."""
+    nodes: Mapping[str, tuple[Channel, ...]]
+
+
 class Watcher:
     """Follows whichever trial of a run is at work."""
 
@@ -83,9 +112,9 @@ class Watcher:
         self._trial: TrialPaths | None = None
         self._followers: dict[str, Follower] = {}
         self._log_bytes = -1
-        self._standing: dict[str, int] = {}
+        self._standing = 0, 0
 
-    def look(self) -> tuple[dict[str, Any] | None, dict[str, Readings]]:
+    def look(self) -> tuple[RunningTrial | None, dict[str, Readings]]:
         """Read what is new: what the trial says, and each node's channels."""
         from harness.store.events.running_trial import running, said
         from harness.store.samples.follow_samples import Follower
@@ -99,32 +128,35 @@ class Watcher:
         for path in trial.root.glob(trial.samples("*").name):
             self._followers.setdefault(_node(path), Follower(path))
         told = {node: one.look() for node, one in sorted(self._followers.items())}
-        return {**asdict(said(self._paths, trial)), **self._counted()}, told
+        done, total = self._counted()
+        return RunningTrial(**vars(said(self._paths, trial)), done=done, total=total), told
 
-    def _counted(self) -> dict[str, int]:
-        """Count trials as the session does; read anew only when it has noted something."""
+    def _counted(self) -> tuple[int, int]:
+        """Count the trials that are done, and all, as the session does.
+
+        They are read anew only when it has noted something.
+        """
         from harness.run.due import read_due
 
         log_bytes = self._paths.log.stat().st_size
         if log_bytes != self._log_bytes:
             count = read_due(self._paths).count()
             self._log_bytes = log_bytes
-            self._standing = {"done": count.total - count.left, "total": count.total}
+            self._standing = count.total - count.left, count.total
         return self._standing
 
-    def facts(self) -> dict[str, Any]:
-        """Give one look as plain values."""
-        standing, nodes = self.look()
-        return {
-            "trial": standing,
-            "nodes": {
-                node: [
-                    {"scope": scope, "channel": name, "unit": now.unit, "value": now.value}
-                    for (scope, name), now in told.items()
-                ]
+    def once(self) -> Look:
+        """Give one look as values."""
+        trial, nodes = self.look()
+        return Look(
+            trial,
+            {
+                node: tuple(
+                    Channel(scope, name, now.unit, now.value) for (scope, name), now in told.items()
+                )
                 for node, told in nodes.items()
             },
-        }
+        )
 
     def drawn(self) -> RenderableType:
         """Draw one look."""
@@ -145,30 +177,31 @@ def _node(path: Path) -> str:
     return path.name.removeprefix("samples.").removesuffix(".bin")
 
 
-def _headline(standing: dict[str, Any]) -> str:
+def _headline(standing: RunningTrial) -> str:
     words = [
-        f"{standing['done']}/{standing['total']} trials",
-        f"{standing['label']}, {standing['trial']}",
-        standing["phase"] or "starting",
+        f"{standing.done}/{standing.total} trials",
+        f"{standing.label}, {standing.trial}",
+        standing.phase or "starting",
     ]
-    if standing["steps_per_s"] is not None:
-        words.append(f"step {standing['steps']}, {standing['steps_per_s']:.3g} steps/s")
-    if standing["loss"] is not None:
-        words.append(f"loss {standing['loss']:.4g}")
+    if standing.steps_per_s is not None:
+        words.append(f"step {standing.steps}, {standing.steps_per_s:.3g} steps/s")
+    if standing.loss is not None:
+        words.append(f"loss {standing.loss:.4g}")
     return "  ".join(words)
 
 
 def _node_drawn(node: str, told: Readings) -> RenderableType:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(
-        title=visible(node), title_justify="left", show_header=False, box=None, padding=(0, 1)
+        title=Text(visible(node)), title_justify="left", show_header=False, box=None, padding=(0, 1)
     )
     for name, share, text in _bars(told):
         filled = round(_WIDTH * min(1.0, max(0.0, share)))
-        table.add_row(name, "█" * filled + "░" * (_WIDTH - filled), text)
+        table.add_row(Text(visible(name)), "█" * filled + "░" * (_WIDTH - filled), text)
     for name, text in _figures(told):
-        table.add_row(name, "", text)
+        table.add_row(Text(visible(name)), "", text)
     return table
 
 
