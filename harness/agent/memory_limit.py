@@ -1,7 +1,7 @@
 """Limit a trial's memory: by a control group where one can be made, else by RLIMIT_DATA.
 
 A limit is entered by each rank's process between its fork and its program, so that not a page of
-the program escapes, and the agent, which must survive to testify, is never under the limit itself.
+the program escapes, and the agent, which must survive to report, is never under the limit itself.
 Sources: cgroup-v1/memory.rst, cgroup-v2.rst.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.agent.protocol import MemoryEvidence
+from harness.machine.cgroup import memberships
 
 _OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
@@ -63,22 +64,11 @@ class OwnGroup:
 @cache
 def own_group() -> OwnGroup | None:
     """Find this process's memory control group through its mounts; None where there is none."""
-    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    for text in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-        _, controllers, inside = text.split(":", 2)
-        version = 2 if not controllers else 1
-        if version == 1 and "memory" not in controllers.split(","):
-            continue
-        for mount in mounts:
-            before, _, after = mount.partition(" - ")
-            root, point = before.split()[3:5]
-            kind, _, options = after.split(maxsplit=2)
-            wanted = "cgroup2" if version == 2 else "cgroup"
-            if kind != wanted or (version == 1 and "memory" not in options.split(",")):
-                continue
-            path = Path(point) / os.path.relpath(inside, root)
-            if version == 1 or "memory" in _text(path / "cgroup.controllers").split():
-                return OwnGroup(path, version, is_root=inside == "/")
+    for one in memberships():
+        own = one.folders[0]
+        controllers = one.controllers or _text(own / "cgroup.controllers").split()
+        if "memory" in controllers:
+            return OwnGroup(own, one.version, is_root=one.is_root)
     return None
 
 

@@ -6,11 +6,12 @@ group from its own up to the mount is read and the tightest wins.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_NO_LIMIT = 1 << 60  # version 1 says "unlimited" as a number near 2**63
+NO_LIMIT = 1 << 60  # version 1 says "unlimited" as a number near 2**63
 
 
 @dataclass(frozen=True)
@@ -25,62 +26,77 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class _Mount:
-    folder: Path
-    root: str
-    controllers: frozenset[str]
+class Membership:
+    """The groups above one process in one hierarchy."""
+
     version: int
+    controllers: frozenset[str]
+    """Of version 1; version 2 has one tree for all."""
+    folders: tuple[Path, ...]
+    """The process's own group first, then those above it, up to the mount."""
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the process lives in the topmost group that is seen here."""
+        return len(self.folders) == 1
 
 
 def limits(root: Path = Path("/")) -> Limits:
     """Read the limits of this process; ``root`` is where a test keeps its /proc and /sys."""
-    mounts = list(_mounts(root))
-    memberships = list(_memberships(root))
     cpu: list[float] = []
     memory: list[int] = []
     throttled: tuple[int | None, float | None] = (None, None)
-    for controllers, path in memberships:
-        for mount in mounts:
-            if mount.version == 2 and not controllers:
-                groups = list(_upwards(mount, path))
-                cpu += filter(None, (_quota(_text(group / "cpu.max")) for group in groups))
-                memory += filter(None, (_number(_text(group / "memory.max")) for group in groups))
-                throttled = _throttled(groups[0], "throttled_usec", 1e-6, throttled)
-            elif mount.version == 1 and controllers & mount.controllers:
-                groups = list(_upwards(mount, path))
-                if "cpu" in controllers:
-                    cpu += filter(None, map(_old_quota, groups))
-                    throttled = _throttled(groups[0], "throttled_time", 1e-9, throttled)
-                if "memory" in controllers:
-                    names = (_text(group / "memory.limit_in_bytes") for group in groups)
-                    memory += filter(None, map(_number, names))
+    for one in memberships(root):
+        own = one.folders[0]
+        if one.version == 2:
+            cpu += filter(None, (_quota(_text(group / "cpu.max")) for group in one.folders))
+            memory += filter(None, (_number(_text(group / "memory.max")) for group in one.folders))
+            throttled = _throttled(own, "throttled_usec", 1e-6, throttled)
+            continue
+        if "cpu" in one.controllers:
+            cpu += filter(None, map(_old_quota, one.folders))
+            throttled = _throttled(own, "throttled_time", 1e-9, throttled)
+        if "memory" in one.controllers:
+            names = (_text(group / "memory.limit_in_bytes") for group in one.folders)
+            memory += filter(None, map(_number, names))
     return Limits(min(cpu, default=None), min(memory, default=None), *throttled)
 
 
-def _memberships(root: Path) -> Iterator[tuple[frozenset[str], str]]:
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        yield frozenset(filter(None, controllers.split(","))), path
+def memberships(root: Path = Path("/"), process: int | str = "self") -> Iterator[Membership]:
+    """Give a process's groups in each hierarchy that is mounted."""
+    folder = root / "proc" / str(process)
+    mounts = list(_mounts(_text(folder / "mountinfo")))
+    for line in _text(folder / "cgroup").splitlines():
+        _, names, inside = line.split(":", 2)
+        controllers = frozenset(filter(None, names.split(",")))
+        for offered, parent, point in mounts:
+            if controllers <= offered if controllers else not offered:
+                top = root / point.lstrip("/")
+                folders = tuple(_upwards(top, os.path.relpath(inside, parent)))
+                yield Membership(1 if controllers else 2, controllers, folders)
+                break
 
 
-def _mounts(root: Path) -> Iterator[_Mount]:
-    for line in _text(root / "proc/self/mountinfo").splitlines():
+def _mounts(mountinfo: str) -> Iterator[tuple[frozenset[str], str, str]]:
+    """Give of each mounted tree of groups its controllers, its top group and where it is.
+
+    Version 1 lists its controllers among the mount's options.
+    """
+    for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
-        fields, kind = before.split(), after.split()
-        if len(fields) < 5 or len(kind) < 3 or kind[0] not in ("cgroup", "cgroup2"):
-            continue
-        options = frozenset(kind[2].split(",")) if kind[0] == "cgroup" else frozenset()
-        folder = root / fields[4].lstrip("/")
-        yield _Mount(folder, fields[3], options, 2 if kind[0] == "cgroup2" else 1)
+        if after.startswith("cgroup"):
+            parent, point = before.split(None, 5)[3:5]
+            kind, _, options = after.split(maxsplit=2)
+            yield frozenset(() if kind == "cgroup2" else options.split(",")), parent, point
 
 
-def _upwards(mount: _Mount, path: str) -> Iterator[Path]:
-    """Go from a process's own group up to the mount; inside a container only that part is seen."""
-    inside = path[len(mount.root) :] if path.startswith(mount.root) else ""
-    parts = [part for part in inside.split("/") if part and part != ".."]
+def _upwards(top: Path, inside: str) -> Iterator[Path]:
+    """Go from a process's own group up to the mount; inside a container only the mount is seen."""
+    parts = [part for part in inside.split("/") if part != "."]
+    if parts[:1] == [".."]:
+        parts = []
     for depth in range(len(parts), -1, -1):
-        yield mount.folder.joinpath(*parts[:depth])
+        yield top.joinpath(*parts[:depth])
 
 
 def _quota(text: str) -> float | None:
@@ -104,7 +120,7 @@ def _throttled(
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isdigit() and int(text) < _NO_LIMIT else None
+    return int(text) if text.isdigit() and int(text) < NO_LIMIT else None
 
 
 def _text(path: Path) -> str:

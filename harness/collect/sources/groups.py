@@ -6,22 +6,18 @@ quota that throttles may be set in any group above a process, so each one with a
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.collect.open_files import Held, text
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
+from harness.machine.cgroup import NO_LIMIT, memberships
 from harness.store.samples.samples_format import UNSUPPORTED, Channel
 
 HZ = 5.0
 BLOCKS = False
-
-_TELLING = {"cpu", "cpuacct", "memory"}
-"""The controllers of version 1 that are read below."""
-_NO_LIMIT = 1 << 60  # version 1 writes "unlimited" as a number near 2**63
 
 
 def open(observed: Observed) -> Groups:  # noqa: A001 - the contract's name
@@ -44,10 +40,10 @@ class Groups:
     def __init__(self, observed: Observed) -> None:
         pid = next(iter(observed.ranks.values()), None)
         self._files: list[_File] = []
-        for version, controllers, folders in _memberships(observed.root, pid):
-            found = _version2 if version == 2 else _version1
-            for level, folder in enumerate(folders):
-                self._files += found(folder, controllers, _scope(folder, observed.root), level)
+        for one in memberships(observed.root, "self" if pid is None else pid):
+            found = _version2 if one.version == 2 else _version1
+            for level, folder in enumerate(one.folders):
+                self._files += found(folder, one.controllers, _scope(folder, observed.root), level)
         if not self._files:
             raise Unavailable("no control group of the ranks can be read")
         self.channels = tuple(channel for file in self._files for channel in file.channels)
@@ -66,39 +62,6 @@ class Groups:
         """Close what was opened."""
         for file in self._files:
             file.held.close()
-
-
-def _memberships(root: Path, pid: int | None) -> Iterator[tuple[int, set[str], list[Path]]]:
-    """Give each group of a process, from its own up to the mount, with its controllers."""
-    process = root / "proc" / ("self" if pid is None else str(pid))
-    mounts = list(_mounts(text(process / "mountinfo") or ""))
-    for line in (text(process / "cgroup") or "").splitlines():
-        _, names, inside = line.split(":", 2)
-        controllers = set(filter(None, names.split(",")))
-        if controllers and controllers.isdisjoint(_TELLING):
-            continue
-        for offered, parent, point in mounts:
-            if controllers <= offered if controllers else not offered:
-                top = str(root / point.lstrip("/"))
-                parts = [one for one in os.path.relpath(inside, parent).split("/") if one != "."]
-                if parts[:1] == [".."]:  # seen from inside a container
-                    parts = []
-                folders = [Path(top, *parts[:depth]) for depth in range(len(parts), -1, -1)]
-                yield 1 if controllers else 2, controllers, folders
-                break
-
-
-def _mounts(mountinfo: str) -> Iterator[tuple[set[str], str, str]]:
-    """Give of each mounted tree of groups its controllers, its top group and where it is.
-
-    Version 1 lists them among its options; version 2 has one tree, which is for all.
-    """
-    for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        if after.startswith("cgroup"):
-            parent, point = before.split(None, 5)[3:5]
-            kind, _, options = after.split(maxsplit=2)
-            yield set() if kind == "cgroup2" else set(options.split(",")), parent, point
 
 
 def _scope(folder: Path, root: Path) -> str:
@@ -128,7 +91,7 @@ def _pairs(names: list[str]) -> Callable[[bytes], list[int]]:
 def _limit(data: bytes) -> list[int]:
     """Read a number that may be "max"."""
     value = data.strip()
-    if value == b"max" or int(value) >= _NO_LIMIT or int(value) < 0:
+    if value == b"max" or int(value) >= NO_LIMIT or int(value) < 0:
         return [UNSUPPORTED]
     return [int(value)]
 
@@ -151,7 +114,7 @@ def _throttling(folder: Path, scope: str, name: str, scale: float) -> list[_File
     )
 
 
-def _version2(folder: Path, _controllers: set[str], scope: str, level: int) -> list[_File]:
+def _version2(folder: Path, _controllers: frozenset[str], scope: str, level: int) -> list[_File]:
     """Read a group of version 2; above the ranks' own, only what limits."""
     files = []
     if level == 0:
@@ -171,7 +134,7 @@ def _version2(folder: Path, _controllers: set[str], scope: str, level: int) -> l
     return files
 
 
-def _version1(folder: Path, controllers: set[str], scope: str, level: int) -> list[_File]:
+def _version1(folder: Path, controllers: frozenset[str], scope: str, level: int) -> list[_File]:
     """Read a group of version 1; above the ranks' own, only what limits."""
     files = []
     if "cpuacct" in controllers and level == 0:
@@ -182,7 +145,7 @@ def _version1(folder: Path, controllers: set[str], scope: str, level: int) -> li
             current = Channel("group.memory", "bytes", "gauge", scope)
             files += _file(folder / "memory.usage_in_bytes", [current], _limit)
         limit = text(folder / "memory.limit_in_bytes")
-        if limit is not None and limit.isdigit() and int(limit) < _NO_LIMIT:
+        if limit is not None and limit.isdigit() and int(limit) < NO_LIMIT:
             channel = Channel("group.memory-limit", "bytes", "gauge", scope)
             files += _file(folder / "memory.limit_in_bytes", [channel], _limit)
     if "cpu" in controllers:
