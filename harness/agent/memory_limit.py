@@ -98,7 +98,7 @@ class Unlimited:
         self._before = group.oom_kills() if group else None
 
     def entrance(self) -> Callable[[], None] | None:
-        """Need nothing."""
+        """Give None: ranks enter no group."""
         return None
 
     def evidence(self) -> MemoryEvidence:
@@ -110,7 +110,7 @@ class Unlimited:
         return None if now is None or self._before is None else now - self._before
 
     def close(self) -> None:
-        """Change nothing."""
+        """Remove nothing: no group was made."""
 
 
 class DataLimit(Unlimited):

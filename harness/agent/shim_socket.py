@@ -91,5 +91,5 @@ class Door:
         return Shim(connection, pid)
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Close the socket: no further shim is accepted."""
         self._listener.close()

@@ -177,7 +177,7 @@ class RunningTrial:
         self._gone(rank, code)
 
     def _gone(self, rank: _Rank, code: int) -> None:
-        """Draw the consequences of an end: for the rank's shim, for the others, for the awaited."""
+        """Act on a rank's end: release its shim, end the others if it failed, report the last."""
         shim = self._shims.pop(rank.command.rank, None)
         if shim is not None:
             self._selector.unregister(shim.connection.fileno())

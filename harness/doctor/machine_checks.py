@@ -184,7 +184,7 @@ def clock_source(machine: Machine) -> Finding:
 
 
 def hypervisor(machine: Machine) -> Finding:
-    """Does somebody beneath this kernel take our CPUs away."""
+    """Tell whether the hypervisor takes CPU time from this machine (steal)."""
     if machine.hypervisor is None:
         return Finding("hypervisor", "fine", "none seen")
     steal = machine.steal_share

@@ -66,7 +66,7 @@ def open_run(root: Path) -> RunPaths:
 
 @contextmanager
 def locked(paths: RunPaths) -> Iterator[None]:
-    """Be the only bakeoff process that writes here; a crash releases the lock."""
+    """Lock the run directory against other bakeoff processes; a crash releases the lock."""
     with ExitStack() as stack:
         with explained(paths.lock):
             is_ours = stack.enter_context(locks.held_by_name(paths.lock))

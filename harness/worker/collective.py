@@ -42,7 +42,7 @@ class CollectiveActivity:
             self.agree(0.0)
 
     def values(self) -> Mapping[str, float]:
-        """Have nothing to tell but time."""
+        """Give no values: an exchange has only its time."""
         return {}
 
 

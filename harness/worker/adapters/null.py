@@ -26,19 +26,19 @@ class NullActivity:
         """Do nothing."""
 
     def sync(self) -> None:
-        """Be idle, as always."""
+        """Return at once: nothing runs on a device."""
 
     def values(self) -> Mapping[str, float]:
-        """Have computed nothing."""
+        """Give no values: there is no loss."""
         return {}
 
     def agree(self, value: float) -> float:
-        """Keep one's own counsel."""
+        """Give the value back: one rank has nobody to agree with."""
         return value
 
 
 class NullAdapter:
-    """The framework that is not there."""
+    """An adapter without a framework."""
 
     def __init__(self, is_saving: bool) -> None:
         self._is_saving = is_saving
@@ -67,7 +67,7 @@ class NullAdapter:
         return {}
 
     def close(self) -> None:
-        """Have nothing to give back."""
+        """Release nothing."""
 
 
 def open(job: Job, place: Place) -> NullAdapter:  # noqa: A001 - the contract's name

@@ -41,14 +41,14 @@ class PlainState:
             self.state[place : place + len(told)] = told
 
     def sync(self) -> None:
-        """Be idle, as always."""
+        """Return at once: nothing runs on a device."""
 
     def values(self) -> Mapping[str, float]:
         """Have computed nothing."""
         return {}
 
     def agree(self, value: float) -> float:
-        """Keep one's own counsel."""
+        """Give the value back: one rank has nobody to agree with."""
         return value
 
     def saver(self) -> PlainState:

@@ -24,7 +24,7 @@ class ReadingActivity:
         self._compute()
 
     def sync(self) -> None:
-        """Be idle: a batch that was fetched is there."""
+        """Return at once: a batch that was fetched is in memory."""
 
     def values(self) -> Mapping[str, float]:
         """Have computed nothing."""

@@ -92,4 +92,4 @@ class Fio:
         return {"bytes": read["io_bytes"], "elapsed_s": read["runtime"] / 1e3}
 
     def close(self) -> None:
-        """Have nothing to end."""
+        """End nothing."""

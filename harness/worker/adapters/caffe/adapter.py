@@ -164,7 +164,7 @@ class CaffeAdapter:
         }
 
     def close(self) -> None:
-        """Have nothing left open."""
+        """Close nothing: no file is held open."""
 
     def write(self, name: str, message: prototxt.Message) -> str:
         """Write a file that Caffe reads, beside the trial's own."""

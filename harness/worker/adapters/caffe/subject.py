@@ -51,7 +51,7 @@ class CaffeSubject:
         self._state = {name: _array(tensor) for name, tensor in state.items()}
 
     def reset(self) -> None:
-        """Have nothing to forget: nothing is updated here."""
+        """Reset nothing: no weight was updated."""
 
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run the whole network forward and backward."""

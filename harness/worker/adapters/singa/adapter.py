@@ -55,7 +55,7 @@ class SingaActivity:
         return {"loss": float(self._tensor.to_numpy(self._loss).ravel()[0])}
 
     def agree(self, value: float) -> float:
-        """Be alone."""
+        """Give the value back: one rank has nobody to agree with."""
         return value
 
     def parameters(self) -> int:
@@ -107,7 +107,7 @@ class SingaAdapter:
         return dict(facts, layout="channels-first", device="cpu" if self._is_cpu else "gpu")
 
     def close(self) -> None:
-        """Have nothing left open."""
+        """Close nothing: no file is held open."""
 
 
 def open(job: Job, place: Place) -> SingaAdapter:  # noqa: A001 - the contract's name

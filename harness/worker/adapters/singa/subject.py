@@ -66,7 +66,7 @@ class SingaSubject:
         self._state = {name: _array(given) for name, given in state.items()}
 
     def reset(self) -> None:
-        """Have nothing to forget: nothing is updated here."""
+        """Reset nothing: no weight was updated."""
 
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run the whole network forward and backward."""

@@ -47,7 +47,7 @@ class TinygradActivity:
         return {"loss": float(self._loss.item())}
 
     def agree(self, value: float) -> float:
-        """Be alone."""
+        """Give the value back: one rank has nobody to agree with."""
         return value
 
     def device(self) -> str:
@@ -112,7 +112,7 @@ class TinygradAdapter:
         return facts
 
     def close(self) -> None:
-        """Have nothing to give back."""
+        """Release nothing."""
 
 
 def kernels(captured: Any) -> List[str]:

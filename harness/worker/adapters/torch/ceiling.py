@@ -44,7 +44,7 @@ class CeilingActivity:
             torch.cuda.synchronize(self._device)
 
     def values(self) -> Mapping[str, float]:
-        """Have nothing to tell but time."""
+        """Give no values: a ceiling has only its time."""
         return {}
 
     def agree(self, value: float) -> float:

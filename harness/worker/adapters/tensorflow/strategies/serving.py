@@ -167,10 +167,10 @@ class ServedActivity:
         return {} if self._loss is None else {"loss": float(self._loss)}
 
     def result(self) -> None:
-        """Have nothing that says where it was computed: a session gives numbers."""
+        """Give None: a session returns numbers, which do not tell their device."""
 
     def optimised(self) -> None:
-        """Have no text of XLA's."""
+        """Give None: XLA compiles nothing here."""
 
     def parameters(self) -> int:
         """Count what the lowered network learns."""
