@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from harness.errors import BakeoffError
-from harness.study.framework import framework_info, framework_names
-from harness.study.framework_variables import matches
 
 _SHARED = (
     "BAKEOFF_*",
@@ -43,6 +41,10 @@ _OF_WHOEVER_SUBMITTED = ("SLURM_EXPORT_ENV*", "SLURM_JOB_COMMENT*")
 
 def is_telling(name: str) -> bool:
     """Tell whether a variable may explain a difference between two runs."""
+    # what reads frameworks' files is slow to import, and few runs that are read have variables
+    from harness.study.framework import framework_names
+    from harness.study.framework_variables import matches
+
     steering, foreign = _patterns(framework_names())
     return matches(name, steering) and not matches(name, foreign)
 
@@ -50,6 +52,8 @@ def is_telling(name: str) -> bool:
 @cache
 def _patterns(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Gather the patterns of all frameworks; one whose file is wrong adds none."""
+    from harness.study.framework import framework_info
+
     steering, foreign = [*_SHARED], [*_OF_WHOEVER_SUBMITTED]
     for name in names:
         try:
