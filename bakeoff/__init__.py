@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.analysis.read import read_results, run_directories
 from harness.errors import BakeoffError
-from harness.sections.read import read_results, run_directories
 from harness.verdicts.results import CellResult, Comparison, Estimate, Interval, TrialResult
 from reports.exports.results_file import ResultsFile, read_results_file, results_file
 

@@ -20,7 +20,7 @@ from typing import Any
 from harness.errors import Unavailable, UsageError, nearest
 
 OURS = "bakeoff"
-GROUPS = ("workloads", "adapters", "launchers", "samplers", "platforms")
+GROUPS = ("workloads", "adapters", "launchers", "samplers", "sections", "platforms")
 
 
 @dataclass(frozen=True)

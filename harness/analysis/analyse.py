@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from harness.analysis import stopping
 from harness.analysis.compare_cells import compared
+from harness.analysis.results import Results
 from harness.analysis.warnings import criticise
 from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
@@ -17,7 +18,7 @@ from harness.store.events.rank_streams import read_streams
 from harness.store.layout import PILOT
 from harness.store.records import CANCELLED, CellRecord, Gate, RunRecord
 from harness.verdicts.judge import rejecting
-from harness.verdicts.results import CellResult, Estimate, Interval, Reading, Results, TrialResult
+from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
 from harness.verdicts.trial import judge_trial
 from harness.verdicts.what_ran import what_ran
 

@@ -8,9 +8,9 @@ from typing import Any
 from harness.analysis import numbers
 from harness.analysis.cell_names import factor_value
 from harness.analysis.ranking import machine_name
+from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.study.recorded_variables import is_telling
-from harness.verdicts.results import Results
 
 _LONGEST = 300
 

@@ -1,14 +1,13 @@
-"""Name what a page can show beside the estimates, where it was measured.
-
-Each is a door: who measures such a thing fills the values in, and the page has its section.
-"""
+"""What sections show beside the results: gathered from runs only where a section needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from harness.verdicts.results import Estimate
+if TYPE_CHECKING:
+    from harness.analysis.run_comparison import Versus
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,13 @@ class Timeline:
     """How far the clocks of the nodes may be apart; nothing is drawn finer."""
     source: str = ""
     """What was read and where the raw readings lie."""
+    recording: str = ""
+    """Which trial's node it is of; all of one recording share their axis."""
+
+    @property
+    def full_title(self) -> str:
+        """Its title with what it is of."""
+        return f"{self.recording}: {self.title}" if self.recording else self.title
 
 
 @dataclass(frozen=True)
@@ -79,91 +85,33 @@ class PhaseUse:
 
 
 @dataclass(frozen=True)
-class StepSplit:
-    """Where the time of one cell's step goes."""
+class Recordings:
+    """What the collector recorded of the trials that are drawn."""
 
-    name: str
-    parts_s: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """A limit of the machine, and whether it was measured or is declared."""
-
-    name: str
-    flops: float | None
-    """Operations per second; None where the ceiling is a bandwidth."""
-    bytes_per_s: float | None
-    how: str
+    timelines: tuple[Timeline, ...] = ()
+    phases: tuple[PhaseUse, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
-@dataclass(frozen=True)
-class RoofPoint:
-    """What one cell reached below the roof."""
-
-    name: str
-    intensity: float
-    """Operations per byte."""
-    flops: float
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One step of a ladder: how fast the chain is up to here."""
-
-    name: str
-    rate: Estimate
-    cpu_s_per_gb: float | None = None
-    """CPU time spent per 10^9 bytes, where it was measured."""
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """From the bare device up to the whole training, each rung with one thing more to do."""
-
-    title: str
-    kind: str
-    """input or checkpoint."""
-    state: str
-    """cold, warm …: what the caches held."""
-    rungs: tuple[Rung, ...]
-    """All in one unit, from the device upwards."""
-    bottleneck: str = ""
-    """storage-, CPU-, compute- or harness-bound; empty where nobody can tell."""
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Energy:
-    """What one cell draws in its steady window, and what it gets done with that."""
-
-    name: str
-    parts_w: tuple[tuple[str, float], ...]
-    """Mean power by part: GPU, CPU package, memory; only what was read."""
-    work_per_joule: Estimate | None
-    source: str
-    """Which meter, and what it covers and averages over."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A statement of a paper, beside what was measured here."""
-
-    question: str
-    paper: str
-    measured: str
+Questions = Mapping[str, Sequence[Mapping[str, Any]]]
+"""What each run's study asks about its paper, by the name of the run."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a page shows beside the results; what is empty has no section."""
+    """What was gathered beside the results; None is what nobody asked for."""
 
-    timelines: tuple[Timeline, ...] = ()
-    splits: tuple[StepSplit, ...] = ()
-    ceilings: tuple[Ceiling, ...] = ()
-    roof_points: tuple[RoofPoint, ...] = ()
-    ladders: tuple[Ladder, ...] = ()
-    energy: tuple[Energy, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    unread: tuple[Unread, ...] = ()
-    phases: tuple[PhaseUse, ...] = ()
+    recordings: Recordings | None = None
+    questions: Questions | None = None
+    comparison: Versus | None = None
+    """The second of exactly two runs against the first, where a page is to compare them."""
+
+    @property
+    def gathered(self) -> frozenset[str]:
+        """Name what was gathered."""
+        return frozenset(one.name for one in fields(self) if getattr(self, one.name) is not None)
+
+    @property
+    def timelines(self) -> tuple[Timeline, ...]:
+        """Give the timelines; none where nobody asked for them."""
+        return self.recordings.timelines if self.recordings else ()

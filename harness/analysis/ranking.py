@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.cell_names import NAMED_APART, factor_value, factor_words, name_of, telling
 from harness.store.records import RunInfo
-from harness.verdicts.results import CellResult, Results
+from harness.verdicts.results import CellResult
 
 _CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile", "input")
 
@@ -115,23 +115,25 @@ def _shared(cells: Sequence[CellResult], told: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name, count in named.items() if count > 1)
 
 
-def rankings(results: Results) -> tuple[Ranking, ...]:
-    """Rank each task's cells apart: images and volumes per second do not compare."""
+def rank(
+    every: Sequence[CellResult], factors: Sequence[str], runs: tuple[RunInfo, ...]
+) -> tuple[Ranking, ...]:
+    """Rank each task's cells apart, named by those of the factors that tell them apart."""
     by_task: dict[str, list[CellResult]] = {}
-    for cell in results.cells:
+    for cell in every:
         by_task.setdefault(cell.task, []).append(cell)
     found = []
     for task, cells in by_task.items():
         varied = tuple(
             name
-            for name in results.varied
+            for name in factors
             if name != "workload" and _differs(cells, name) and not _follows(cells, name)
         )
         told = telling(cells, varied)
         differing = [c for c in cells if not c.is_comparable]
         ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
-        if len(results.runs) > 1:
-            ranked = _side_by_side(ranked, results.runs)
+        if len(runs) > 1:
+            ranked = _side_by_side(ranked, runs)
         found.append(
             Ranking(
                 workload=task,
@@ -143,17 +145,7 @@ def rankings(results: Results) -> tuple[Ranking, ...]:
                 cells=tuple(ranked),
                 set_aside=tuple(differing),
                 without=tuple(c for c in cells if not c.rate and c not in differing),
-                runs=results.runs,
+                runs=runs,
             )
         )
     return tuple(found)
-
-
-def names(results: Results) -> dict[tuple[str, str], str]:
-    """Name every cell, by its run and key, as its ranking does; with its workload if need be."""
-    ranked = rankings(results)
-    return {
-        (cell.run, cell.key): f"{r.workload} · {r.name(cell)}" if len(ranked) > 1 else r.name(cell)
-        for r in ranked
-        for cell in (*r.cells, *r.set_aside, *r.without)
-    }

@@ -15,7 +15,7 @@ from harness.stats.unpaired import Change, changes
 from harness.store.dataset import Dataset
 from harness.store.records import RunInfo
 from harness.study.recorded_variables import is_telling
-from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.results import CellResult, Interval, TrialResult
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ class Pair:
     before: CellResult
     after: CellResult
     change: Change
+
+    @property
+    def interval(self) -> Interval | None:
+        """Where the ratio plausibly lies."""
+        one = self.change
+        if one.low is None or one.high is None:
+            return None
+        meaning = f"{one.before} and {one.after} trials, relabelled; holds for all cells together"
+        return Interval(one.low, one.high, one.level, meaning)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from harness.analysis.results import Results
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
 from harness.units import counted
 from harness.verdicts.judge import REJECTING
-from harness.verdicts.results import CellResult, Results, TrialResult
+from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
 
 WIDE = 0.10

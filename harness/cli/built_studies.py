@@ -11,8 +11,8 @@ import click
 from harness.cli.output import note
 
 if TYPE_CHECKING:
+    from harness.analysis.results import Results
     from harness.doctor.ceilings import Session
-    from harness.verdicts.results import Results
 
 
 def carry_out(sessions: Iterable[Session], root: Path) -> Iterator[tuple[Session, Results]]:
@@ -20,11 +20,11 @@ def carry_out(sessions: Iterable[Session], root: Path) -> Iterator[tuple[Session
 
     An interruption ends the command as it ends any run.
     """
+    from harness.analysis.read import read_results
     from harness.cli.session_progress import watching
     from harness.plan.holes import NothingLeft
     from harness.plan.plan import make_plan
     from harness.run import session
-    from harness.sections.read import read_results
 
     for one in sessions:
         try:

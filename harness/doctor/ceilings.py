@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from harness import units
+from harness.analysis.results import Results
 from harness.errors import UsageError
 from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
 from harness.study.study import Study, built_study
-from harness.verdicts.results import CellResult, Results, TrialResult
+from harness.verdicts.results import CellResult, TrialResult
 
 _PRECISIONS = {"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")}
 _COMPUTE = ("gemm", "convolution")

@@ -22,7 +22,7 @@ from harness.errors import Unavailable
 
 PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")
 
-_MUST_HAVE_MEMBERS = ("workloads", "adapters", "launchers", "platforms")
+_MUST_HAVE_MEMBERS = ("workloads", "adapters", "launchers", "sections", "platforms")
 _PROGRAMS = (
     ("mpirun", "ranks across nodes without a scheduler", "install Open MPI or MPICH"),
     ("sbatch", "studies on a Slurm cluster", "run on a login node of the cluster"),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.results import Results
 from harness.doctor.ceilings import Session
 from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
 from harness.study.study import built_study
-from harness.verdicts.results import Results
 
 _SAME = 0.05
 """Settings within so much of the fastest count as just as fast."""

@@ -1,1 +1,1 @@
-"""What a page says beside the ranking, one file a section."""
+"""The sections of a report, one file each."""

@@ -1,25 +1,27 @@
-"""Lay out everything known about each cell, one row per cell."""
+"""The section of every cell with all its numbers, and whether that is normal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis.cell_names import factor_value
-from harness.analysis.ranking import rankings
+from harness.analysis.context.closest_figure import Match, normal
+from harness.analysis.context.derived import Derived, derived, work_per_joule
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.context.closest_figure import normal
-from harness.sections.context.derived import Derived, derived, work_per_joule
+from harness.sections.contract.blocks import Block, Brief, Note, Sheet
+from harness.sections.contract.columns import RATE_COLUMNS, parts, place
+from harness.sections.contract.section import Section
 from harness.store.records import RunInfo
-from harness.verdicts.results import CellResult, Estimate, Interval, Results, TrialResult
+from harness.verdicts.results import CellResult, TrialResult
+
+_MOST_BRIEF = 3
+"""So many cells of a ranking are held against published figures in a terminal; a page does all."""
 
 
-def parts(estimate: Estimate | None) -> tuple[float | None, Interval | None, int]:
-    """Take an estimate apart; unknown stays unknown, and n is 0."""
-    return (estimate.value, estimate.interval, estimate.n) if estimate else (None, None, 0)
-
-
-def worst_verdict(cell: CellResult) -> str | None:
+def _worst_verdict(cell: CellResult) -> str | None:
     """Name the worst verdict among the trials that count; what was rejected is told apart."""
     verdicts = [t.verdict for t in cell.trials if t.counted and t.verdict]
     if not verdicts:
@@ -41,20 +43,6 @@ def _peak(cell: CellResult, pick: Callable[[TrialResult], int | None]) -> int | 
     return max((v for t in cell.trials if t.counted and (v := pick(t)) is not None), default=None)
 
 
-def place(cell: CellResult) -> str:
-    """Say where the raw data of a cell lie, from the folder of runs."""
-    return f"{cell.run}/cells/{cell.key}"
-
-
-RATE_COLUMNS = (
-    Column("rate", "rate", "number"),
-    Column("rate_interval", "interval", "interval"),
-    Column("unit", "unit"),
-    Column("trials", "n", "count"),
-    Column("ratio", "× reference", "ratio"),
-    Column("ratio_interval", "interval of ×", "interval"),
-    Column("answer", "answer"),
-)
 _AFTER_FACTORS = (
     *RATE_COLUMNS,
     Column("p50_s", "step p50", "seconds"),
@@ -90,7 +78,7 @@ def _cell_row(
     run: RunInfo | None,
     machine: str,
     factors: Sequence[str],
-    published: str | None,
+    published: Match | None,
 ) -> tuple[Any, ...]:
     value, interval, n = parts(cell.rate)
     comparison = cell.comparison
@@ -128,21 +116,21 @@ def _cell_row(
         more.per_price,
         more.currency,
         more.mark,
-        worst_verdict(cell),
+        _worst_verdict(cell),
         cell.gate.state,
-        published,
+        str(published) if published else None,
         place(cell),
     )
 
 
-def factor_names(results: Results) -> list[str]:
+def _factor_names(results: Results) -> list[str]:
     """List the factors worth a column: those that vary and have no column already."""
     return [name for name in results.varied if name not in ("workload", "framework")]
 
 
-def cells(results: Results) -> Table:
-    """Lay out everything known about each cell."""
-    factors = factor_names(results)
+def cells(results: Results, normal: Mapping[tuple[str, str], Match]) -> Table:
+    """Lay out everything known about each cell, one row per cell."""
+    factors = _factor_names(results)
     columns = (
         Column("workload", "workload", "name"),
         Column("framework", "framework", "name"),
@@ -150,18 +138,40 @@ def cells(results: Results) -> Table:
         *(Column(f"factor_{name}", name.replace("_", " "), "name") for name in factors),
         *_AFTER_FACTORS,
     )
-    ranked = rankings(results)
     runs = {run.name: run for run in results.runs}
-    beside = {place: str(match) for place, match in normal(results).items()}
     rows = [
         _cell_row(
             cell,
             runs.get(cell.run),
             ranking.machine(cell),
             factors,
-            beside.get((cell.run, cell.key)),
+            normal.get((cell.run, cell.key)),
         )
-        for ranking in ranked
+        for ranking in results.rankings
         for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
     ]
-    return Table("cells", "Every cell", columns, tuple(rows))
+    return Table("cells", "Every cell with all its numbers", columns, tuple(rows))
+
+
+def _normal(results: Results, normal: Mapping[tuple[str, str], Match]) -> Iterator[str]:
+    """Hold the fastest cells against published figures; they inform and judge nothing."""
+    ranked = results.rankings
+    for ranking in ranked:
+        for cell in ranking.cells[:_MOST_BRIEF]:
+            match = normal.get((cell.run, cell.key))
+            if match is not None:
+                where = f"{ranking.workload}, " if len(ranked) > 1 else ""
+                yield f"{where}{ranking.name(cell)}: {match}"
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    found = normal(results)
+    yield Note(
+        "Rates are medians over n trials with their interval; steps are medians over trials. "
+        "“–” is unknown, never zero."
+    )
+    yield Sheet(cells(results, found), filters=("workload", "framework", "machine"))
+    yield Brief("Is that normal? For information:", tuple(_normal(results, found)))
+
+
+SECTION = Section("Every cell", 200, _blocks)

@@ -1,13 +1,16 @@
-"""Lay out what really ran in each cell, as the frameworks themselves tell."""
+"""The section of what really ran in each cell, as the frameworks themselves tell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.analysis.ranking import rankings
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.verdicts.results import CellResult, Results
+from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.sections.contract.section import Section
+from harness.verdicts.results import CellResult
 
 _COLUMNS = (
     Column("workload", "workload", "name"),
@@ -41,11 +44,11 @@ def what_ran(results: Results) -> Table:
     """Lay out one row per cell; none where nothing was probed and nothing contradicts."""
     rows = [
         (ranking.workload, ranking.name(cell), ranking.machine(cell), *_row(cell))
-        for ranking in rankings(results)
+        for ranking in results.rankings
         for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
         if cell.ran.probe != "not probed" or cell.ran.contradictions
     ]
-    return Table("what-ran", "What really ran", _COLUMNS, tuple(rows))
+    return Table("what-ran", "What really ran in each cell", _COLUMNS, tuple(rows))
 
 
 def _row(cell: CellResult) -> tuple[Any, ...]:
@@ -72,3 +75,16 @@ def _shares(computed: Mapping[str, float] | None) -> str | None:
 
 def _sum(counts: Mapping[str, float] | None) -> float | None:
     return None if counts is None else float(sum(counts.values()))
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    yield Note(
+        "What the frameworks and their libraries say they used, watched once per cell outside any "
+        "timed trial. “Compiling” is what a compiler counted itself. Where a framework keeps that "
+        "to itself it is unknown, and the first step from empty caches less a usual step is the "
+        "most it can have been."
+    )
+    yield Sheet(what_ran(results))
+
+
+SECTION = Section("What really ran", 1400, _blocks)

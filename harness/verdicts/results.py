@@ -1,7 +1,7 @@
-"""Name what a reader of runs wants to know: cells, trials, estimates, comparisons.
+"""What a reader wants to know of a cell and of a trial: estimates, comparisons, what ran.
 
-Plain values only; ``analyse.py`` computes them from a Dataset, and the page, the terminal and the
-exports all read them from here. Unknown is None and prints as a dash.
+Plain values only; ``harness/analysis/analyse.py`` computes them. Unknown is None and prints as a
+dash.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.store.records import Gate, Hole, RunInfo
+from harness.store.records import Gate
 from harness.verdicts.io_results import CheckpointResult, InputResult
 from harness.worker.network.workload import task
 
@@ -188,26 +188,6 @@ class CellResult:
         Not what the gate found to differ, nor ranks that were told to keep their gradients.
         """
         return not self.differs and self.factors.get("communicate") is not False
-
-
-@dataclass(frozen=True)
-class Results:
-    """Everything a report may say."""
-
-    title: str
-    question: str
-    runs: tuple[RunInfo, ...]
-    cells: tuple[CellResult, ...]
-    """By task, fastest first; cells without a rate last."""
-    holes: tuple[Hole, ...]
-    varied: tuple[str, ...]
-    """The factors in which these cells differ, in vocabulary order."""
-    warnings: tuple[str, ...]
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether a model said all this: then nothing measured is among it."""
-        return any(run.is_simulated for run in self.runs)
 
 
 @dataclass(frozen=True)

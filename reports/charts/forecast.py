@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 
 from harness.analysis import numbers
-from harness.sections.scaling.prediction import Forecast
+from harness.analysis.scaling.prediction import Forecast
 from harness.stats.growth import Prediction
 from reports.charts.svg import Scale, coordinate, element, text
 

@@ -9,19 +9,15 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.analysis.evidence import Mark, Timeline
+from harness.analysis.timelines.time_grid import MOST_STEPS, Binned, steps_apart
 from reports.charts.svg import Scale, coordinate, element, picture, text, ticks
 
-if TYPE_CHECKING:
-    from reports.page.timeline_packing import Binned
-
 _LEFT, _RIGHT = 110.0, 16.0
-_APART = 4.0
-"""Steps nearer than this many pixels would be a solid bar."""
-BINS = 760
 WIDE, NARROW = 1040.0, 354.0
+_ACROSS = WIDE - _LEFT - _RIGHT
 _LEVELS = 63
 _PALE, _DEEP = (222, 235, 247), (3, 34, 84)
 
@@ -63,12 +59,6 @@ def _pixels(timeline: Timeline, grid: Binned) -> Any:
     return np.where(np.isnan(grid.mean), 0, level).astype(np.uint8)
 
 
-def steps_drawn(marks: Sequence[Mark], across: float = WIDE - _LEFT - _RIGHT) -> list[Mark]:
-    """Give the steps to mark, unless they lie too dense to be told apart."""
-    steps = [mark for mark in marks if mark.kind == "step"]
-    return steps if len(steps) * _APART <= across else []
-
-
 def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
     drawn = []
     phases = [mark for mark in marks if mark.kind == "phase"]
@@ -81,7 +71,7 @@ def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
         )
         if right - left > 6.5 * len(mark.name):
             drawn.append(text(left + 4, top + 12, mark.name))
-    steps = steps_drawn(marks, at.end - at.start)
+    steps = steps_apart(marks, MOST_STEPS * (at.end - at.start) / _ACROSS)
     if steps:
         ticked = "".join(f"M{coordinate(at(mark.start_s))} {top + 18:.0f}v6" for mark in steps)
         drawn.append(element("path", class_="axis", d=ticked))
@@ -143,5 +133,5 @@ def heat(
         drawn.append(
             text(at(value), bottom + 17, f"{value:g} s", text_anchor=anchor, class_="soft")
         )
-    label = f"{timeline.title}: {rows} lines over {stop - grid.start_s:.0f} s"
+    label = f"{timeline.full_title}: {rows} lines over {stop - grid.start_s:.0f} s"
     return picture(width, bottom + 24, "".join(drawn), label=label, name=name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.sections.scaling.scaling import ScalingLine
+from collections.abc import Sequence
+
+from harness.sections.contract.blocks import Curve
 from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
 
 _WIDTH, _HEIGHT = 960.0, 380.0
@@ -15,7 +17,7 @@ def _path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def lines(series: list[ScalingLine], *, name: str, title: str, narrow: bool = False) -> str:
+def lines(series: Sequence[Curve], *, name: str, title: str, narrow: bool = False) -> str:
     """Draw lines on logarithmic axes, where ideal scaling is a straight diagonal.
 
     A narrow chart names its lines below it instead of at their ends.
@@ -23,11 +25,11 @@ def lines(series: list[ScalingLine], *, name: str, title: str, narrow: bool = Fa
     named = min(_MOST_RIGHT, 8 + _LETTER * max(len(line.name) for line in series))
     width, right = (_NARROW, _BESIDE) if narrow else (_WIDTH, max(_RIGHT, named))
     points = [(line, point) for line in series for point in line.points]
-    most = max(p.devices for _, p in points)
-    least = min(p.devices for _, p in points)
-    ideal = max(p.devices / line.baseline for line, p in points)
-    high = max(ideal, *(p.high or p.speedup for _, p in points)) * 1.1
-    low = min(1.0, *(p.low or p.speedup for _, p in points)) * 0.9
+    most = max(p.count for _, p in points)
+    least = min(p.count for _, p in points)
+    ideal = max(p.count / line.points[0].count for line, p in points)
+    high = max(ideal, *(p.high or p.value for _, p in points)) * 1.1
+    low = min(1.0, *(p.low or p.value for _, p in points)) * 0.9
     x = Scale(least, most, _LEFT, width - right, log=True)
     y = Scale(low, high, _HEIGHT - _BOTTOM, _TOP, log=True)
     drawn = []
@@ -37,10 +39,10 @@ def lines(series: list[ScalingLine], *, name: str, title: str, narrow: bool = Fa
         drawn.append(text(_LEFT - 8, level + 4, f"{value:g} ×", text_anchor="end", class_="soft"))
     drawn += [
         text(x(count), _HEIGHT - 22, str(count), text_anchor="middle", class_="soft")
-        for count in sorted({p.devices for _, p in points})
+        for count in sorted({p.count for _, p in points})
     ]
     drawn.append(text(_LEFT, _HEIGHT - 4, "devices", class_="soft"))
-    base = min(line.baseline for line in series)
+    base = min(line.points[0].count for line in series)
     best = [(x(base), y(1.0)), (x(most), y(most / base))]
     drawn.append(element("path", class_="ideal", d=_path(best)))
     drawn.append(text(best[1][0] + 8, best[1][1] + 4, "ideal", class_="soft"))
@@ -57,10 +59,10 @@ def lines(series: list[ScalingLine], *, name: str, title: str, narrow: bool = Fa
     return picture(width, height, "".join(drawn), label=title, name=name)
 
 
-def _line(line: ScalingLine, x: Scale, y: Scale, *, colour: int) -> list[str]:
-    upper = [(x(p.devices), y(p.high or p.speedup)) for p in line.points]
-    lower = [(x(p.devices), y(p.low or p.speedup)) for p in reversed(line.points)]
-    middle = [(x(p.devices), y(p.speedup)) for p in line.points]
+def _line(line: Curve, x: Scale, y: Scale, *, colour: int) -> list[str]:
+    upper = [(x(p.count), y(p.high or p.value)) for p in line.points]
+    lower = [(x(p.count), y(p.low or p.value)) for p in reversed(line.points)]
+    middle = [(x(p.count), y(p.value)) for p in line.points]
     return [
         element("path", class_=f"s{colour} band", d=_path([*upper, *lower]) + "Z"),
         element("path", class_=f"curve l{colour}", d=_path(middle)),
@@ -68,8 +70,8 @@ def _line(line: ScalingLine, x: Scale, y: Scale, *, colour: int) -> list[str]:
     ]
 
 
-def _end(line: ScalingLine, x: Scale, y: Scale, ends: list[float]) -> str:
+def _end(line: Curve, x: Scale, y: Scale, ends: list[float]) -> str:
     """Name a line at its end, below the names that stand there already."""
     last = line.points[-1]
-    level = free_level(y(last.speedup) + 4, ends)
-    return text(x(last.devices) + 8, level, line.name)
+    level = free_level(y(last.value) + 4, ends)
+    return text(x(last.count) + 8, level, line.name)

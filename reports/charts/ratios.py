@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.analysis import numbers
-from harness.verdicts.results import Interval
+from harness.sections.contract.blocks import Ratio
 from reports.charts.svg import Scale, element, log_ticks, picture, text, ticks
 
 _WIDTH, _RIGHT, _ROW, _TOP = 760.0, 140.0, 26.0, 10.0
@@ -14,16 +13,6 @@ _NARROW, _TALL = 354.0, 58.0
 _CHARACTER, _WIDEST = 6.6, 300.0
 _LEAST_REACH = 0.06
 _WIDE, _ROOM = 4.0, 44.0
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """One line of the chart."""
-
-    name: str
-    value: float
-    interval: Interval | None
-    answer: str
 
 
 def _ticks(x: Scale) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.analysis import numbers
-from harness.analysis.evidence import Ceiling, RoofPoint
+from harness.analysis.context.roofline import Ceiling, RoofPoint
 from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
 
 _WIDTH, _HEIGHT = 960.0, 420.0

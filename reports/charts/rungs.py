@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.analysis import numbers
-from harness.analysis.evidence import Rung
+from harness.analysis.files.ladder import Rung
 from reports.charts.svg import element, picture, text
 
 _WIDTH, _LEFT, _ROW = 960.0, 230.0, 30.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.analysis import numbers
-from harness.analysis.ranking import Ranking, rankings
-from harness.verdicts.results import CellResult, Results
+from harness.analysis.ranking import Ranking
+from harness.analysis.results import Results
+from harness.verdicts.results import CellResult
 
 
 def _clean(text: str) -> str:
@@ -38,7 +39,7 @@ def _add(suite: Element, ranking: Ranking, cell: CellResult) -> None:
 def as_junit(results: Results) -> str:
     """Write one suite per workload; a cell without a believable number fails, a hole is skipped."""
     root = Element("testsuites", name=_clean(results.title))
-    for ranking in rankings(results):
+    for ranking in results.rankings:
         suite = SubElement(root, "testsuite", name=_clean(ranking.workload))
         for cell in (*ranking.cells, *ranking.set_aside, *ranking.without):
             _add(suite, ranking, cell)

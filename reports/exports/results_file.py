@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.analysis.ranking import Ranking
+from harness.analysis.results import Results
 from harness.errors import DamagedFile, RunError
 from harness.store.files import explained
 from harness.store.json_text import json_text
 from harness.store.records import Hole, RunInfo
-from harness.verdicts.results import CellResult, Comparison, Estimate, Results
+from harness.verdicts.results import CellResult, Comparison, Estimate
 from reports.text.answer import answer
 from reports.text.cards import Card
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.sections.read import read_page
+from harness.analysis.results import Results
+from harness.sections.contract.read import read_page
 from harness.store.files import write_whole
 from harness.store.layout import RunPaths
-from harness.verdicts.results import Results
 from reports.exports.results_file import results_text
 from reports.page.page import render
 from reports.page.raw_readings import write_readings
@@ -34,12 +34,13 @@ def _beside(page: Path) -> Path:
     return own.results if page == own.report else page.with_name(f"{page.stem}-results.json")
 
 
-def write_page(runs: Sequence[Path], place: Path, *, against: Versus | None = None) -> Written:
-    """Write the page of some runs; ``against`` is what changed between two of them."""
+def write_page(runs: Sequence[Path], place: Path, *, comparison: Versus | None = None) -> Written:
+    """Write the page of some runs; ``comparison`` is what changed between two of them."""
     results, evidence = read_page(runs)
-    readings = write_readings(evidence, place)
+    evidence = replace(evidence, comparison=comparison)
+    readings = write_readings(evidence.timelines, place)
     data = _beside(place)
     write_whole(data, results_text(results))
-    page = render(results, evidence, against=against, place=place, readings=readings)
+    page = render(results, evidence, place=place, readings=readings)
     write_whole(place, page)
     return Written(results, data)

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis import tables
-from harness.sections import all_tables
-from harness.verdicts.results import Results
 from reports.page.links import Links
-
-_MOST_LISTED_TRIALS = 3000
 
 
 @dataclass(frozen=True)
@@ -88,20 +84,3 @@ def _without_common_folder(
         (*row[:at], (row[at][0].removeprefix(folder), row[at][1]), *row[at + 1 :]) for row in rows
     )
     return named, short
-
-
-def gate_grid(results: Results) -> Grid | None:
-    """Prepare the gate's section, unless nothing at all was checked."""
-    if all(cell.gate.state in ("not checked", "nothing to check") for cell in results.cells):
-        return None
-    return grid(all_tables.gate(results))
-
-
-def trial_grid(results: Results, links: Links) -> Grid | None:
-    """Prepare the list of trials; of very many, those that do not count."""
-    table = all_tables.trials(results)
-    if len(table.rows) > _MOST_LISTED_TRIALS:
-        at = [c.key for c in table.columns].index("counted")
-        rows = tuple(row for row in table.rows if not row[at])
-        table = tables.Table(table.name, table.title, table.columns, rows)
-    return grid(table, filters=("workload", "cell", "outcome", "verdict"), links=links)

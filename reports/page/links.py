@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from harness.verdicts.results import Results
+from harness.analysis.results import Results
 
 
 @dataclass(frozen=True)

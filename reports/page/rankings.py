@@ -1,22 +1,19 @@
-"""Prepare rankings and trials for the page: bars, dots, and the words beside them."""
+"""Prepare rankings for the page: bars, and the words beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import expm1
 
 from harness.analysis import numbers
 from harness.analysis.ranking import Ranking
-from harness.sections import all_tables
-from harness.sections.cells import place
-from harness.verdicts.results import CellResult, Results, TrialResult
-from reports.charts import bars, dots
+from harness.analysis.results import Results
+from harness.sections.contract.columns import place
+from harness.verdicts.results import CellResult
+from reports.charts import bars
 from reports.page.links import Links
 
 _COLOURS = 8
-_REASONS = 3
-"""So many rejected trials of a cell are explained beside its dots."""
 _GATE_MARKS = {
     "equivalent": "≡",
     "named difference": "≈",
@@ -65,17 +62,6 @@ class Chart:
     note: str
 
 
-@dataclass(frozen=True)
-class Strip:
-    """The trials of one cell as dots, and in words those that do not count."""
-
-    name: str
-    drawing: str
-    counted: int
-    total: int
-    rejected: tuple[str, ...]
-
-
 def colours_of(results: Results) -> dict[str, int]:
     """Give each framework one colour for the whole page; with several runs, each run."""
     if len(results.runs) > 1:
@@ -83,6 +69,11 @@ def colours_of(results: Results) -> dict[str, int]:
     else:
         names = dict.fromkeys(sorted({cell.framework for cell in results.cells}))
     return {name: index % _COLOURS + 1 for index, name in enumerate(names)}
+
+
+def colour_of(colours: dict[str, int], run: str, framework: str) -> int:
+    """Give a cell's colour."""
+    return colours.get(run) or colours.get(framework, 1)
 
 
 def _busy(cell: CellResult) -> str:
@@ -136,7 +127,7 @@ def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
     top = bars.top_of([c.rate for c in listed if c.rate])
     rows, previous = [], ""
     for cell in listed:
-        colour = _colour(cell, colours)
+        colour = colour_of(colours, cell.run, cell.framework)
         rows.append(_row(ranking, cell, top=top, colour=colour, previous=previous, links=links))
         previous = cell.key
     return Chart(
@@ -162,41 +153,3 @@ def _note(rows: Sequence[Row]) -> str:
     marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.mark and r.state != "equivalent")
     said = f"{trials} per cell. Bars are medians, whiskers intervals: {'; '.join(meanings)}."
     return f"{said} Equivalence: {', '.join(marks)}." if marks else said
-
-
-def _colour(cell: CellResult, colours: dict[str, int]) -> int:
-    return colours.get(cell.run) or colours.get(cell.framework, 1)
-
-
-def _reasons(rejected: Sequence[tuple[TrialResult, str]]) -> Iterator[str]:
-    """Say why the first few trials do not count; the table below says it of all."""
-    for trial, why in rejected[:_REASONS]:
-        again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-        said = f", {why}" if why else ""
-        yield f"block {trial.block}{again}: {trial.verdict or trial.outcome}{said}"
-    if len(rejected) > _REASONS:
-        yield f"and {len(rejected) - _REASONS} more, in the page's table of all trials"
-
-
-def strips(ranking: Ranking, colours: dict[str, int]) -> tuple[tuple[str, str], tuple[Strip, ...]]:
-    """Prepare the dots of one workload's trials, and say what the ends of their axis are."""
-    cells = [c for c in (*ranking.cells, *ranking.set_aside, *ranking.without) if c.trials]
-    reach = dots.reach_of([(c.trials, c.rate) for c in cells])
-    made = []
-    for cell in cells:
-        said = [(t, all_tables.why(t)) for t in cell.trials]
-        machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
-        made.append(
-            Strip(
-                name=ranking.name(cell) + machine,
-                drawing=dots.dots(said, cell.rate, reach=reach, colour=_colour(cell, colours)),
-                counted=sum(t.counted for t in cell.trials),
-                total=len(cell.trials),
-                rejected=tuple(_reasons([one for one in said if not one[0].counted])),
-            )
-        )
-    ends = (
-        f"−{numbers.number(-100 * expm1(-reach))} %",
-        f"+{numbers.number(100 * expm1(reach))} %",
-    )
-    return ends, tuple(made)

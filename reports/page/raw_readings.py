@@ -10,16 +10,17 @@ import csv
 import gzip
 import io
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
-from harness.analysis.evidence import Evidence, Timeline
+from harness.analysis.evidence import Timeline
 from harness.store.files import write_whole
 
 
 def _csv(timeline: Timeline) -> bytes:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(("channel", "t_s", f"{timeline.title}, {timeline.unit}"))
+    table.writerow(("channel", "t_s", f"{timeline.full_title}, {timeline.unit}"))
     for channel in timeline.channels:
         for moment, value in zip(channel.times_s, channel.values, strict=True):
             said = f"{value:.9g}" if math.isfinite(value) else ""
@@ -27,13 +28,16 @@ def _csv(timeline: Timeline) -> bytes:
     return gzip.compress(text.getvalue().encode(), 6, mtime=0)
 
 
-def write_readings(evidence: Evidence, page: Path) -> tuple[str, ...]:
-    """Write one file per timeline into a folder named after the page; say where, from the page."""
-    places = []
-    for index, timeline in enumerate(evidence.timelines, 1):
+def write_readings(timelines: Sequence[Timeline], page: Path) -> dict[str, str]:
+    """Write one file per timeline into a folder named after the page.
+
+    Give for each chart where its file lies, from the page.
+    """
+    places = {}
+    for index, timeline in enumerate(timelines, 1):
         folder = page.with_name(f"{page.stem}-data")
         folder.mkdir(exist_ok=True)
         file = folder / f"timeline-{index}.csv.gz"
         write_whole(file, _csv(timeline))
-        places.append(f"{folder.name}/{file.name}")
-    return tuple(places)
+        places[f"timeline-{index}"] = f"{folder.name}/{file.name}"
+    return places

@@ -14,23 +14,19 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import numbers
-from harness.analysis.evidence import Channel, Timeline
+from harness.analysis.evidence import Timeline
+from harness.analysis.timelines.time_grid import Binned, binned
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.analysis.timelines.time_grid import Array
 
 MOST_CHARACTERS = 3_600_000
 """What the timelines of one page may take, all together."""
 _UNREAD = 10_000
 """So many intervals without a reading take next to nothing once compressed."""
-_TOUCHING = 0.01
-"""Such a share of an interval before the first reading is not worth a column."""
 _GAP = 65535
 _FAR = 65534
 _FINE, _COARSE = 65533, 250
@@ -42,73 +38,6 @@ _EXACT = (1.0, 0.1, 0.01, 0.001)
 _USUAL_PERCENT = 0.5
 _SPREAD = 8.0
 """A row reaching farther than this many usual spreads has its farthest values written out."""
-
-
-@dataclass(frozen=True)
-class Binned:
-    """A timeline on an even grid: one row per channel, a gap is not a number."""
-
-    start_s: float
-    width_s: float
-    mean: Array
-    low: Array
-    high: Array
-    raw: bool
-    """Whether each bin holds one reading, so that low, mean and high are the same."""
-
-    @property
-    def stop_s(self) -> float:
-        """Say where the last bin ends."""
-        return float(self.start_s + self.width_s * self.mean.shape[1])
-
-
-def _ends(timeline: Timeline) -> tuple[float, float]:
-    """Begin and end where readings or marks do, whole intervals from the first reading."""
-    starts = [channel.times_s[0] for channel in timeline.channels if len(channel.times_s)]
-    stops = [channel.times_s[-1] for channel in timeline.channels if len(channel.times_s)]
-    first, step = min(starts, default=0.0), timeline.interval_s
-    stop = max(stops, default=0.0) + step
-    before = first - min((mark.start_s for mark in timeline.marks), default=first)
-    beyond = max((mark.end_s for mark in timeline.marks), default=stop) - stop
-    start = first - step * max(0, ceil(before / step - _TOUCHING))
-    return start, stop + step * max(0, ceil(beyond / step - _TOUCHING))
-
-
-def binned(timeline: Timeline, most_bins: int) -> Binned:
-    """Put readings into at most so many even bins, never narrower than the clocks allow."""
-    import numpy as np
-
-    start, stop = _ends(timeline)
-    finest = max(timeline.interval_s, timeline.clock_bound_s or 0.0)
-    bins = max(1, min(most_bins, round((stop - start) / finest)))
-    width = (stop - start) / bins
-    shape = (len(timeline.channels), bins)
-    mean, low, high = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
-    for row, channel in enumerate(timeline.channels):
-        _fill(channel, start, width, mean[row], low[row], high[row])
-    return Binned(
-        start, width, mean, low, high, raw=bool(np.array_equal(low, high, equal_nan=True))
-    )
-
-
-def _fill(
-    channel: Channel, start: float, width: float, mean: Array, low: Array, high: Array
-) -> None:
-    import numpy as np
-
-    times = np.asarray(channel.times_s, dtype=np.float64)
-    values = np.asarray(channel.values, dtype=np.float64)
-    known = np.isfinite(values)
-    for begin, end in channel.gaps_s:
-        known &= ~((times > begin) & (times < end))
-    at = ((times[known] - start) / width + 1e-9).astype(np.int64).clip(0, len(mean) - 1)
-    values = values[known]
-    count = np.bincount(at, minlength=len(mean))
-    filled = count > 0
-    mean[filled] = np.bincount(at, weights=values, minlength=len(mean))[filled] / count[filled]
-    low[filled], high[filled] = np.inf, -np.inf
-    np.minimum.at(low, at, values)
-    np.maximum.at(high, at, values)
 
 
 def _ends_of(known: Array) -> tuple[float, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from harness.analysis import numbers
 from harness.analysis.compare_cells import rates_by_block
-from harness.analysis.ranking import Ranking, rankings
+from harness.analysis.ranking import Ranking
+from harness.analysis.results import Results
 from harness.stats.compare import Answer, all_pairs
-from harness.verdicts.results import Interval, Results
+from harness.verdicts.results import Interval
 from reports.text.terminal import printable
 
 _TIMES = {"faster": "than", "slower": "than", "same": "as"}
@@ -17,7 +18,7 @@ def render(results: Results) -> str:
     if len(results.runs) > 1:
         return "Pairs are compared within one run: name one.\n"
     told = [
-        line for ranking in rankings(results) for line in _ranking(ranking, results.runs[0].seed)
+        line for ranking in results.rankings for line in _ranking(ranking, results.runs[0].seed)
     ]
     return "\n".join(told) + "\n" if told else "There are no two cells to compare.\n"
 

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
-from harness.analysis.ranking import Ranking, machine_name, of_run, rankings
-from harness.verdicts.results import CellResult, Comparison, Results
+from harness.analysis.ranking import Ranking, machine_name, of_run
+from harness.analysis.results import Results
+from harness.verdicts.results import CellResult, Comparison
 from reports.text.cards import Card, cards
 
+SIMULATED = "Simulated: a model said all this. No machine was measured."
 WARNINGS_SHOWN = 3
 """More would push the ranking off the first screen; the others are told after it."""
 
@@ -200,7 +202,7 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
 
 def answer(results: Results) -> Answer:
     """Say everything that belongs on the first screen."""
-    ranked = rankings(results)
+    ranked = results.rankings
     several = len(ranked) > 1
     sentences = tuple((r.workload if several else "", sentence(r)) for r in ranked)
     return Answer(

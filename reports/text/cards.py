@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from harness import units
 from harness.analysis import numbers
+from harness.analysis.context.derived import work_per_joule
 from harness.analysis.ranking import Ranking, of_run
-from harness.sections.context.derived import work_per_joule
+from harness.analysis.results import Results
 from harness.store.layout import PILOT
-from harness.verdicts.results import CellResult, Results, TrialResult
+from harness.verdicts.results import CellResult, TrialResult
 
 _FASTEST = "Fastest, by median"
 _CLEAR = ("faster", "slower")

@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from harness.analysis import numbers
 from harness.analysis.run_comparison import METRICS, Pair, Versus
 from harness.store.records import Hole
-from harness.verdicts.results import Interval
 
 _MOST_DIFFERENCES = 20
 
@@ -59,8 +58,8 @@ class ComparedRuns:
 def sentence(pair: Pair) -> str:
     """Say one cell's change: ``resnet50 · torch: 0.94 × (interval 0.92–0.96): slower``."""
     change = pair.change
-    ratio = numbers.ratio(change.ratio, _interval(pair))
-    inside = numbers.ratio_span(_interval(pair), change.ratio)
+    ratio = numbers.ratio(change.ratio, pair.interval)
+    inside = numbers.ratio_span(pair.interval, change.ratio)
     trials = f"{change.before} and {change.after} trials"
     return f"{pair.label}: {ratio} × (interval {inside}, {trials}): {change.answer}"
 
@@ -99,8 +98,8 @@ def as_github(told: Versus, failed: Sequence[Pair] = ()) -> str:
     for pair in told.pairs:
         change = pair.change
         mark = "❌" if pair in failed else ""
-        ratio = numbers.ratio(change.ratio, _interval(pair))
-        inside = numbers.ratio_span(_interval(pair), change.ratio)
+        ratio = numbers.ratio(change.ratio, pair.interval)
+        inside = numbers.ratio_span(pair.interval, change.ratio)
         cells = (mark, pair.label, f"{ratio} ×", inside, f"{change.before}, {change.after}")
         lines.append(f"| {' | '.join(_cell(text) for text in cells)} | {change.answer} |")
     if told.not_compared:
@@ -158,13 +157,6 @@ def compared(told: Versus, failed: Sequence[Pair] = ()) -> ComparedRuns:
         differences=tuple(Difference(*one) for one in told.differences),
         warnings=tuple(told.warnings),
     )
-
-
-def _interval(pair: Pair) -> Interval | None:
-    change = pair.change
-    if change.low is None or change.high is None:
-        return None
-    return Interval(change.low, change.high, change.level, "relabelled blocks")
 
 
 def _few(told: Versus) -> Sequence[tuple[str, str, str]]:

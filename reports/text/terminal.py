@@ -8,17 +8,15 @@ from dataclasses import dataclass
 
 from harness.analysis import numbers
 from harness.analysis.ranking import Ranking
-from harness.sections.context.closest_figure import normal
-from harness.sections.files import checkpoints
-from harness.verdicts.results import CellResult, Results
-from reports.text.answer import WARNINGS_SHOWN, Answer, answer
-from reports.text.method import SIMULATED
+from harness.analysis.results import Results
+from harness.sections.contract.blocks import Brief
+from harness.sections.contract.section import sections
+from harness.verdicts.results import CellResult
+from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST_BAR = 8
 _MOST_BAR = 48
-_MOST_HELD = 3
-"""So many cells of a ranking are held against published figures; the page does all."""
 
 
 @dataclass(frozen=True)
@@ -110,24 +108,9 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
     )
 
 
-def _normal(told: Answer, results: Results, width: int) -> str:
-    """Hold the fastest cells against published figures; they inform and judge nothing."""
-    found = normal(results)
-    lines = []
-    for ranking in told.rankings:
-        for cell in ranking.cells[:_MOST_HELD]:
-            match = found.get((cell.run, cell.key))
-            if match is not None:
-                name = ranking.name(cell)
-                where = f"{ranking.workload}, {name}" if len(told.rankings) > 1 else name
-                lines.append(_wrapped(f"{where}: {match}", width, "  ", "    "))
-    return "\n".join(("Is that normal? For information:", *lines)) if lines else ""
-
-
-def _saved(results: Results, width: int) -> str:
-    """Say what checkpoints cost."""
-    said = [_wrapped(line, width, "  ", "    ") for line in checkpoints.lines(results)]
-    return "\n".join(("Checkpoints:", *said)) if said else ""
+def _brief(brief: Brief, width: int) -> str:
+    lines = [_wrapped(line, width, "  ", "    ") for line in brief.lines]
+    return "\n".join((printable(brief.title), *lines))
 
 
 def _trust(told: Answer) -> str:
@@ -140,8 +123,9 @@ def _warned(warnings: Sequence[str], width: int) -> str:
 
 
 def render(results: Results, width: int = 100) -> str:
-    """Say the answer, the warnings, the rankings and how far to trust them."""
-    told = answer(results)
+    """Say the answer, the warnings, the rankings, sections in brief, and how far to trust them."""
+    told, found = answer(results), sections(results)
+    warnings = (*told.warnings, *found.missing)
     parts = [_wrapped(SIMULATED, width)] if results.is_simulated else []
     parts.append(_wrapped(told.question, width))
     said = [
@@ -149,12 +133,11 @@ def render(results: Results, width: int = 100) -> str:
         for workload, text in told.sentences
     ]
     parts.append("\n".join(said))
-    if told.warnings:
-        parts.append(_warned(told.warnings[:WARNINGS_SHOWN], width))
+    if warnings:
+        parts.append(_warned(warnings[:WARNINGS_SHOWN], width))
     parts += ["\n".join(_ranking(r, width)) for r in told.rankings if r.cells]
-    parts += filter(None, [_normal(told, results, width)])
-    parts += filter(None, [_saved(results, width)])
+    parts += [_brief(brief, width) for made in found.made for brief in made.briefs]
     parts.append(_wrapped(_trust(told), width))
-    if told.warnings[WARNINGS_SHOWN:]:
-        parts.append(_warned(told.warnings[WARNINGS_SHOWN:], width))
+    if warnings[WARNINGS_SHOWN:]:
+        parts.append(_warned(warnings[WARNINGS_SHOWN:], width))
     return "\n\n".join(parts) + "\n"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
+from harness.analysis.results import Results
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
-from harness.verdicts.results import CellResult, Results
+from harness.verdicts.results import CellResult
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 QUIET = Behaviour(step_s=0.02, trial_noise=0.002, window_noise=0.004)

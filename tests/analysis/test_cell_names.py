@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from harness.analysis.cell_names import factor_words
-from harness.analysis.ranking import names
 from tests.reports import samples
 
 
@@ -15,7 +14,7 @@ def named(*cells, framework="torch"):
         for i, told in enumerate(cells)
     ]
     varied = tuple(sorted({name for told in cells for name in told}))
-    told = names(dataclasses.replace(samples.demo(), cells=tuple(made), varied=varied))
+    told = dataclasses.replace(samples.demo(), cells=tuple(made), varied=varied).names
     return list(told.values())
 
 
@@ -55,7 +54,7 @@ def test_cells_that_differ_in_options_only_go_by_their_labels():
         dataclasses.replace(here.cells[0], key=k, factors={}, label=f"alexnet · torch · graph {k}")
         for k in ("on", "off")
     ]
-    told = names(dataclasses.replace(here, cells=tuple(pair), varied=()))
+    told = dataclasses.replace(here, cells=tuple(pair), varied=()).names
     assert list(told.values()) == ["torch · graph on", "torch · graph off"]
 
 

@@ -32,7 +32,7 @@ DECLARED = {
     ("harness.environments.lock", "torch"): EXAMPLE,
     ("harness.gate.everything_study", "torch"): EXAMPLE,
     ("harness.study.checks", "torch"): EXAMPLE,
-    ("harness.sections.context.closest_figure", "caffe"): "a workload's name",
+    ("harness.analysis.context.closest_figure", "caffe"): "a workload's name",
 }
 """(module, word) -> why it may stand there. A new entry needs a better reason than being handy."""
 

@@ -196,6 +196,7 @@ MOST_FILES = 14
 LONGER = {
     "workloads": "plug-ins: one file a workload",
     "harness/collect/sources": "plug-ins: one file a source of readings",
+    "harness/sections": "plug-ins: one file a section",
     "harness/cli/verbs": "one file a verb",
 }
 

@@ -18,7 +18,7 @@ CASES = (
     ("1,000 cells of 6 trials", "render(samples.big(1000))", 5.0, 3_000_000),
     (
         "64 GPUs for an hour at 10 Hz",
-        "render(samples.demo(), Evidence(timelines=(samples.timeline(64, 3600.0, 10.0),)))",
+        "render(samples.demo(), Evidence(Recordings((samples.timeline(64, 3600.0, 10.0),))))",
         5.0,
         5_000_000,
     ),
@@ -28,7 +28,7 @@ MOST_PAINT_MS = 1000.0
 SCRIPT = """
 import json, sys, time
 imports = time.process_time()
-from harness.analysis.evidence import Evidence
+from harness.analysis.evidence import Evidence, Recordings
 from reports.page.page import render
 imports = time.process_time() - imports
 from tests.reports import samples

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.analysis.evidence import Channel, Evidence, Timeline
+from harness.analysis.evidence import Channel, Evidence, Recordings, Timeline
 from reports.page.page import render
 from tests import needs
 from tests.browser.pictures import compare
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.browser
 PAGES = {
     "demo": lambda: render(samples.demo()),
     "two-runs": lambda: render(samples.two_runs()),
-    "compared": lambda: render(samples.two_runs(), against=samples.versus()),
+    "compared": lambda: render(samples.two_runs(), Evidence(comparison=samples.versus())),
     "failures": lambda: render(samples.failures()),
-    "everything": lambda: render(samples.scaled(), samples.evidence()),
+    "everything": lambda: render(samples.everything(), samples.evidence()),
     "hostile": lambda: render(samples.hostile()),
 }
 APPROVED = Path(__file__).parent / "approved"
@@ -166,7 +166,8 @@ def test_every_chart_downloads_as_svg_that_opens_alone(visit, browser, tmp_path)
         assert alone.evaluate("document.querySelectorAll('text').length") > 2
         assert alone.evaluate(CUT_OFF) == []
         if name.startswith("ranking-"):
-            assert {"images/s", "interval"} <= set(alone.evaluate(TEXTS))
+            assert {"images/s", "samples/s"} & set(alone.evaluate(TEXTS))
+            assert "interval" in alone.evaluate(TEXTS)
         painted = "getComputedStyle(document.querySelector('text:not([class])')).fill"
         assert alone.evaluate(painted) == "rgb(27, 29, 31)"
         alone.close()
@@ -212,7 +213,7 @@ def test_a_click_draws_the_very_readings_of_that_moment_and_gaps_as_gaps(visit):
 
 def test_an_hour_of_many_devices_opens(visit):
     timeline = samples.timeline(16, 600.0, 10.0)
-    opened = visit(render(samples.demo(), Evidence(timelines=(timeline,))))
+    opened = visit(render(samples.demo(), Evidence(recordings=Recordings((timeline,)))))
     opened.page.locator("#timelines").scroll_into_view_if_needed()
     opened.page.locator("[data-packed] canvas").wait_for()
     assert opened.errors == []
@@ -309,7 +310,7 @@ def test_a_spike_is_drawn_where_it_was_and_as_high(visit):
     values[120] = 1e6
     channel = Channel("disk", [float(i) for i in range(200)], values)
     line = Timeline("read", "MB/s", 0.0, 100.0, (channel,), 1.0)
-    page = visit(render(samples.demo(), Evidence(timelines=(line,)))).page
+    page = visit(render(samples.demo(), Evidence(recordings=Recordings((line,))))).page
     page.locator("#timelines").scroll_into_view_if_needed()
     page.locator("[data-packed] canvas").wait_for()
     page.locator("[data-packed] .u-over").hover(position={"x": 5, "y": 5})

@@ -32,7 +32,9 @@ def read() -> set[str]:
 
 
 def test_there_are_groups() -> None:
-    assert {"workloads", "adapters", "launchers", "samplers", "platforms"} <= set(DECLARED)
+    assert {"workloads", "adapters", "launchers", "samplers", "sections", "platforms"} <= set(
+        DECLARED
+    )
 
 
 def test_every_declared_group_is_read_and_every_group_read_is_declared() -> None:
@@ -46,7 +48,7 @@ def test_a_group_has_members_and_none_of_ours_is_broken(group: str) -> None:
     assert [one for one in entries.values() if one.problem is not None] == []
 
 
-@pytest.mark.parametrize("group", sorted({"workloads", "launchers", "samplers"} & set(DECLARED)))
+@pytest.mark.parametrize("group", ["workloads", "launchers", "samplers", "sections"])
 def test_each_member_of_a_group_that_the_host_imports_can_be_imported(group: str) -> None:
     broken = {entry.name: entry.problem for entry, module in plugins.loaded(group) if not module}
     assert broken == {}

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.context.roofline import roof
+from harness.analysis.results import Results
 from harness.doctor.ceilings import Measured, Session, measured, peaks, sessions, with_ceilings
 from harness.errors import FaultyFile, UsageError
 from harness.platform.platform import load_platform
-from harness.sections.context.roofline import roof
-from harness.verdicts.results import Results
 from harness.worker.contracts import Unsupported
 from harness.worker.storage import StorageActivity
 from tests.needs import framework

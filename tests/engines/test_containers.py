@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.sections.read import read_results
-from harness.sections.scaling.start_up import starting
+from harness.analysis.read import read_results
+from harness.sections.starting import starting
 from tests.needs import program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(300)]

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from harness.analysis.read import read_results
+from harness.analysis.scaling.messages import interfaces
 from harness.launch.batch_script import Batch
 from harness.launch.launchers import slurm as queue
-from harness.sections.read import read_results
-from harness.sections.scaling.messages import interfaces
 from tests.needs import framework
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]

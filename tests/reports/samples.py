@@ -7,28 +7,18 @@ import math
 import random
 import statistics
 
-from harness.analysis.evidence import (
-    Ceiling,
-    Channel,
-    Energy,
-    Evidence,
-    Finding,
-    Ladder,
-    Mark,
-    RoofPoint,
-    Rung,
-    StepSplit,
-    Timeline,
-)
+from harness.analysis.evidence import Channel, Evidence, Mark, Recordings, Timeline
+from harness.analysis.results import Results
 from harness.analysis.run_comparison import Pair, Versus
 from harness.stats.unpaired import Change
 from harness.store.records import Gate, Hole, RunInfo
+from harness.verdicts.io_results import CheckpointResult, InputResult
 from harness.verdicts.results import (
     CellResult,
     Comparison,
     Estimate,
     Interval,
-    Results,
+    Reading,
     TrialResult,
 )
 
@@ -378,45 +368,93 @@ def versus() -> Versus:
     )
 
 
-def ladder(kind: str = "input", state: str = "cold") -> Ladder:
-    """A loader that halves what the device gives, and a model that waits for it."""
-    steps = (("device", 2400.0), ("decode", 1300.0), ("loader", 1210.0), ("loader + model", 640.0))
-    rungs = tuple(
-        Rung(name, Estimate(rate, "images/s", 6, interval(rate * 0.97, rate * 1.02)), 1.5)
-        for name, rate in steps
-    )
-    return Ladder("PNG from Lustre", kind, state, rungs, "CPU-bound", "Read with O_DIRECT.")
+SAVED = CheckpointResult(
+    saver="torch.save",
+    count=5,
+    state_bytes=600_000_000,
+    blocking_s=0.5,
+    saved_s=0.5,
+    durable_s=8.0,
+    restore_s=6.0,
+    restore_bytes=600_000_100,
+    restore_cache="cold",
+    inflation=1.25,
+    blocked_share=0.04,
+)
 
 
-def energy() -> tuple[Energy, ...]:
-    """Two cells with a GPU and a CPU meter."""
-    meter = "NVML and RAPL; nothing else in the machine is in it."
-    work = Estimate(1.9, "images per joule", 6, interval(1.8, 2.0))
-    return (
-        Energy("resnet50 torch", (("GPU", 281.0), ("CPU package", 94.0)), work, meter),
-        Energy("resnet50 jax", (("GPU", 240.0), ("CPU package", 88.0)), None, meter),
+def everything() -> Results:
+    """A study that has something for every section: exchange, files, checkpoints, meters."""
+    here = scaled()
+    last = here.cells[3]
+    apart = dataclasses.replace(
+        last,
+        key="apart",
+        comparison=None,
+        rate=last.rate
+        and dataclasses.replace(last.rate, value=last.rate.value * 1.12, interval=None),
+        factors={**last.factors, "communicate": False},
+        trials=tuple(
+            dataclasses.replace(one, rate=one.rate and one.rate * 1.12) for one in last.trials
+        ),
     )
+    saving = dataclasses.replace(
+        here.cells[0],
+        trials=tuple(dataclasses.replace(one, checkpoints=SAVED) for one in here.cells[0].trials),
+    )
+    platform = {
+        **here.runs[0].platform,
+        "ceilings": {
+            "cpu-bf16": {"compute": 19.5e12, "tag": "declared"},
+            "memory-8-cores": {"bandwidth": 1.4e11, "tag": "measured"},
+        },
+    }
+    metered = tuple(map(with_power, (saving, *here.cells[1:])))
+    return dataclasses.replace(
+        here,
+        runs=(dataclasses.replace(here.runs[0], platform=platform),),
+        cells=(*metered, apart, *reading()),
+        varied=("workload", "strategy", "nodes", "communicate", "reader"),
+    )
+
+
+def with_power(of: CellResult) -> CellResult:
+    """Meter a cell's GPU and processors."""
+    power = (
+        Reading("vm", "gpu:0", "power, from its energy counter", "W", 281.0),
+        Reading("vm", "rapl/package-0", "power", "W", 94.0),
+    )
+    return dataclasses.replace(of, unit="images", readings=power, utilisation={"power_w": 375.0})
+
+
+def reading() -> tuple[CellResult, ...]:
+    """Two readers of the same files, the second with the format to parse."""
+    files = {"format": "raw", "samples": 256, "cache": "cold", "batch": 32, "tier": "hdd"}
+    told = InputResult(cache="cold", cold_fraction=1.0, bytes_per_s=1.5e6, busy_cores=1.9, cpus=2.0)
+    made = []
+    for reader, rate in (("pread", 2400.0), ("threads", 1300.0)):
+        one = cell(
+            "read-small-pictures", "null", "", rate, None, batch=32, unit="samples/s", noise=0
+        )
+        trials = tuple(dataclasses.replace(each, input=told) for each in one.trials)
+        factors = {**files, "reader": reader, "reader_threads": 2}
+        made.append(
+            dataclasses.replace(
+                one, key=reader, content="small-pictures", factors=factors, trials=trials
+            )
+        )
+    return tuple(made)
 
 
 def evidence() -> Evidence:
-    """Something for every door."""
+    """What is gathered beside the results: a timeline, and a question of a paper."""
+    asked = {
+        "question": "Do eight devices do more than one?",
+        "paper": "7.1 times as much",
+        "of": {"workload": "resnet50", "nodes": 8, "strategy": "ddp"},
+        "over": {"workload": "resnet50", "nodes": 1},
+    }
     return Evidence(
-        timelines=(timeline(),),
-        splits=(
-            StepSplit("torch ddp", (("input", 0.01), ("compute", 0.2), ("exchange", 0.06))),
-            StepSplit(
-                "tensorflow horovod", (("input", 0.02), ("compute", 0.22), ("exchange", 0.1))
-            ),
-        ),
-        ceilings=(
-            Ceiling("fp32 peak", 19.5e12, None, "declared"),
-            Ceiling("HBM", None, 1.4e12, "measured"),
-        ),
-        roof_points=(
-            RoofPoint("resnet50 torch", 40.0, 9e12),
-            RoofPoint("alexnet torch", 12.0, 5e12),
-        ),
-        ladders=(ladder("checkpoint", ""), ladder()),
-        energy=energy(),
-        findings=(Finding("Does NVLink help?", "not available", "no second link here"),),
+        recordings=Recordings(timelines=(timeline(),)),
+        questions={run_info().name: (asked,)},
     )

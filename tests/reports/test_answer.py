@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.analysis.ranking import rankings
 from reports.text.answer import answer, sentence
 from reports.text.cards import top_two
 from tests.reports import samples
 
 
 def only(results, workload="alexnet"):
-    return next(r for r in rankings(results) if r.workload == workload)
+    return next(r for r in results.rankings if r.workload == workload)
 
 
 def test_the_clear_comparison_comes_before_the_doubtful_one():
@@ -174,7 +173,7 @@ def test_the_thriftiest_is_named_for_each_workload():
     results = samples.demo()
     card = answer(with_power(results, [100.0] * len(results.cells))).cards[1]
     assert card.value == "Depends on the workload"
-    assert card.detail.count(" per joule") == len(rankings(results)) == 2
+    assert card.detail.count(" per joule") == len(results.rankings) == 2
 
 
 def test_of_several_machines_the_fastest_and_the_thriftiest_are_named_with_theirs():

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from harness.analysis.context import closest_figure
+from harness.analysis.context.roofline import roof
+from harness.analysis.files.goodput import without_input
+from harness.analysis.results import Results
+from harness.analysis.scaling.scaling import scaling_lines
 from harness.analysis.tables import records
-from harness.sections import all_tables
-from harness.sections.context import closest_figure
-from harness.sections.context.roofline import roof
-from harness.sections.files.goodput import without_input
-from harness.sections.scaling.scaling import scaling_lines
+from harness.sections.contract.section import sections, table
 from harness.store.records import Gate
-from harness.verdicts.results import CellResult, Results
+from harness.verdicts.results import CellResult
 from reports.exports.junit import as_junit
 from reports.exports.results_file import summary
 from reports.text.answer import answer
@@ -45,7 +46,7 @@ def test_it_has_no_place_in_the_ranking_and_is_named_with_why(results, wrong) ->
     name = ranking.name(wrong)
     assert name not in [
         row["cell"]
-        for row in records(all_tables.ranking(results))
+        for row in records(table(sections(results), "ranking"))
         if row["workload"] == wrong.workload
     ]
     told = summary(results)
@@ -57,7 +58,7 @@ def test_it_has_no_place_in_the_ranking_and_is_named_with_why(results, wrong) ->
 
 
 def test_exports_of_all_cells_say_so_and_give_it_no_comparison(results, wrong) -> None:
-    rows = [row for row in records(all_tables.table(results, "cells")) if row["gate"] == "differs"]
+    rows = [row for row in records(table(sections(results), "cells")) if row["gate"] == "differs"]
     assert len(rows) == 1
     assert rows[0]["answer"] is None
     assert rows[0]["published"] is None

@@ -13,17 +13,28 @@ import pytest
 
 from harness.analysis import tables
 from harness.errors import UsageError
-from harness.sections import all_tables, cells
+from harness.sections.contract import blocks
+from harness.sections.contract.read import read_table
+from harness.sections.contract.section import sections, table
+from harness.sections.ranking import ranking
 from reports.exports.junit import as_junit
 from reports.exports.latex import as_latex
 from reports.exports.parquet import as_parquet
 from reports.exports.text import as_csv, as_json, as_markdown
-from tests import needs
+from tests import needs, runs
 from tests.reports import samples
 
 
+def _tables(results, evidence=None):
+    return [one for made in sections(results, evidence).made for one in blocks.tables(made.blocks)]
+
+
+def _table(results, name):
+    return table(sections(results), name)
+
+
 def test_csv_holds_raw_values_and_both_ends_of_intervals():
-    rows = list(csv.DictReader(io.StringIO(as_csv(all_tables.ranking(samples.demo())))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(ranking(samples.demo())))))
     first = samples.demo().cells[0].rate
     assert float(rows[0]["rate"]) == first.value
     assert float(rows[0]["rate_interval_low"]) == first.interval.low
@@ -31,7 +42,7 @@ def test_csv_holds_raw_values_and_both_ends_of_intervals():
 
 
 def test_json_gives_null_for_unknown():
-    rows = json.loads(as_json(cells.cells(samples.failures())))
+    rows = json.loads(as_json(_table(samples.failures(), "cells")))
     assert next(r for r in rows if r["trials"] == 0)["rate"] is None
 
 
@@ -40,20 +51,19 @@ def test_markdown_keeps_bars_and_tags_as_text():
     assert as_markdown(table).splitlines()[-1] == "| x\\|y &lt;b> |"
 
 
-@pytest.mark.parametrize("name", list(all_tables.TABLES))
-def test_every_table_survives_parquet(name, tmp_path):
-    table = all_tables.table(samples.demo(), name)
+def test_every_table_survives_parquet(tmp_path):
     place = tmp_path / "t.parquet"
-    place.write_bytes(as_parquet(table))
-    heads, rows = tables.flat(table)
-    read = duckdb.connect().execute("SELECT * FROM read_parquet(?)", [str(place)])
-    assert [column[0] for column in read.description] == heads
-    assert len(read.fetchall()) == len(rows)
+    for one in _tables(samples.everything(), samples.evidence()):
+        place.write_bytes(as_parquet(one))
+        heads, rows = tables.flat(one)
+        read = duckdb.connect().execute("SELECT * FROM read_parquet(?)", [str(place)])
+        assert [column[0] for column in read.description] == heads
+        assert len(read.fetchall()) == len(rows)
 
 
 def test_an_empty_table_is_a_parquet_file_too(tmp_path):
     place = tmp_path / "t.parquet"
-    place.write_bytes(as_parquet(all_tables.holes(samples.two_runs())))
+    place.write_bytes(as_parquet(_table(samples.two_runs(), "holes")))
     assert duckdb.connect().execute(
         "SELECT count(*) FROM read_parquet(?)", [str(place)]
     ).fetchall() == [(0,)]
@@ -82,10 +92,10 @@ def test_hostile_text_leaves_junit_well_formed():
     assert "alert(1)" in root.get("name")
 
 
-@pytest.mark.parametrize("make", [samples.demo, samples.hostile, samples.scaled])
+@pytest.mark.parametrize("make", [samples.demo, samples.hostile, samples.everything])
 def test_latex_compiles(make, tmp_path):
     compiler = needs.program("pdflatex", package="texlive-latex-base")
-    body = "\n".join(as_latex(table(make())) for table in all_tables.TABLES.values())
+    body = "\n".join(as_latex(table) for table in _tables(make()) if table.rows)
     text = f"\\documentclass{{article}}\n\\begin{{document}}\n\\tiny\n{body}\\end{{document}}\n"
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
     done = subprocess.run(
@@ -98,6 +108,12 @@ def test_latex_compiles(make, tmp_path):
     assert (tmp_path / "t.pdf").stat().st_size > 1000
 
 
-def test_an_unknown_table_is_refused_with_the_nearest_name():
+def test_an_unknown_table_is_refused_with_the_nearest_name(tmp_path):
+    directory = runs.write_run(tmp_path, [runs.RecordedCell()])
     with pytest.raises(UsageError, match="Did you mean 'ranking'"):
-        all_tables.table(samples.demo(), "rankin")
+        read_table([directory], "rankin")
+
+
+def test_no_two_tables_share_a_name():
+    named = [table.name for table in _tables(samples.everything(), samples.evidence())]
+    assert len(named) == len(set(named))

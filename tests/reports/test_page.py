@@ -36,7 +36,7 @@ class Outline(HTMLParser):
         return [a["id"] for _, a in self.elements if a.get("id")]
 
 
-ALL = [samples.demo, samples.two_runs, samples.failures, samples.hostile, samples.scaled]
+ALL = [samples.demo, samples.two_runs, samples.failures, samples.hostile, samples.everything]
 
 
 def test_the_page_of_a_recorded_run_is_as_approved(tmp_path, golden):
@@ -118,7 +118,7 @@ def test_a_section_without_data_is_not_there():
 
 
 def test_sections_stand_in_the_order_a_reader_needs_them():
-    ids = Outline(render(samples.scaled(), samples.evidence())).ids()
+    ids = Outline(render(samples.everything(), samples.evidence())).ids()
     wanted = ["cells", "differences", "step-time", "scaling", "roofline", "ladders", "timelines"]
     wanted += ["energy", "trials", "gate", "provenance", "method", "glossary", "findings"]
     assert [name for name in ids if name in wanted] == wanted
@@ -142,7 +142,7 @@ def test_what_was_not_checked_carries_a_mark():
 
 
 def test_every_chart_has_its_table():
-    page = render(samples.scaled(), samples.evidence())
+    page = render(samples.everything(), samples.evidence())
     for name in re.findall(r'role="img"[^>]*data-name="([^"]+)"', page):
         assert f'table class="grid" data-name="{name.removesuffix("-narrow")}' in page
 
@@ -231,7 +231,7 @@ def test_cells_that_failed_alike_share_a_warning():
 
 
 def test_two_runs_compared_lead_with_what_changed():
-    page = render(samples.two_runs(), against=samples.versus())
+    page = render(samples.two_runs(), Evidence(comparison=samples.versus()))
     assert "<h1>What changed from quickstart-2026-11-21 to quickstart-minna?</h1>" in page
     assert (
         "quickstart-minna is faster than quickstart-2026-11-21 in 1 of 4 cells and slower in 1"
@@ -243,17 +243,15 @@ def test_two_runs_compared_lead_with_what_changed():
 
 
 def test_a_ladder_says_which_share_each_rung_keeps_and_where_the_bottleneck_is():
-    page = render(samples.demo(), Evidence(ladders=(samples.ladder(),)))
-    section = page.split('id="ladders"')[1].split("</section>")[0]
-    assert "1,300 images/s, 54 % of the one above" in section
+    section = render(samples.everything()).split('id="ladders"')[1].split("</section>")[0]
+    assert "1,300 samples/s, 54 % of the one above" in section
     assert "Bottleneck: CPU-bound." in section
 
 
 def test_energy_names_its_meter():
-    page = render(samples.demo(), Evidence(energy=samples.energy()))
-    section = page.split('id="energy"')[1].split("</section>")[0]
+    section = render(samples.everything()).split('id="energy"')[1].split("</section>")[0]
     assert "375 W" in section
-    assert "NVML and RAPL" in section
+    assert "NVML&#39;s energy counter, RAPL energy counters" in section
 
 
 def test_a_step_that_nobody_split_shows_its_percentiles():
@@ -269,7 +267,7 @@ def test_an_environment_that_only_one_run_used_is_one_line_of_what_differs():
     )
     changed = ("environment.torch.packages.torch", "2.12", "2.13")
     against = dataclasses.replace(told, differences=(*only, changed))
-    page = render(samples.two_runs(), against=against)
+    page = render(samples.two_runs(), Evidence(comparison=against))
     assert page.count("environment.jax@0.4<") == 1
     assert "packages.numpy" not in page
     assert "2.13" in page

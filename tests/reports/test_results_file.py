@@ -13,12 +13,13 @@ from click.testing import CliRunner
 
 import bakeoff
 from harness.analysis import numbers
+from harness.analysis.results import Results
 from harness.cli.verbs.export import command as export
 from harness.cli.verbs.report import command as report
 from harness.cli.verbs.show import command as show
 from harness.errors import DamagedFile, RunError
 from harness.verdicts.io_results import CheckpointResult, InputResult
-from harness.verdicts.results import Results, Start
+from harness.verdicts.results import Start
 from reports.exports import results_schema
 from reports.exports.results_file import Summary, results_file, results_text
 from tests import runs

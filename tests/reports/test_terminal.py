@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from harness.analysis.ranking import rankings
 from harness.store.records import Gate
 from reports.text.terminal import render, text_bar
 from tests.reports import samples
@@ -42,7 +41,7 @@ def test_no_name_machine_or_mark_is_cut_off(width):
     )
     text = render(dataclasses.replace(results, cells=unchecked, runs=named), width)
     told = " ".join(text.split())
-    for ranking in rankings(dataclasses.replace(results, runs=named)):
+    for ranking in dataclasses.replace(results, runs=named).rankings:
         for cell in ranking.cells:
             assert f"{ranking.name(cell)} ? · {ranking.machine(cell)}" in told
     assert max(map(len, text.splitlines())) <= width

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.analysis.ranking import rankings
 from harness.gate.result import Result
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
@@ -111,7 +110,7 @@ def test_a_killed_run_greys_the_cell_that_differs_even_where_it_is_the_reference
         8: "equivalent",
         16: "differs",
     }
-    (ranking,) = rankings(results)
+    (ranking,) = results.rankings
     assert [cell.factors["batch"] for cell in ranking.set_aside] == [16]
     assert all(cell.comparison is None for cell in results.cells)
 

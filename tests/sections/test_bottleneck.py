@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.sections.files.bottleneck import BYTES, LOADER, MODEL, PARSED, Step, bottleneck
-from harness.sections.files.goodput import Alone
+from harness.analysis.files.bottleneck import BYTES, LOADER, MODEL, PARSED, Step, bottleneck
+from harness.analysis.files.goodput import Alone
 
 QUIET, SLOWED = Alone(500.0), Alone(10.0, "other processes used 0.90 of the 2 cores")
 

@@ -9,12 +9,13 @@ import pytest
 
 from harness.analysis import tables
 from harness.analysis.analyse import analyse
-from harness.sections.cells import cells as cell_rows
-from harness.sections.context.derived import derived
-from harness.sections.scaling import scaling
+from harness.analysis.context.derived import derived
+from harness.analysis.results import Results
+from harness.analysis.scaling import scaling
+from harness.sections.cells import cells
 from harness.store.dataset import Dataset
 from harness.store.records import RunInfo
-from harness.verdicts.results import CellResult, Results
+from harness.verdicts.results import CellResult
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 QUIET = Behaviour(trial_noise=0.0, window_noise=0.001, windows=10)
@@ -56,7 +57,7 @@ def test_without_a_price_or_macs_nothing_is_derived(tmp_path: Path) -> None:
 def test_more_than_a_ceiling_allows_is_marked(tmp_path: Path) -> None:
     ceilings = {"cpu-fp32": {"compute": 1e9, "tag": "declared", "source": "a test"}}
     told = results(tmp_path, CELL, ceilings=ceilings)
-    (row,) = tables_as_dicts(cell_rows(told))
+    (row,) = tables_as_dicts(cells(told, {}))
     assert row["share_of_ceiling"] > 1
     assert "declared ceiling cpu-fp32 cannot be" in row["derived_mark"]
 

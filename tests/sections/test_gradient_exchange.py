@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.analysis.ranking import rankings
+from harness.analysis.scaling.gradient_exchange import communication, splits
+from harness.analysis.scaling.scaling import scaling_lines, work_of_a_step
 from harness.analysis.tables import records
-from harness.sections.scaling.gradient_exchange import communication, splits
-from harness.sections.scaling.scaling import scaling_lines, work_of_a_step
 from harness.store.dataset import Dataset
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
@@ -34,7 +33,7 @@ def test_exposed_communication_is_a_step_less_the_same_without_exchange(tmp_path
     assert row["exposed_ms"] == pytest.approx(5.0, rel=0.05)
     assert row["exposed_interval_low"] <= row["exposed_ms"] <= row["exposed_interval_high"]
     assert row["share"] == pytest.approx(0.2, rel=0.05)
-    (ranking,) = rankings(told)
+    (ranking,) = told.rankings
     assert [cell.factors["communicate"] for cell in ranking.cells] == [True, True]
     assert [cell.comparison for cell in ranking.set_aside] == [None]
     assert [line.points[-1].cell.factors["communicate"] for line in scaling_lines(told)] == [True]

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.evidence import Evidence
-from harness.analysis.ranking import rankings
-from harness.sections.files.goodput import goodput
-from harness.sections.files.input import input_table
-from harness.sections.files.input_ladders import ladders
+from harness.analysis.files.goodput import goodput
+from harness.analysis.files.input import input_table
+from harness.analysis.files.input_ladders import ladders
+from harness.analysis.results import Results
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.results import CellResult, Estimate, Results
+from harness.verdicts.results import CellResult, Estimate
 from harness.worker.input.evidence import cold
 from reports.page.page import render
 from tests.reports import samples
@@ -158,7 +157,7 @@ def test_a_ladder_ends_in_each_model_and_stand_in_and_in_decoding() -> None:
             "pictures decoded: tensorflow tf-data",
         )
     ]
-    page = render(told, Evidence(ladders=made))
+    page = render(told)
     assert "What was read, where from, and how long was waited" in page
     assert made[0].title in page
 
@@ -205,13 +204,13 @@ def test_rungs_of_other_files_or_readers_never_stand_on_one_ladder(
 
 def test_a_rung_faster_than_what_it_stands_on_has_no_share_of_it() -> None:
     told = of(samples.demo(), {"reader": "pread", "rate": 100.0}, {"reader": "threads"})
-    page = render(told, Evidence(ladders=ladders(told)))
+    page = render(told)
     assert "400 %" not in page
     assert "is faster than what it stands on" in page
 
 
 def cell_names(told: Results) -> dict[str, list[CellResult]]:
-    return {ranking.workload: list(ranking.cells) for ranking in rankings(told)}
+    return {ranking.workload: list(ranking.cells) for ranking in told.rankings}
 
 
 def test_a_ladder_whose_rungs_differ_in_their_batches_says_so() -> None:

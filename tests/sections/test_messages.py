@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
+from harness.analysis.results import Results
+from harness.analysis.scaling.expected import expected
+from harness.analysis.scaling.messages import bus_factor, collectives
+from harness.analysis.scaling.prediction import forecasts
+from harness.analysis.scaling.scaling import scaling_lines
 from harness.analysis.tables import records
-from harness.sections.scaling.expected import expected
-from harness.sections.scaling.messages import bus_factor, collectives
-from harness.sections.scaling.prediction import forecasts
-from harness.sections.scaling.scaling import scaling_lines
 from harness.store.dataset import Dataset
-from harness.verdicts.results import Results
 from reports.text.answer import answer
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 

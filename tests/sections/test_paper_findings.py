@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
+from harness.analysis.context.paper_findings import Finding, findings
+from harness.analysis.results import Results
 from harness.errors import BakeoffError
-from harness.sections.context.paper_findings import findings
+from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset
 from harness.store.records import Gate
 from harness.study.study import load_study
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.results import Results
 from tests.reports import samples
 from tests.runs import RecordedCell, Recording, write_run
 
@@ -37,6 +38,10 @@ over = { framework = "jax" }
 """
 
 
+def found(results: Results) -> tuple[Finding, ...]:
+    return findings(results, questions(results))
+
+
 def results(folder: Path) -> Results:
     made = samples.demo()
     (folder / "study.toml").write_text(STUDY, "utf-8")
@@ -49,7 +54,7 @@ def results(folder: Path) -> Results:
 
 
 def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
-    ratio, waited, missing = (one.measured for one in findings(results(tmp_path)))
+    ratio, waited, missing = (one.measured for one in found(results(tmp_path)))
     assert ratio.startswith("1.2")
     assert "times, 1.2" in ratio
     assert "alexnet · torch fp32 against alexnet · jax fp32, n = 6" in ratio
@@ -73,7 +78,7 @@ def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Pat
         '[[finding]]\nquestion = "?"\npaper = "!"\nof = { nodes = 2 }\nover = { nodes = 1 }\n'
     )
     (run / "study.toml").write_text(question, "utf-8")
-    (told,) = findings(analyse(Dataset([run])))
+    (told,) = found(analyse(Dataset([run])))
     named, _, against = told.measured.partition(" against ")
     assert "all-reduce" not in told.measured.replace("tinycnn", "")
     assert ("container" in named) == ("container" in against), "alike in all that was not asked"
@@ -86,7 +91,7 @@ def test_what_computes_something_else_is_no_answer(tmp_path: Path, wrong: str) -
         replace(one, gate=Gate("differs", "fc")) if one.framework == wrong else one
         for one in made.cells
     )
-    ratio, waited, _ = (one.measured for one in findings(replace(made, cells=cells)))
+    ratio, waited, _ = (one.measured for one in found(replace(made, cells=cells)))
     assert ratio.startswith(f"not measured: alexnet · {wrong} fp32")
     assert ratio.endswith("computes something else, as the gate found")
     assert waited.startswith("not measured" if wrong == "torch" else "12.5 %")
@@ -95,7 +100,7 @@ def test_what_computes_something_else_is_no_answer(tmp_path: Path, wrong: str) -
 def test_a_run_without_findings_has_none(tmp_path: Path) -> None:
     told = results(tmp_path)
     (tmp_path / "study.toml").write_text("", "utf-8")
-    assert findings(told) == ()
+    assert found(told) == ()
 
 
 def test_a_finding_names_factors_that_there_are(tmp_path: Path) -> None:

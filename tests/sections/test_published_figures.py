@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from harness.analysis.analyse import analyse
+from harness.analysis.context.closest_figure import nearest
+from harness.analysis.context.published_figures import Figure, own, parse, published
 from harness.cli.verbs.reference import command
 from harness.cli.verbs.show import command as show
 from harness.errors import FaultyFile
-from harness.sections.context.closest_figure import nearest
-from harness.sections.context.published_figures import Figure, own, parse, published
 from harness.store.dataset import Dataset
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult

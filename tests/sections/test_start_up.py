@@ -8,7 +8,7 @@ import pytest
 
 from harness.analysis.analyse import analyse
 from harness.analysis.tables import records
-from harness.sections.scaling.start_up import starting
+from harness.sections.starting import starting
 from harness.store.dataset import Dataset
 from reports.page.page import render
 from tests.runs import RecordedCell, Recording, write_run

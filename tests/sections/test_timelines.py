@@ -15,15 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.analyse import analyse
-from harness.analysis.evidence import Channel, Evidence, Mark, Timeline
-from harness.sections.gather import _phases, _steps
-from harness.sections.timelines.timelines import _Line, _shifted
+from harness.analysis.evidence import Channel, Evidence, Mark, Recordings, Timeline
+from harness.analysis.timelines.time_grid import binned
+from harness.analysis.timelines.timelines import _Line, _shifted
+from harness.sections.contract.blocks import Chart, walk
+from harness.sections.contract.gather import _phases, _steps
+from harness.sections.timelines import timeline_charts
 from harness.store.dataset import Dataset
+from reports.charts.draw import draw
 from reports.charts.heat import heat
-from reports.page.figures import timeline_drawings
 from reports.page.page import render
 from reports.page.raw_readings import write_readings
-from reports.page.timeline_packing import binned, packed, packed_together
+from reports.page.timeline_packing import packed, packed_together
 from tests import runs
 from tests.reports import samples
 
@@ -47,6 +50,10 @@ def line(values: list[float], **changes: object) -> Timeline:
     channel = Channel("gpu0", [float(i) for i in range(len(values))], values)
     made = Timeline("busy", "%", 0.0, 100.0, (channel,), 1.0)
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def recorded(*timelines: Timeline) -> Evidence:
+    return Evidence(recordings=Recordings(timelines))
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=50))
@@ -139,7 +146,7 @@ def test_nothing_is_finer_than_the_clock_bound():
 
 def test_a_timeline_nobody_read_is_empty_not_zero():
     channels = (Channel("gpu0", [], []),)
-    page = render(samples.demo(), Evidence(timelines=(line([1.0], channels=channels),)))
+    page = render(samples.demo(), recorded(line([1.0], channels=channels)))
     assert "100 %" in page
 
 
@@ -153,10 +160,10 @@ def test_marks_stand_above_the_heat_map():
 def test_steps_are_marked_where_they_can_be_told_apart():
     steps = tuple(Mark("step", at / 10, at / 10, "step") for at in range(300))
     few, many = (line([1.0] * 30, marks=steps[:count]) for count in (200, 300))
-    told = [timeline_drawings(Evidence(timelines=(one,)))[0] for one in (few, many)]
-    assert ["v6" in drawing.svg for drawing in told] == [True, False]
-    assert ["where each step began" in drawing.note for drawing in told] == [True, False]
-    assert "v6" not in told[0].narrow
+    told = [next(timeline_charts([one])) for one in (few, many)]
+    assert ["v6" in draw(chart) for chart in told] == [True, False]
+    assert ["where each step began" in chart.note for chart in told] == [True, False]
+    assert "v6" not in draw(told[0], narrow=True)
 
 
 def test_a_real_trials_steps_are_marks(tmp_path):
@@ -170,16 +177,18 @@ def test_a_real_trials_steps_are_marks(tmp_path):
 
 
 def test_all_timelines_of_a_recording_have_one_axis():
-    long = line([1.0] * 9, title="a trial on vm: cores")
-    short = line([1.0] * 3, title="a trial on vm: memory")
-    other = line([1.0] * 3, title="another on vm: memory")
-    drawn = timeline_drawings(Evidence(timelines=(long, short, other)))
-    assert [">8 s<" in drawing.svg for drawing in drawn] == [True, True, False]
+    long = line([1.0] * 9, title="cores", recording="a trial on vm")
+    short = line([1.0] * 3, title="memory", recording="a trial on vm")
+    other = line([1.0] * 3, title="memory", recording="another on vm")
+    folds = list(timeline_charts([long, short, other]))
+    assert [fold.title for fold in folds] == ["a trial on vm", "another on vm"]
+    charts = [block for block in walk(folds) if isinstance(block, Chart)]
+    assert [">8 s<" in draw(chart) for chart in charts] == [True, True, False]
 
 
 def test_hostile_channel_names_cannot_end_the_script_that_carries_them():
     channel = Channel("</script><script>alert(1)", [0.0], [1.0])
-    page = render(samples.demo(), Evidence(timelines=(line([1.0], channels=(channel,)),)))
+    page = render(samples.demo(), recorded(line([1.0], channels=(channel,))))
     assert "</script><script>alert" not in page
 
 
@@ -196,7 +205,7 @@ def test_64_gpus_for_an_hour_at_10_hz_stay_below_5_megabytes_with_every_reading(
         gap = ((1440.0, 1800.0),) if index == 2 else ()
         channels.append(Channel(f"node{index // 4} gpu{index % 4}", times, values, gap))
     timeline = dataclasses.replace(samples.timeline(1, 3600.0, 10.0), channels=tuple(channels))
-    page = render(samples.demo(), Evidence(timelines=(timeline,)))
+    page = render(samples.demo(), recorded(timeline))
     assert len(page.encode()) < 5_000_000
     assert '"shown":"every reading, one each 0.1 s' in page
     assert ("of its line's range" in page) is not whole
@@ -217,10 +226,11 @@ def test_zooming_is_carried_only_by_pages_that_have_timelines():
 def test_raw_readings_lie_beside_the_page_which_links_them(tmp_path):
     evidence = samples.evidence()
     place = tmp_path / "report.html"
-    readings = write_readings(evidence, place)
+    readings = write_readings(evidence.timelines, place)
+    raw = readings["timeline-1"]
     page = render(samples.demo(), evidence, place=place, readings=readings)
-    assert f'href="{readings[0]}"' in page
-    text = gzip.decompress((tmp_path / readings[0]).read_bytes()).decode()
+    assert f'href="{raw}"' in page
+    text = gzip.decompress((tmp_path / raw).read_bytes()).decode()
     lines = list(csv.reader(text.splitlines()))
     assert lines[0] == ["channel", "t_s", "GPU utilisation, %"]
     timeline = evidence.timelines[0]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from harness.analysis.read import read_results
 from harness.cli.verbs.sql import command as sql
-from harness.sections.read import read_results
 from harness.verdicts.judge import THRESHOLDS
 from reports.page.page import render
 from tests.runs import Behaviour, RecordedCell, write_run

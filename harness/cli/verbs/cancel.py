@@ -15,9 +15,9 @@ def command(run: str) -> None:
 
     What finished is kept; `bakeoff resume RUN --detach` goes on.
     """
+    from harness.analysis.read import run_directory
     from harness.run import queue
     from harness.run.setup import read_plan
-    from harness.sections.read import run_directory
     from harness.store.layout import RunPaths
 
     paths = RunPaths(run_directory(run))

@@ -200,7 +200,7 @@ def _table(path: Path, recording: Recording) -> Path | None:
 
 def _line(reading: Reading) -> str:
     from harness.analysis import numbers
-    from harness.sections.hardware_use import in_units
+    from harness.analysis.timelines.hardware_use import in_units
 
     scope = "command" if reading.scope == "rank:0" else reading.scope
     begin = f"  {scope:<20} {reading.name:<32} "

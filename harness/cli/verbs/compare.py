@@ -48,8 +48,8 @@ def command(
     """
     way, share = _parse(limit)
     import_numpy()
+    from harness.analysis.read import run_directories
     from harness.analysis.run_comparison import versus
-    from harness.sections.read import run_directories
     from harness.store.dataset import Dataset
     from harness.store.files import explained, write_whole
     from reports.text import run_comparison

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,29 +12,25 @@ from harness.cli import completion
 from harness.cli.output import emit_bytes, say
 from harness.errors import UsageError
 
-if TYPE_CHECKING:
-    from harness.verdicts.results import Results
-
 _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "junit")
 
 
-def _written(results: Results, form: str, name: str | None) -> str | bytes:
+def _written(directories: Sequence[Path], form: str, name: str | None) -> str | bytes:
+    from harness.analysis.read import read_results
+
     if form == "junit":
         from reports.exports.junit import as_junit
 
         if name is not None:
             raise UsageError("junit has one shape: leave --table out")
-        return as_junit(results)
+        return as_junit(read_results(directories))
     if form == "json" and name is None:
         from reports.exports.results_file import results_text
 
-        return results_text(results)
-    from harness.analysis.tables import with_column
-    from harness.sections.all_tables import table
+        return results_text(read_results(directories))
+    from harness.sections.contract.read import read_table
 
-    chosen = table(results, name or "ranking")
-    if results.is_simulated:
-        chosen = with_column(chosen, "origin", "simulated")
+    chosen = read_table(directories, name or "ranking")
     if form == "parquet":
         from reports.exports.parquet import as_parquet
 
@@ -56,8 +52,8 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
 @click.option(
     "--table",
     "name",
-    help="ranking (default; of json all of results.json), cells, trials, scaling, expected, "
-    "collectives, communication, starting, gate, what-ran, holes or runs.",
+    help="Any table of the page: ranking (default; of json all of results.json), cells, trials, "
+    "scaling, input …; a wrong name lists them all.",
 )
 @click.option(
     "--output",
@@ -66,11 +62,11 @@ def _written(results: Results, form: str, name: str | None) -> str | bytes:
 )
 def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path | None) -> None:
     """Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit."""
-    from harness.sections.read import read_results, run_directories
+    from harness.analysis.read import run_directories
 
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("parquet is not text: name a file with --output, or redirect")
-    written = _written(read_results(run_directories(runs)), form, name)
+    written = _written(run_directories(runs), form, name)
     data = written if isinstance(written, bytes) else written.encode()
     if output is None:
         emit_bytes(data)

@@ -58,9 +58,9 @@ def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: boo
     RUN needs cells that differ in the number of devices only: three to predict, four to check.
     An all-reduce sweep in the same run says what the network does.
     """
+    from harness.analysis.read import read_results, run_directories
+    from harness.analysis.scaling.prediction import forecasts, render, table
     from harness.analysis.tables import records
-    from harness.sections.read import read_results, run_directories
-    from harness.sections.scaling.prediction import forecasts, render, table
 
     found = forecasts(read_results(run_directories([run])), nodes)
     if not found:

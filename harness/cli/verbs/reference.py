@@ -13,7 +13,7 @@ from harness.errors import RunError, UsageError
 from harness.units import counted
 
 if TYPE_CHECKING:
-    from harness.sections.context.published_figures import Figure
+    from harness.analysis.context.published_figures import Figure
 
 
 @click.group("reference")
@@ -26,7 +26,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def list_(words: tuple[str, ...], *, as_json: bool) -> None:
     """List all figures that contain every WORD; † is derived, a dash is not stated."""
-    from harness.sections.context.published_figures import own, published
+    from harness.analysis.context.published_figures import own, published
 
     shown = []
     for figure in (*own(), *published()):
@@ -75,9 +75,9 @@ class Kept:
 def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
     """Keep a run's figures, so that later runs are held against them too."""
     from harness.analysis.analyse import estimate_cells
-    from harness.sections.context.closest_figure import OWN, from_cells
-    from harness.sections.context.published_figures import parse
-    from harness.sections.read import run_directories
+    from harness.analysis.context.closest_figure import OWN, from_cells
+    from harness.analysis.context.published_figures import parse
+    from harness.analysis.read import run_directories
     from harness.store.dataset import Dataset
     from harness.store.files import write_whole
 

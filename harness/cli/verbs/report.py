@@ -44,8 +44,8 @@ def command(
     by side. The page is one file: it opens from disk, prints, and can be mailed.
     """
     import_numpy()
+    from harness.analysis.read import read_comparison, run_directories
     from harness.errors import UsageError
-    from harness.sections.read import read_comparison, run_directories
     from harness.store.layout import RunPaths
     from reports.page.files import write_page
 
@@ -55,8 +55,8 @@ def command(
     place = output or (
         RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
     )
-    against = read_comparison(*directories) if compare_them else None
-    written = write_page(directories, place, against=against)
+    comparison = read_comparison(*directories) if compare_them else None
+    written = write_page(directories, place, comparison=comparison)
     told = Page(place.resolve(), written.data.resolve())
     emit(told, lambda: str(place), as_json=as_json)
     if open_it:

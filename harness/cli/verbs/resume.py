@@ -34,6 +34,7 @@ def command(
 
     RUN is a run directory, or a name under runs/. Nothing that finished is repeated.
     """
+    from harness.analysis.read import run_directory
     from harness.cli.session_progress import watching
     from harness.cli.verbs.run import conclude
     from harness.errors import UsageError
@@ -43,7 +44,6 @@ def command(
     from harness.run import queue, session
     from harness.run.due import read_due
     from harness.run.setup import read_plan
-    from harness.sections.read import run_directory
     from harness.store.layout import RunPaths
     from harness.verdicts.trial import doubt
 

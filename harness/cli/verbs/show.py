@@ -23,7 +23,7 @@ def command(runs: tuple[str, ...], *, as_json: bool, pairs: bool) -> None:
     RUN is a run directory, a name under runs/, or a folder of runs; several are shown side by side.
     """
     import_numpy()
-    from harness.sections.read import read_results, run_directories
+    from harness.analysis.read import read_results, run_directories
 
     results = read_results(run_directories(runs))
     if as_json:

@@ -35,7 +35,7 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
     *runs, query = arguments
     if not runs:
         raise click.UsageError('name a run and a query: bakeoff sql RUN "select …"')
-    from harness.sections.read import run_directories
+    from harness.analysis.read import run_directories
     from harness.store.dataset import Dataset
 
     dataset = Dataset(run_directories(runs), origins)

@@ -61,8 +61,8 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
     0: nothing is left to run; 1: something is.
     """
+    from harness.analysis.read import run_directory
     from harness.errors import Unavailable
-    from harness.sections.read import run_directory
 
     root = run_directory(run)
     told, pause_s = look(root), _FIRST_S

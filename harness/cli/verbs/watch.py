@@ -51,7 +51,7 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
     RUN is a run directory, or a name under runs/, here or on a shared file system. Ctrl-C ends the
     watching, not the run.
     """
-    from harness.sections.read import run_directory
+    from harness.analysis.read import run_directory
     from harness.store.layout import RunPaths
 
     try:

@@ -1,0 +1,229 @@
+"""Compare a cell with published figures: is this number normal?
+
+A figure informs and never judges. It is compared only with a cell of the same network family, kind
+of processor, number of devices and class of precision; everything else that differs, or that the
+source does not state, is listed beside the ratio.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Any
+
+from harness.analysis import numbers
+from harness.analysis.context.published_figures import VERSION, Figure, own, published
+from harness.analysis.differences import flatten
+from harness.analysis.results import Results
+from harness.store.records import RunInfo
+from harness.verdicts.results import CellResult
+
+OWN = "own run "
+"""How the source of a figure begins that is not published."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The nearest figure to a cell, and all that is not the same."""
+
+    figure: Figure
+    share: float
+    """The cell's speed over the figure's; above 1 is faster."""
+    differences: tuple[str, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing differs and nothing is left unstated."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        mark = "" if self.figure.kind == "measured" else " †"
+        value = f"{numbers.number(self.figure.value)} {self.figure.unit}{mark}"
+        share, source = f"{self.share * 100:.0f} %", self.figure.source
+        is_own = source.startswith(OWN)
+        if self.is_exact:
+            return f"{share} of {f'{value} of {source}' if is_own else f'the published {value}'}"
+        which = source if is_own else "the nearest published figure"
+        return f"{share} of {which}, {value} (differs: {', '.join(self.differences)})"
+
+
+_FAMILIES = {
+    "resnet50-v1": "resnet50",
+    "alexnet-caffe": "alexnet",
+    "alexnet-chien": "alexnet",
+    "cosmoflow-lee": "cosmoflow",
+}
+_REDUCED = ("fp16", "bf16", "mixed")
+_UNIT = re.compile(r"^(images|samples|traces|volumes)/s$")
+"""Of one network these all mean its samples; figures per device or per node match nothing."""
+
+
+def nearest(cell: CellResult, run: RunInfo, figures: Sequence[Figure]) -> Match | None:
+    """Find the figure that differs least from a cell; None where nothing is comparable."""
+    best: tuple[float, Match] | None = None
+    machine = _processor_words(cell, run)
+    for figure in figures:
+        share = _share(cell, figure)
+        if share is None or not _comparable(cell, figure, machine):
+            continue
+        told = list(_differences(cell, run, figure))
+        weight = sum(one for one, _ in told)
+        if best is None or weight < best[0]:
+            best = weight, Match(figure, share, tuple(text for _, text in told))
+    return best[1] if best else None
+
+
+def normal(results: Results) -> dict[tuple[str, str], Match]:
+    """Find the nearest figure, published or one's own, of every cell that has one.
+
+    What a model said is held against nothing that was measured.
+    """
+    if results.is_simulated:
+        return {}
+    runs = {run.name: run for run in results.runs}
+    figures = (*published(), *own())
+    found = {}
+    for cell in results.cells:
+        if cell.run not in runs or cell.differs:
+            continue
+        match = nearest(cell, runs[cell.run], figures)
+        if match is not None:
+            found[cell.run, cell.key] = match
+    return found
+
+
+def _share(cell: CellResult, figure: Figure) -> float | None:
+    if figure.metric == "rate" and cell.rate is not None and _UNIT.match(figure.unit):
+        return cell.rate.value / figure.value
+    if figure.metric == "epoch" and cell.epoch_s is not None and figure.unit == "s":
+        return figure.value / cell.epoch_s.value
+    return None
+
+
+def _comparable(cell: CellResult, figure: Figure, machine: frozenset[str]) -> bool:
+    precision = cell.factors.get("precision")
+    return (
+        figure.model == _FAMILIES.get(cell.workload, cell.workload)
+        and figure.processor is not None
+        and _words(figure.processor) <= machine
+        and figure.device == cell.factors.get("device", "cpu")
+        and figure.devices == devices(cell)
+        and (
+            figure.precision is None
+            or precision is None
+            or (figure.precision in _REDUCED) == (precision in _REDUCED)
+        )
+    )
+
+
+def devices(cell: CellResult) -> int:
+    """Count the devices of a cell; on CPUs a node counts as one."""
+    nodes = int(cell.factors.get("nodes") or 1)
+    if cell.factors.get("device", "cpu") == "cpu":
+        return nodes
+    ranks = int(cell.factors.get("ranks_per_node") or 1)
+    return nodes * ranks * int(cell.factors.get("devices_per_rank") or 1)
+
+
+def _differences(cell: CellResult, run: RunInfo, figure: Figure) -> Iterator[tuple[float, str]]:
+    """List what differs with a weight; the figure's side is named."""
+    if figure.workload is None:
+        yield 1.0, f"variant {figure.variant or 'not stated'}"
+    elif figure.workload != cell.workload:
+        yield 8.0, f"variant {figure.workload}"
+    framework = cell.framework.partition("@")[0]
+    if figure.framework != framework:
+        yield 4.0, f"framework {figure.framework or 'not stated'}"
+    elif figure.framework_version != _version(cell):
+        yield 0.5, f"version {figure.framework_version or 'not stated'}"
+    if figure.machine != _machine(run):
+        yield 0.5, f"machine {figure.machine}"
+    batch, whole = cell.factors.get("batch"), cell.factors.get("global_batch")
+    theirs = figure.batch
+    if theirs is None and figure.global_batch is not None:
+        theirs = figure.global_batch // figure.devices
+    ours = batch if batch is not None else (whole // devices(cell) if whole else None)
+    if theirs is None:
+        yield 1.0, "batch not stated"
+    elif theirs != ours:
+        yield (abs(log2(theirs / ours)) if ours else 1.0), f"batch {theirs}"
+    pairs = (
+        ("precision", figure.precision, cell.factors.get("precision"), 2.0),
+        ("layout", figure.layout, cell.factors.get("layout"), 0.5),
+        ("loader", figure.loader, cell.factors.get("input"), 1.0),
+    )
+    for name, theirs_is, ours_is, weight in pairs:
+        if theirs_is is None:
+            yield weight / 2, f"{name} not stated"
+        elif theirs_is != ours_is:
+            yield weight, f"{theirs_is} {name}"
+    if figure.note:
+        yield 0.0, figure.note
+
+
+def _version(cell: CellResult) -> str | None:
+    name = cell.framework.partition("@")[0]
+    return cell.versions.get(name)
+
+
+def _machine(run: RunInfo) -> str:
+    return str(run.platform.get("title") or run.platform.get("name") or run.name)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def processor(cell: CellResult, run: RunInfo) -> str:
+    """Name the GPU or CPU that a cell ran on; what was observed comes before what is claimed."""
+    device = cell.factors.get("device", "cpu")
+    facts = flatten({"observed": run.provenance, "claimed": run.platform})
+    wanted = (
+        r"(gpus?|accelerators?)\.\d*\.?(name|model)$"
+        if device == "gpu"
+        else (r"(cpu_model|cpu\.model|node\.cpu)$")
+    )
+    named = [text for key, text in facts.items() if re.search(wanted, key) and text != "–"]
+    return named[0] if named else ""
+
+
+def _processor_words(cell: CellResult, run: RunInfo) -> frozenset[str]:
+    return _words(processor(cell, run)) | _words(_machine(run))
+
+
+def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
+    """Write a run's figures in the format of the published ones."""
+    lines = [f"version = {VERSION}", f"source = {_toml(source)}"]
+    for cell in cells:
+        if cell.rate is None or cell.differs:
+            continue
+        values: dict[str, Any] = {
+            "machine": _machine(run),
+            "processor": processor(cell, run) or None,
+            "device": cell.factors.get("device", "cpu"),
+            "devices": devices(cell),
+            "nodes": cell.factors.get("nodes"),
+            "framework": cell.framework.partition("@")[0],
+            "framework_version": _version(cell),
+            "model": _FAMILIES.get(cell.workload, cell.workload),
+            "workload": cell.workload,
+            "batch": cell.factors.get("batch"),
+            "global_batch": cell.factors.get("global_batch"),
+            "precision": cell.factors.get("precision"),
+            "layout": cell.factors.get("layout"),
+            "loader": cell.factors.get("input"),
+            "value": float(f"{cell.rate.value:.5g}"),
+            "unit": cell.rate.unit,
+        }
+        lines += ["", "[[figure]]"]
+        lines += [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        return f'"{escaped}"'
+    return str(value)

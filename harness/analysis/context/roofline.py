@@ -1,0 +1,96 @@
+"""Place cells below the roof of their machine: operations per second over intensity.
+
+The operations are those of ``derived``. The bytes are a model, the least that training has to move
+from and to memory when nothing stays in a cache between layers: each layer's output is written and
+read once forward, its gradient once backward; each weight is read twice, its gradient written and
+read, and the optimiser reads and writes the weight's state and writes the weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from harness import plugins
+from harness.analysis.context.derived import OPERATIONS_PER_MAC, PASSES, derived
+from harness.analysis.results import Results
+from harness.store.records import RunInfo
+from harness.verdicts.results import CellResult
+from harness.worker.network.shapes import count
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A limit of the machine, and whether it was measured or is declared."""
+
+    name: str
+    flops: float | None
+    """Operations per second; None where the ceiling is a bandwidth."""
+    bytes_per_s: float | None
+    how: str
+
+
+@dataclass(frozen=True)
+class RoofPoint:
+    """What one cell reached below the roof."""
+
+    name: str
+    intensity: float
+    """Operations per byte."""
+    flops: float
+
+
+_OUTPUT_MOVES = 4
+_WEIGHT_MOVES = 7
+_WEIGHT_BYTES = 4
+_HALF = ("bf16", "fp16")
+_MEMORY = {"cpu": ("memory-",), "gpu": ("gpu-memory",)}
+
+
+def roof(results: Results) -> tuple[tuple[Ceiling, ...], tuple[RoofPoint, ...]]:
+    """Give the ceilings that concern these cells, and where each cell lies."""
+    runs = {run.name: run for run in results.runs}
+    ceilings: dict[str, Ceiling] = {}
+    points, called = [], results.names
+    for cell in results.cells:
+        run = runs.get(cell.run)
+        roofs = {} if run is None else {one.name: one for one in _ceilings(cell, run)}
+        if run is None or cell.differs or not any(one.flops for one in roofs.values()):
+            continue
+        told, intensity = derived(cell, run), _intensity(cell)
+        if told.flops is None or intensity is None:
+            continue
+        share = "" if told.share_of_ceiling is None else f" ({told.share_of_ceiling * 100:.0f} %)"
+        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, told.flops))
+        ceilings |= roofs
+    return tuple(ceilings.values()), tuple(points)
+
+
+def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[Ceiling]:
+    device = str(cell.factors.get("device") or "cpu")
+    wanted = (f"{device}-{cell.factors.get('precision')}", *_MEMORY[device])
+    for name, told in (run.platform.get("ceilings") or {}).items():
+        flops, bandwidth = told.get("compute"), told.get("bandwidth")
+        if name.startswith(wanted) and isinstance(flops or bandwidth, int | float):
+            yield Ceiling(name, flops, bandwidth, str(told.get("tag")))
+
+
+def _intensity(cell: CellResult) -> float | None:
+    """Give operations per byte of one step."""
+    outputs = _activations(cell.workload)
+    batch = cell.factors.get("batch")
+    if outputs is None or not batch or not cell.macs or not cell.parameters:
+        return None
+    size = 2 if cell.factors.get("precision") in _HALF else 4
+    moved = _OUTPUT_MOVES * size * outputs * batch + _WEIGHT_MOVES * _WEIGHT_BYTES * cell.parameters
+    return float(OPERATIONS_PER_MAC * PASSES * cell.macs * batch / moved)
+
+
+@cache
+def _activations(workload: str) -> int | None:
+    """Count the elements of all outputs of a sample; None for a workload that is not here."""
+    if workload not in plugins.workload_names():
+        return None
+    network = getattr(plugins.workload(workload), "network", None)
+    return None if network is None else count(network).activations

@@ -1,0 +1,142 @@
+"""Tell goodput: the time that computing takes undisturbed, over the time all of it took.
+
+What computing takes is measured by the same training on batches that cost nothing, in the same
+blocks; where reading is the work it is what the stand-in for a model was asked to take. A share
+above one cannot be: then what was to be undisturbed was disturbed, and nobody can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+
+from harness.analysis import numbers
+from harness.analysis.results import Results
+from harness.verdicts.judge import REJECTING
+from harness.verdicts.results import CellResult, TrialResult
+
+ALIKE = 0.9
+"""Within a tenth two rates are the same."""
+_OF_INPUT = frozenset(
+    ("input", "format", "samples", "reader", "reader_threads", "prefetch", "buffers")
+) | {"buffer_samples", "shuffle", "decode", "tier", "cache", "container", "compute", "compute_ms"}
+_STRIPES = frozenset({"stripe_count", "stripe_mb"})
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """A share, or why there is none."""
+
+    share: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What computing reaches when nothing has to be read."""
+
+    rate: float
+    """Units of work per second over all ranks."""
+    disturbed: str = ""
+    """What disturbed its own measurement, if anything did."""
+
+
+def goodput(cell: CellResult, results: Results) -> Goodput | None:
+    """Give the goodput of a cell that reads and computes; None for one that only reads."""
+    if cell.rate is None or not computes(cell):
+        return None
+    if not is_training(cell):
+        return _of_stand_in(cell, cell.rate.value)
+    other = without_input(cell, results)
+    if other is None:
+        return Goodput(None, "needs the same training with input = synthetic")
+    theirs = {one.block: one for one in _counted(other)}
+    pairs = [(one, theirs[one.block]) for one in _counted(cell) if one.block in theirs]
+    if not pairs:
+        return Goodput(None, "no block has a counted trial of both")
+    share = median((one.rate or 0.0) / (alone.rate or 1.0) for one, alone in pairs)
+    slowed = disturbed(alone for _, alone in pairs)
+    return _judged(share, "the same training that reads nothing", slowed)
+
+
+def _judged(share: float, alone: str, slowed: str) -> Goodput:
+    if share > 1 / ALIKE:
+        why = slowed or "nothing was seen that explains it"
+        ratio = numbers.ratio(share)
+        return Goodput(None, f"cannot tell: {ratio} × as fast as {alone}, which was slowed ({why})")
+    if share > 1:
+        return Goodput(None, f"nothing is lost that shows: {numbers.ratio(share)} × {alone}")
+    if slowed:
+        at_most = numbers.share(share)
+        return Goodput(None, f"at most {at_most}: {alone} was itself disturbed ({slowed})")
+    return Goodput(share)
+
+
+def alone(cell: CellResult, results: Results) -> Alone | None:
+    """Say how fast a cell's computing is with input that costs nothing; None where unknown."""
+    if not is_training(cell):
+        batches_per_s = 1e3 / float(cell.factors["compute_ms"])
+        return Alone(batches_per_s * int(cell.factors["batch"]) * ranks(cell))
+    other = without_input(cell, results)
+    if other is None or other.rate is None:
+        return None
+    return Alone(other.rate.value, disturbed(_counted(other)))
+
+
+def without_input(cell: CellResult, results: Results) -> CellResult | None:
+    """Find the same training on batches that cost nothing, in the same run."""
+    ignored = _OF_INPUT
+    if cell.factors.get("checkpoint_every") is None:
+        ignored |= _STRIPES  # then only the files that are read are striped
+    names = cell.factors.keys() - ignored
+    for other in results.cells:
+        if (
+            (other.run, other.workload, other.framework, other.strategy, other.options)
+            == (cell.run, cell.workload, cell.framework, cell.strategy, cell.options)
+            and other.factors.get("input") == "synthetic"
+            and not other.differs
+            and all(other.factors.get(name) == cell.factors[name] for name in names)
+        ):
+            return other
+    return None
+
+
+def computes(cell: CellResult) -> bool:
+    """Tell whether anything but reading is done in a step."""
+    return is_training(cell) or (cell.factors.get("compute") or "none") != "none"
+
+
+def is_training(cell: CellResult) -> bool:
+    """Tell whether a network is trained on what is read."""
+    return cell.factors.get("input") == "files"
+
+
+def ranks(cell: CellResult) -> int:
+    """Count the ranks of a trial."""
+    return int(cell.factors.get("nodes") or 1) * int(cell.factors.get("ranks_per_node") or 1)
+
+
+def _of_stand_in(cell: CellResult, rate: float) -> Goodput:
+    """Give the share of an epoch that its batches were to compute for; the last may be smaller."""
+    samples, batch = int(cell.factors["samples"]), int(cell.factors["batch"])
+    batches = ceil(samples / ranks(cell) / batch)
+    share = batches * float(cell.factors["compute_ms"]) / 1e3 / (samples / rate)
+    if share > 1:
+        took = numbers.share(1 / share)
+        why = f"an epoch took {took} of the time that its stand-in was asked to take"
+        return Goodput(None, f"cannot tell: {why}")
+    return Goodput(share)
+
+
+def _counted(cell: CellResult) -> list[TrialResult]:
+    return [one for one in cell.trials if one.counted and one.rate is not None]
+
+
+def disturbed(trials: Iterable[TrialResult]) -> str:
+    """Give the evidence of a trial that counts only because its study tolerates such a thing."""
+    for one in trials:
+        if one.verdict in REJECTING:
+            return one.evidence[0] if one.evidence else str(one.verdict)
+    return ""

@@ -1,0 +1,61 @@
+"""Find the runs a person named, and read them as results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.analysis.results import Results
+from harness.errors import RunError, UsageError
+from harness.store.layout import RunPaths
+
+if TYPE_CHECKING:
+    from harness.analysis.run_comparison import Versus
+
+RUNS = Path("runs")
+
+
+def run_directories(names: Sequence[str]) -> list[Path]:
+    """Turn names into run directories: a path, a name under runs/, or a folder full of runs."""
+    found: list[Path] = []
+    for name in names:
+        place = next((p for p in (Path(name), RUNS / name) if p.is_dir()), None)
+        if place is None:
+            raise RunError(
+                f"{name}: there is no such run, neither here nor in {RUNS}/. "
+                "`bakeoff list runs` names them."
+            )
+        if RunPaths(place).run.is_file():
+            found.append(place)
+            continue
+        inside = sorted(p for p in place.iterdir() if RunPaths(p).run.is_file())
+        if not inside:
+            raise RunError(f"{place}: neither this folder nor any in it is a run (no run.json).")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def run_directory(name: str) -> Path:
+    """Turn a name into one run directory; refuse a folder that holds several."""
+    found = run_directories([name])
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found)
+        raise UsageError(f"{name} holds several runs; name one of them: {names}.")
+    return found[0]
+
+
+def read_results(directories: Sequence[Path]) -> Results:
+    """Read runs and compute what they say."""
+    from harness.analysis.analyse import analyse
+    from harness.store.dataset import Dataset
+
+    return analyse(Dataset(directories))
+
+
+def read_comparison(before: Path, after: Path) -> Versus:
+    """Read two runs and compare the second with the first, as `bakeoff compare` does."""
+    from harness.analysis.run_comparison import versus
+    from harness.store.dataset import Dataset
+
+    return versus(Dataset([before]), Dataset([after]))

@@ -1,0 +1,47 @@
+"""Everything that a report may say of runs; ``analyse.py`` computes it from a Dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.analysis.ranking import Ranking, rank
+from harness.store.records import Hole, RunInfo
+from harness.verdicts.results import CellResult
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a report may say."""
+
+    title: str
+    question: str
+    runs: tuple[RunInfo, ...]
+    cells: tuple[CellResult, ...]
+    """By task, fastest first; cells without a rate last."""
+    holes: tuple[Hole, ...]
+    varied: tuple[str, ...]
+    """The factors in which these cells differ, in vocabulary order."""
+    warnings: tuple[str, ...]
+
+    @cached_property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """Each task's cells in order: images and volumes per second do not compare."""
+        return rank(self.cells, self.varied, self.runs)
+
+    @cached_property
+    def names(self) -> dict[tuple[str, str], str]:
+        """Name every cell, by its run and key, as its ranking does; with its task if need be."""
+        several = len(self.rankings) > 1
+        return {
+            (cell.run, cell.key): f"{one.workload} · {one.name(cell)}"
+            if several
+            else one.name(cell)
+            for one in self.rankings
+            for cell in (*one.cells, *one.set_aside, *one.without)
+        }
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a model said all this: then nothing measured is among it."""
+        return any(run.is_simulated for run in self.runs)

@@ -1,0 +1,109 @@
+"""Compare measured efficiency with what one device and the bare network let expect.
+
+A step on several nodes takes at most what it takes on one device and, after it, one all-reduce of
+all gradients as fast as the run's own all-reduces were: if nothing hides behind computing. Nothing
+is fitted to the steps themselves. Where there are counts enough, the smaller ones also predict the
+largest, as ``bakeoff predict`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from harness.analysis.results import Results
+from harness.analysis.scaling.network_cost import Sweep, gradient_bytes, sweep_like
+from harness.analysis.scaling.scaling import (
+    ScalingLine,
+    ScalingPoint,
+    efficiency_interval,
+    mark,
+    scaling_lines,
+)
+from harness.analysis.tables import Column, Table
+from harness.verdicts.results import Interval
+
+if TYPE_CHECKING:
+    from harness.analysis.scaling.prediction import Forecast
+
+
+def expected(results: Results) -> Table:
+    """Lay out every point of scaling over nodes whose expectation is known."""
+    columns = (
+        Column("workload", "workload", "name"),
+        Column("cell", "cell", "name"),
+        Column("devices", "devices", "count"),
+        Column("efficiency", "measured efficiency", "share"),
+        Column("efficiency_interval", "its interval", "interval"),
+        Column("least", "expected, if nothing hides", "share"),
+        Column("all_reduce_ms", "its all-reduce, ms", "number"),
+        Column("network", "network known from"),
+        Column("predicted", "predicted from fewer devices", "share"),
+        Column("predicted_interval", "its interval", "interval"),
+        Column("mark", "mark"),
+    )
+    rows = tuple(row for line in scaling_lines(results) for row in _rows(results, line))
+    return Table("expected", "Predicted and measured efficiency", columns, rows)
+
+
+def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
+    checked = _checked(results, line)
+    for point in line.points[1:]:
+        is_apart = int(point.cell.factors.get("nodes") or 1) > 1
+        sweep = sweep_like(results, point.cell) if is_apart else None
+        told = checked if checked and point is line.points[-1] else None
+        cost_s = _exchange_s(point, sweep) if sweep else None
+        if cost_s is None and told is None:
+            continue
+        yield (
+            line.workload,
+            line.name,
+            point.devices,
+            point.reached.efficiency,
+            efficiency_interval(point.reached),
+            None if cost_s is None else _least(line, point, cost_s),
+            None if cost_s is None else cost_s * 1e3,
+            sweep.name if sweep and cost_s is not None else None,
+            *(_predicted(told) if told else (None, None)),
+            mark(line, point),
+        )
+
+
+def _exchange_s(point: ScalingPoint, sweep: Sweep) -> float | None:
+    """Give the time of one all-reduce of a cell's gradients."""
+    size = gradient_bytes(point.cell)
+    return sweep.seconds(point.devices, size) if size else None
+
+
+def _least(line: ScalingLine, point: ScalingPoint, cost_s: float) -> float | None:
+    """Give the efficiency of a step that computes first and then exchanges everything."""
+    alone = line.points[0]
+    if alone.devices != 1 or alone.cell.rate is None:
+        return None
+    batch = alone.cell.factors.get("global_batch") or alone.cell.factors.get("batch")
+    step_s = int(batch or 0) / alone.cell.rate.value
+    if alone.cell.factors.get("global_batch") is not None:
+        step_s /= point.devices
+    return step_s / (step_s + cost_s) if step_s else None
+
+
+def _checked(results: Results, line: ScalingLine) -> Forecast | None:
+    """Predict the largest count from the others, where there are three."""
+    if len(line.points) < 3:
+        return None
+    from harness.analysis.scaling.prediction import forecasts  # brings numpy
+
+    for one in forecasts(results, ()):
+        if one.line == line and one.check is not None:
+            return one
+    return None
+
+
+def _predicted(told: Forecast) -> tuple[float | None, Interval | None]:
+    assert told.check is not None
+    said = told.check.predicted
+    value = told.efficiency(said.devices, said.seconds)
+    if said.low is None or said.high is None:
+        return value, None
+    low, high = (told.efficiency(said.devices, end) for end in (said.high, said.low))
+    return value, Interval(low, high, 0.95, "of a prediction")

@@ -1,0 +1,234 @@
+"""Find cells that differ in the number of devices only, and how their rates scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.cell_names import name_of
+from harness.analysis.compare_cells import rates_by_block
+from harness.analysis.ranking import Ranking
+from harness.analysis.results import Results
+from harness.analysis.tables import Column, Table
+from harness.stats.scaling import SpeedUp, speed_up
+from harness.verdicts.results import CellResult, Interval
+
+_COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
+_Cells = list[CellResult]
+_ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch", "communicate"})
+
+
+@dataclass(frozen=True)
+class ScalingPoint:
+    """What so many devices reach, against the fewest."""
+
+    reached: SpeedUp
+    cell: CellResult
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+        return self.reached.devices
+
+    @property
+    def speedup(self) -> float:
+        """How many times the baseline's rate it is."""
+        return self.reached.ratio
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the speed-up."""
+        return self.reached.interval.low if self.reached.interval else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the speed-up."""
+        return self.reached.interval.high if self.reached.interval else None
+
+
+@dataclass(frozen=True)
+class ScalingLine:
+    """Cells alike but for the number of devices."""
+
+    workload: str
+    name: str
+    unit: str
+    points: tuple[ScalingPoint, ...]
+
+    @property
+    def baseline(self) -> int:
+        """How many devices everything is compared with."""
+        return self.points[0].devices
+
+
+def devices(cell: CellResult) -> int:
+    """Count the devices (or, on CPUs, the ranks) of a cell."""
+    product = 1
+    for name in _COUNTS:
+        product *= int(cell.factors.get(name) or 1)
+    return product
+
+
+def work_of_a_step(cell: CellResult) -> float:
+    """Count the samples that all devices together take in a step; 0 where nobody can."""
+    whole = cell.factors.get("global_batch")
+    return float(whole or devices(cell) * int(cell.factors.get("batch") or 0))
+
+
+def batch_meaning(cell: CellResult) -> str:
+    """Say what is the same at every number of devices: the batch of each, or of all together."""
+    if cell.factors.get("global_batch") is not None:
+        return f"{cell.factors['global_batch']} in all (strong scaling)"
+    return f"{cell.factors.get('batch')} a device (weak scaling)"
+
+
+def _alike(cell: CellResult) -> tuple[object, ...]:
+    others = {k: repr(v) for k, v in cell.factors.items() if k not in _ALSO_CHANGES}
+    others["batch"] = batch_meaning(cell)
+    # One device needs no strategy: it is the baseline of every strategy of its framework.
+    return (cell.run, cell.framework, tuple(sorted(others.items())))
+
+
+def _point(cell: CellResult, base: CellResult) -> ScalingPoint | None:
+    reached = speed_up(
+        rates_by_block(base), rates_by_block(cell), baseline=devices(base), devices=devices(cell)
+    )
+    return ScalingPoint(reached, cell) if reached else None
+
+
+def _lines(ranking: Ranking) -> list[ScalingLine]:
+    groups: dict[tuple[object, ...], list[CellResult]] = {}
+    for cell in ranking.cells:
+        if cell.factors.get("message_bytes") is not None:
+            continue  # bandwidth is not what more devices are for; `collectives.py` tells it
+        groups.setdefault(_alike(cell), []).append(cell)
+    found = []
+    for cells in groups.values():
+        least = min(devices(cell) for cell in cells)
+        bases = [cell for cell in cells if devices(cell) == least]
+        more = [cell for cell in cells if devices(cell) > least]
+        for strategy in dict.fromkeys(cell.strategy for cell in more):
+            own = [c for c in bases if c.strategy == strategy] or bases
+            layouts = list(_layouts(own[0], [c for c in more if c.strategy == strategy]))
+            for where, line in layouts:
+                points = [p for p in (_point(c, line[0]) for c in line) if p]
+                points.sort(key=lambda p: p.devices)
+                if len(points) > 1:
+                    name = _name(ranking, line[-1]) + (f" · {where}" if len(layouts) > 1 else "")
+                    found.append(ScalingLine(ranking.workload, name, ranking.unit, tuple(points)))
+    return found
+
+
+def _layouts(base: CellResult, more: Sequence[CellResult]) -> Iterator[tuple[str, _Cells]]:
+    """Part what grows within a node from what grows over nodes of so many devices each."""
+    within = [cell for cell in more if _nodes(cell) == _nodes(base)]
+    if within:
+        yield "within a node" if _nodes(base) == 1 else "more a node", [base, *within]
+    across = [cell for cell in more if cell not in within]
+    for each in sorted({devices(cell) // _nodes(cell) for cell in across}):
+        alike = [c for c in (base, *within, *across) if devices(c) // _nodes(c) == each]
+        start = [] if _nodes(alike[0]) == _nodes(base) else [base]
+        yield f"over nodes, {each} a node", [*start, *alike]
+
+
+def _nodes(cell: CellResult) -> int:
+    return int(cell.factors.get("nodes") or 1)
+
+
+def _name(ranking: Ranking, cell: CellResult) -> str:
+    names = [name for name in ranking.telling if name not in _ALSO_CHANGES]
+    machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+    return name_of(cell, ("strategy", *names)) + machine
+
+
+def scaling_lines(results: Results) -> list[ScalingLine]:
+    """Find every line of two or more device counts; up a node and out over nodes are two."""
+    return [line for ranking in results.rankings for line in _lines(ranking)]
+
+
+def _threads(cell: CellResult) -> int | None:
+    """Give how many threads one rank computed with, where every trial says the same."""
+    said = {t.facts.get("threads") for t in cell.trials if t.counted}
+    one = said.pop() if len(said) == 1 else None
+    return one if isinstance(one, int) else None
+
+
+def mark(line: ScalingLine, point: ScalingPoint) -> str | None:
+    """Say what a reader must know before believing an efficiency."""
+    if point.devices == line.baseline:
+        return "baseline"
+    marks = []
+    if point.reached.is_impossible:
+        marks.append("more than 100 %: check the baseline")
+    if line.baseline > 1:
+        marks.append(f"compared with {line.baseline} devices, not with one")
+    base = line.points[0].cell
+    before, after = _threads(base), _threads(point.cell)
+    if before and after and before != after and base.factors.get("device") == "cpu":
+        marks.append(f"a rank of the baseline has {before} threads, here {after}")
+    doubts = {str(t.verdict) for t in base.trials if t.counted and t.verdict not in (None, "valid")}
+    if doubts:
+        marks.append(f"the baseline is {' and '.join(sorted(doubts))}")
+    return "; ".join(marks) or None
+
+
+def _share(interval: Interval | None, whole: float) -> Interval | None:
+    if interval is None:
+        return None
+    return Interval(interval.low / whole, interval.high / whole, interval.level, interval.meaning)
+
+
+def _interval(reached: SpeedUp) -> Interval | None:
+    one = reached.interval
+    if one is None or reached.devices == reached.baseline:
+        return None
+    meaning = one.meaning.replace("trials", "blocks' ratios")
+    return Interval(one.low, one.high, one.level, meaning)
+
+
+def efficiency_interval(reached: SpeedUp) -> Interval | None:
+    """Give where the efficiency lies, if blocks tell."""
+    return _share(_interval(reached), reached.ideal)
+
+
+def scaling(results: Results) -> Table:
+    """Lay out speed-up and efficiency."""
+    columns = (
+        Column("workload", "workload", "name"),
+        Column("cell", "cell", "name"),
+        Column("batch", "batch"),
+        Column("devices", "devices", "count"),
+        Column("rate", "rate", "number"),
+        Column("rate_interval", "interval", "interval"),
+        Column("unit", "unit"),
+        Column("trials", "n", "count"),
+        Column("speedup", "speed-up", "ratio"),
+        Column("speedup_interval", "its interval", "interval"),
+        Column("level", "level", "share"),
+        Column("efficiency", "efficiency", "share"),
+        Column("efficiency_interval", "its interval", "interval"),
+        Column("mark", "mark"),
+    )
+    rows = []
+    for line in scaling_lines(results):
+        for point in line.points:
+            rate, between = point.cell.rate, _interval(point.reached)
+            rows.append(
+                (
+                    line.workload,
+                    line.name,
+                    batch_meaning(point.cell),
+                    point.devices,
+                    rate.value if rate else None,
+                    rate.interval if rate else None,
+                    line.unit,
+                    rate.n if rate else 0,
+                    point.speedup,
+                    between,
+                    between.level if between else None,
+                    point.reached.efficiency,
+                    efficiency_interval(point.reached),
+                    mark(line, point),
+                )
+            )
+    return Table("scaling", "Scaling", columns, tuple(rows))

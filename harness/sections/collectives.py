@@ -1,0 +1,32 @@
+"""The section of what communication costs: gradients in a step, and messages by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
+from harness.analysis.scaling.gradient_exchange import communication
+from harness.analysis.scaling.messages import collectives
+from harness.sections.contract.blocks import Block, Group, Note, Sheet
+from harness.sections.contract.section import Section
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    gradients = Note(
+        "A step, the same step of ranks that keep their gradients, and the difference, block by "
+        "block: what of the exchange does not hide behind computing. Cells without exchange train "
+        "something else and are not ranked. By hooks: what the untimed probe saw of it from "
+        "inside, where a framework lets it: from the moment no gradient is left to compute until "
+        "all are averaged, medians over the steps of its first rank, which hooks make slower."
+    )
+    messages = Note(
+        "Algorithm bandwidth is the message over the time; bus bandwidth is what each link must "
+        "then have carried, whatever the number of ranks. “Over” names the interfaces whose TCP "
+        "connections carried the bytes, as the kernel counted them."
+    )
+    yield Group((gradients, Sheet(communication(results))))
+    yield Group((messages, Sheet(collectives(results))))
+
+
+SECTION = Section("What communication costs", 600, _blocks, contents="Communication")

@@ -1,0 +1,174 @@
+"""Gather from runs what sections need beside the results: recordings, and what studies ask.
+
+Timelines are of one trial per cell shown: the one nearest its cell's median.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.analysis.evidence import (
+    Evidence,
+    Mark,
+    PhaseUse,
+    Questions,
+    Recordings,
+    Timeline,
+    Unread,
+)
+from harness.analysis.results import Results
+from harness.analysis.timelines.phases import by_phase
+from harness.analysis.timelines.timelines import Place, timelines
+from harness.store.dataset import Dataset
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.records import RunInfo
+from harness.store.samples.recording import Recording, read_recording
+from harness.verdicts.results import CellResult, TrialResult
+
+MOST_TRIALS = 4
+
+
+def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Evidence:
+    """Gather what is needed, and nothing else: recordings take long to read."""
+    return Evidence(
+        recordings=_recorded(dataset, results) if "recordings" in needs else None,
+        questions=questions(results) if "questions" in needs else None,
+    )
+
+
+def questions(results: Results) -> Questions:
+    """Read what each run's study asks about its paper."""
+    return {run.name: _asked(run) for run in results.runs}
+
+
+def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
+    try:
+        text = RunPaths(Path(run.directory)).study.read_text("utf-8")
+    except FileNotFoundError:
+        return ()
+    asked: Sequence[Mapping[str, Any]] = tomllib.loads(text).get("finding", ())
+    return asked
+
+
+def _recorded(dataset: Dataset, results: Results) -> Recordings:
+    called = results.names
+    drawn: list[Timeline] = []
+    unread: dict[Unread, None] = {}
+    phases: list[PhaseUse] = []
+    for cell, trial in _chosen(results):
+        name = f"{called[cell.run, cell.key]}, block {trial.block}"
+        axis = _Axis(dataset, trial)
+        for node, recording in _recordings(Path(trial.directory)):
+            marks, first_ns = _phases(dataset, cell, trial)
+            steps = _steps(dataset, cell, trial, first_ns)
+            zero_ns = axis.on(node, first_ns)
+            drawn += [
+                replace(one, clock_bound_s=axis.bound_s(node))
+                for one in timelines(recording, _place(name, trial, node), marks + steps, zero_ns)
+            ]
+            phases += by_phase(name, node, recording, marks, zero_ns)
+            for source, reason in recording.unread():
+                unread[Unread(node, source, reason)] = None
+    return Recordings(tuple(drawn), tuple(phases), tuple(unread))
+
+
+class _Axis:
+    """The first rank's time axis, on which the marks of all drawings of a trial lie."""
+
+    def __init__(self, dataset: Dataset, trial: TrialResult) -> None:
+        (record,) = (one for one in dataset.trials if str(one.directory) == trial.directory)
+        self._clocks = record.clocks
+        self._first = next((rank.host for rank in record.ranks if rank.rank == 0), "")
+
+    def on(self, node: str, first_ns: int) -> int:
+        """Say what a node's clock showed at a moment of the first rank's."""
+        return round(self._clocks.node_ns(node, self._clocks.host_ns(self._first, first_ns)))
+
+    def bound_s(self, node: str) -> float | None:
+        """Say how far a node's readings may be from where they lie on this axis."""
+        return self._clocks.bound_s((self._first, node))
+
+
+def _chosen(results: Results) -> Iterator[tuple[CellResult, TrialResult]]:
+    """Choose trials to draw: of each task's fastest cell first, then of the others."""
+    of: dict[str, list[CellResult]] = {}
+    for cell in results.cells:
+        of.setdefault(cell.task, []).append(cell)
+    most = max(map(len, of.values()), default=0)
+    ranked = [cells[place] for place in range(most) for cells in of.values() if place < len(cells)]
+    drawn = 0
+    for cell in ranked:
+        trial = _typical(cell)
+        if trial is not None and drawn < MOST_TRIALS:
+            drawn += 1
+            yield cell, trial
+
+
+def _typical(cell: CellResult) -> TrialResult | None:
+    """Give the trial nearest the median; of a cell without any that counts, the last observed."""
+    observed = [trial for trial in cell.trials if trial.readings]
+    counted = [trial for trial in observed if trial.counted and trial.rate is not None]
+    if cell.rate is None or not counted:
+        return observed[-1] if observed else None
+    median = cell.rate.value
+    return min(counted, key=lambda trial: abs((trial.rate or 0.0) - median))
+
+
+def _recordings(directory: Path) -> Iterator[tuple[str, Recording]]:
+    for path in sorted(directory.glob(TrialPaths(directory).samples("*").name)):
+        recording = read_recording(path)
+        if recording is not None:
+            yield str(recording.facts.get("node", "")), recording
+
+
+def _place(name: str, trial: TrialResult, node: str) -> Place:
+    return Place(
+        f"{name} on {node}",
+        f"Raw readings: {trial.directory.rpartition('cells/')[2]}",
+    )
+
+
+def _phases(dataset: Dataset, cell: CellResult, trial: TrialResult) -> tuple[tuple[Mark, ...], int]:
+    """Give the first rank's phases as marks, and when the first began."""
+    rows = dataset.sql(
+        "SELECT phase, start_ns, coalesce(end_ns, start_ns) FROM phases "  # noqa: S608  keys and names of our own files, quoted
+        f"WHERE {_of_first_rank(cell, trial)} ORDER BY start_ns"
+    ).rows
+    zero = int(rows[0][1]) if rows else 0
+    marks = [Mark(phase, (start - zero) / 1e9, (end - zero) / 1e9) for phase, start, end in rows]
+    return tuple(marks), zero
+
+
+def _steps(
+    dataset: Dataset, cell: CellResult, trial: TrialResult, zero_ns: int
+) -> tuple[Mark, ...]:
+    """Mark the first rank's step windows, each of one step or of several."""
+    rows = dataset.sql(
+        "SELECT steps, start_ns, end_ns FROM windows "  # noqa: S608  as above
+        f"WHERE {_of_first_rank(cell, trial)} ORDER BY start_ns"
+    ).rows
+    return tuple(
+        Mark(
+            "step" if steps == 1 else "window of steps",
+            (start - zero_ns) / 1e9,
+            (end - zero_ns) / 1e9,
+            "step",
+        )
+        for steps, start, end in rows
+    )
+
+
+def _of_first_rank(cell: CellResult, trial: TrialResult) -> str:
+    name = str(TrialName(trial.block, trial.attempt))
+    return (
+        f"run = {_quoted(cell.run)} AND cell_key = {_quoted(cell.key)} "
+        f"AND trial = {_quoted(name)} AND rank = 0"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,34 @@
+"""Read runs with what their sections need, for a page or for one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.analysis.analyse import analyse
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
+from harness.analysis.tables import Table, with_column
+from harness.sections.contract.gather import gather
+from harness.sections.contract.section import needs, refuse_table, sections, table
+from harness.store.dataset import Dataset
+
+
+def read_page(directories: Sequence[Path]) -> tuple[Results, Evidence]:
+    """Read runs with everything that sections show beside the results."""
+    dataset = Dataset(directories)
+    results = analyse(dataset)
+    return results, gather(dataset, results, needs())
+
+
+def read_table(directories: Sequence[Path], name: str) -> Table:
+    """Read one table of the sections; what takes long is gathered only where it alone has it."""
+    dataset = Dataset(directories)
+    results = analyse(dataset)
+    found = table(sections(results), name)
+    if found is None:
+        every = sections(results, gather(dataset, results, needs()))
+        found = table(every, name)
+        if found is None:
+            raise refuse_table(every, name)
+    return with_column(found, "origin", "simulated") if results.is_simulated else found

@@ -1,0 +1,43 @@
+"""The section of the equivalence gate: do the cells compute the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
+from harness.analysis.tables import Column, Table
+from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.sections.contract.section import Section
+
+_COLUMNS = (
+    Column("workload", "workload", "name"),
+    Column("cell", "cell", "name"),
+    Column("machine", "machine", "name"),
+    Column("gate", "equivalence"),
+    Column("detail", "detail", "long"),
+)
+_UNCHECKED = ("not checked", "nothing to check")
+
+
+def gate(results: Results) -> Table:
+    """Lay out whether the cells compute the same thing."""
+    rows = tuple(
+        (one.workload, one.name(cell), one.machine(cell), cell.gate.state, cell.gate.detail)
+        for one in results.rankings
+        for cell in (*one.cells, *one.set_aside, *one.without)
+    )
+    return Table("gate", "Results of the equivalence gate", _COLUMNS, rows)
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    yield Note(
+        "Outputs, loss, gradients and updates of each cell against the reference, in double "
+        "precision where the framework has it."
+    )
+    table = gate(results)
+    is_checked = any(cell.gate.state not in _UNCHECKED for cell in results.cells)
+    yield Sheet(table, rows_on_page=table.rows if is_checked else ())
+
+
+SECTION = Section("Do they compute the same?", 1300, _blocks)

@@ -1,0 +1,35 @@
+"""The section of the words that a report uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
+from harness.sections.contract.blocks import Block, Facts
+from harness.sections.contract.section import Section
+
+_GLOSSARY: tuple[tuple[str, str], ...] = (
+    ("block", "one pass over all cells, in random order"),
+    ("cannot tell", "the data allow faster as well as slower; more blocks would be needed"),
+    ("cell", "one point of the study: workload, framework, strategy and settings on a machine"),
+    ("counted", "the trial stands behind the numbers of its cell"),
+    ("equivalent", "same outputs, loss, gradients and updates as the reference"),
+    ("interval", "where the true value plausibly lies; its level is given beside it"),
+    ("n", "how many trials stand behind a number"),
+    ("not checked", "nobody has proved yet that this cell computes the same as the others"),
+    ("origin", "measured, simulated, stand-in or replayed; only measured trials are ranked"),
+    ("p50, p95, p99", "half, 95 % and 99 % of the step windows were faster than this"),
+    ("reference", "the cell that all others of its workload are compared with"),
+    ("same", "the ratio lies, with its whole interval, within the band agreed beforehand"),
+    ("trial", "one fresh execution of a cell; the unit of repetition"),
+    ("verdict", "may this trial be believed: valid, noisy, unsteady, contended, throttled …"),
+    ("× reference", "rate of the cell divided by the rate of the reference, within blocks"),
+)
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    yield Facts(_GLOSSARY, is_prose=True)
+
+
+SECTION = Section("Glossary", 1800, _blocks)

@@ -1,0 +1,46 @@
+"""The section of the method, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
+from harness.sections.contract.blocks import Block, Facts
+from harness.sections.contract.section import Section
+
+_TRIALS = """A trial is one fresh execution of a cell, in its own processes. All cells run once per
+block, in random order, so that a machine that drifts drifts for all of them; cells are compared
+within blocks."""
+
+_STEADY = """Every step window of a trial is kept. The start, where compilers, caches and clocks
+settle, is found from the window times themselves and left out of the rate, by one rule for all
+frameworks."""
+
+_RATES = """A cell's rate is the median over its trials. The interval is exact and assumes no
+distribution: its ends are trials that were measured. With six trials they are the slowest and the
+fastest, which holds in 96.9 % of cases."""
+
+_COMPARISONS = """Each cell is compared with one reference by the ratio within each block. Faster,
+slower and same are said only if they hold for all cells of the study together; otherwise the
+answer is “cannot tell”, with the number of blocks that would probably do. Fewer than six blocks
+never tell."""
+
+_LEFT_OUT = """A trial that another program, a thermal limit or a stall disturbed is rejected, shown
+as a cross with the evidence, and run again within a budget. A cell that computes something else
+than the others is greyed out and not ranked."""
+
+_METHOD: tuple[tuple[str, str], ...] = (
+    ("Trials and blocks", _TRIALS),
+    ("Steady state", _STEADY),
+    ("Rates and intervals", _RATES),
+    ("Comparisons", _COMPARISONS),
+    ("What is left out", _LEFT_OUT),
+)
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    yield Facts(_METHOD, is_prose=True)
+
+
+SECTION = Section("Method", 1700, _blocks)

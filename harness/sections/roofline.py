@@ -1,0 +1,33 @@
+"""The section of the machine's ceilings: how far below them each cell is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.context.roofline import roof
+from harness.analysis.evidence import Evidence
+from harness.analysis.results import Results
+from harness.analysis.tables import Column, Table
+from harness.sections.contract.blocks import Block, Chart, Roof
+from harness.sections.contract.section import Section
+
+_COLUMNS = (
+    Column("name", "cell or ceiling", "name"),
+    Column("intensity", "operations per byte", "number"),
+    Column("flops", "operations per second", "number"),
+    Column("bytes_per_s", "bytes per second", "number"),
+    Column("how", "known from"),
+)
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    ceilings, points = roof(results)
+    if not points:
+        return
+    cells = tuple((one.name, one.intensity, one.flops, None, "this study") for one in points)
+    roofs = tuple((one.name, None, one.flops, one.bytes_per_s, one.how) for one in ceilings)
+    table = Table("roofline", "Roofline", _COLUMNS, (*cells, *roofs))
+    yield Chart(Roof(ceilings, points), table)
+
+
+SECTION = Section("How close to the machine's ceilings", 800, _blocks, contents="Ceilings")

@@ -1,0 +1,77 @@
+"""The section of step time: where a step's time goes, or where nobody split it, its tail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.ranking import Ranking
+from harness.analysis.results import Results
+from harness.analysis.scaling.gradient_exchange import splits
+from harness.analysis.tables import Column, Table
+from harness.sections.contract.blocks import Block, Chart, Stacks
+from harness.sections.contract.section import Section
+from harness.verdicts.results import CellResult
+
+_MOST_BARS = 40
+_TAIL_NOTE = (
+    "The first piece ends at the median step (p50), the next at the time 95 % of steps keep, the "
+    "last at that of 99 %; medians over the trials that count."
+)
+_COLUMNS = (
+    Column("cell", "cell", "name"),
+    Column("part", "part"),
+    Column("seconds", "time", "seconds"),
+)
+_Bar = tuple[str, tuple[tuple[str, float], ...]]
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    """Draw the parts of a step where they were measured, else its percentiles."""
+    split = [(one.name, one.parts_s) for one in splits(results)]
+    if split:
+        yield _chart("step-time", "Where a step's time goes", split, heading="Where the time goes")
+        return
+    for index, ranking in enumerate(results.rankings, 1):
+        bars = [bar for cell in ranking.cells if (bar := _tail(ranking, cell))]
+        if bars:
+            yield _chart(
+                f"step-time-{index}",
+                f"Step time of {ranking.workload}",
+                bars[:_MOST_BARS],
+                heading=ranking.workload,
+                note=_note(ranking, len(bars)),
+            )
+
+
+def _tail(ranking: Ranking, cell: CellResult) -> _Bar | None:
+    counted = [t for t in cell.trials if t.counted and t.p50_s and t.p95_s and t.p99_s]
+    if not counted:
+        return None
+    p50, p95, p99 = (
+        median(value for t in counted if (value := getattr(t, key)))
+        for key in ("p50_s", "p95_s", "p99_s")
+    )
+    machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+    parts = (("to p50", p50), ("to p95", max(0.0, p95 - p50)), ("to p99", max(0.0, p99 - p95)))
+    return ranking.name(cell) + machine, parts
+
+
+def _note(ranking: Ranking, bars: int) -> str:
+    sizes = {t.steps_per_window for c in ranking.cells for t in c.trials if t.steps_per_window}
+    said = [_TAIL_NOTE]
+    if sizes - {1}:
+        said.append(f"Of means over up to {max(sizes)} steps, as steps are short.")
+    if bars > _MOST_BARS:
+        said.append(f"The {_MOST_BARS} fastest of {bars} cells are drawn.")
+    return " ".join(said)
+
+
+def _chart(name: str, title: str, bars: Sequence[_Bar], *, heading: str, note: str = "") -> Chart:
+    rows = tuple((cell, part, seconds) for cell, parts in bars for part, seconds in parts)
+    table = Table(name, title, _COLUMNS, rows)
+    return Chart(Stacks(tuple(bars), "seconds"), table, heading, note)
+
+
+SECTION = Section("How long a step takes", 400, _blocks, contents="Step time")

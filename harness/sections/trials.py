@@ -1,0 +1,109 @@
+"""The section of every trial: as a dot around its cell's median, and as a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.ranking import Ranking
+from harness.analysis.results import Results
+from harness.analysis.tables import Column, Table
+from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
+from harness.sections.contract.columns import place, why
+from harness.sections.contract.section import Section
+from harness.verdicts.results import CellResult, TrialResult
+
+_MOST_LISTED = 3000
+_UNFOLDED = 24
+_COLUMNS = (
+    Column("workload", "workload", "name"),
+    Column("cell", "cell", "name"),
+    Column("run", "run", "name"),
+    Column("block", "block", "count"),
+    Column("attempt", "attempt", "count"),
+    Column("rate", "rate", "number"),
+    Column("p50_s", "step p50", "seconds"),
+    Column("p95_s", "step p95", "seconds"),
+    Column("steady_from", "steady from window", "count"),
+    Column("windows", "windows", "count"),
+    Column("outcome", "outcome"),
+    Column("verdict", "verdict"),
+    Column("counted", "counted", "flag"),
+    Column("why", "why", "long"),
+    Column("origin", "origin"),
+    Column("directory", "raw data", "path"),
+)
+
+
+def trials(results: Results) -> Table:
+    """Lay out every trial, rejected ones with why."""
+    labels = {
+        (cell.run, cell.key): (ranked.workload, ranked.name(cell))
+        for ranked in results.rankings
+        for cell in (*ranked.cells, *ranked.set_aside, *ranked.without)
+    }
+    rows = [
+        (
+            *labels[(cell.run, cell.key)],
+            trial.run,
+            trial.block,
+            trial.attempt,
+            trial.rate,
+            trial.p50_s,
+            trial.p95_s,
+            trial.steady_from,
+            trial.windows,
+            trial.outcome,
+            trial.verdict,
+            trial.counted,
+            why(trial),
+            trial.origin,
+            _place(cell, trial),
+        )
+        for cell in results.cells
+        for trial in cell.trials
+    ]
+    return Table("trials", "Every trial", _COLUMNS, tuple(rows))
+
+
+def _place(cell: CellResult, trial: TrialResult) -> str:
+    attempt = "" if trial.attempt == 1 else f".{trial.attempt}"
+    return f"{place(cell)}/trial-{trial.block}{attempt}"
+
+
+def _cells(ranking: Ranking) -> Iterator[CellTrials]:
+    for cell in (*ranking.cells, *ranking.set_aside, *ranking.without):
+        if cell.trials:
+            machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+            said = tuple((trial, why(trial)) for trial in cell.trials)
+            name = ranking.name(cell) + machine
+            yield CellTrials(name, cell.run, cell.framework, cell.rate, said)
+
+
+def _listed(table: Table) -> Fold:
+    """List the trials; of very many, those that do not count."""
+    total = len(table.rows)
+    counted = next(at for at, column in enumerate(table.columns) if column.key == "counted")
+    rows = table.rows
+    title = f"All {total} trials as a table"
+    if total > _MOST_LISTED:
+        rows = tuple(row for row in rows if not row[counted])
+        title = (
+            f"The {len(rows)} of {total} trials that do not count (all of them: "
+            "bakeoff export --table trials)"
+        )
+    by = ("workload", "cell", "outcome", "verdict")
+    return Fold(title, (Sheet(table, by, rows),), is_open=len(rows) <= _UNFOLDED)
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    yield Note(
+        "Each dot is a trial at its ratio to its cell's median (logarithmic), the band is the "
+        "interval. A cross was not counted; the reason stands below it."
+    )
+    for ranking in results.rankings:
+        yield Dots(ranking.workload, tuple(_cells(ranking)))
+    yield _listed(trials(results))
+
+
+SECTION = Section("Every trial", 1200, _blocks)

@@ -1,0 +1,37 @@
+"""Draw a chart as SVG: each kind of drawing by its own module."""
+
+from __future__ import annotations
+
+from harness.analysis.tables import Column, shown
+from harness.sections.contract.blocks import Chart, Curves, Heat, Ratios, Roof, Rungs, Stacks
+from reports.charts.heat import NARROW, WIDE, heat
+from reports.charts.lines import lines
+from reports.charts.ratios import ratios
+from reports.charts.roofline import roofline
+from reports.charts.rungs import rungs
+from reports.charts.stacks import stacks
+
+
+def draw(chart: Chart, *, narrow: bool = False) -> str:
+    """Draw a chart for a wide page or for a phone."""
+    title = chart.table.title
+    name = f"{chart.table.name}-narrow" if narrow else chart.table.name
+    match chart.drawing:
+        case Stacks(bars, kind, unit):
+            column = Column("", "", kind)
+
+            def said(amount: float) -> str:
+                return f"{shown(column, amount)} {unit}".rstrip()
+
+            return stacks(bars, name=name, label=title, shown=said, narrow=narrow)
+        case Curves(curves):
+            return lines(curves, name=name, title=title, narrow=narrow)
+        case Rungs(steps):
+            return rungs(steps, name=name, label=title, narrow=narrow)
+        case Roof(ceilings, points):
+            return roofline(ceilings, points, name=name, narrow=narrow)
+        case Ratios(compared):
+            return ratios(compared, name=name, label=title, narrow=narrow)
+        case Heat(timeline, grid, axis):
+            width = NARROW if narrow else WIDE
+            return heat(timeline, grid, name=name, width=width, axis=axis)

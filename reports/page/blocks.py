@@ -1,0 +1,104 @@
+"""Prepare a section's blocks for the page's template: texts, drawings, what a browser unpacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.sections.contract.blocks import (
+    Block,
+    Brief,
+    Chart,
+    Dots,
+    Fold,
+    Group,
+    Heat,
+    Sheet,
+    on_page,
+    walk,
+)
+from reports.charts.draw import draw
+from reports.page.grid import Grid, grid
+from reports.page.links import Links
+from reports.page.timeline_packing import MOST_CHARACTERS, packed_together
+from reports.page.trials import strips
+
+Shown = tuple[str, Any]
+"""The template's macro, and what it is given."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart as the page shows it: for wide and narrow windows, with its table."""
+
+    name: str
+    chart: Chart
+    wide: str
+    narrow: str
+    grid: Grid | None
+    packed: str
+    """The numbers to zoom into, for the browser to unpack; empty where there are none."""
+    raw: str
+    """Where its raw readings lie, from the page; empty where they were not written beside it."""
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """What all blocks of a page have in common."""
+
+    links: Links
+    colours: dict[str, int]
+    packed: Mapping[str, str]
+    raw: Mapping[str, str]
+    """Where the raw readings of each timeline's chart lie, from the page."""
+
+
+def packings(blocks: Iterable[Block]) -> dict[str, str]:
+    """Pack the numbers of all timelines within one budget, by the names of their charts."""
+    found = {
+        block.table.name: block.drawing.timeline
+        for block in walk(blocks)
+        if isinstance(block, Chart) and isinstance(block.drawing, Heat)
+    }
+    return dict(zip(found, packed_together(list(found.values()), MOST_CHARACTERS), strict=True))
+
+
+def shown(blocks: Iterable[Block], canvas: Canvas) -> list[Shown]:
+    """Prepare all that a page shows of some blocks."""
+    kept = [block for block in blocks if not isinstance(block, Brief)]
+    return [_shown(block, canvas) for block in kept if _has_place(block)]
+
+
+def _has_place(block: Block) -> bool:
+    return on_page(block) or not isinstance(block, Sheet | Dots | Group | Fold)
+
+
+def _shown(block: Block, canvas: Canvas) -> Shown:
+    kind = type(block).__name__.lower()
+    match block:
+        case Sheet():
+            table = block.table
+            if block.rows_on_page is not None:
+                table = replace(table, rows=block.rows_on_page)
+            return kind, grid(table, filters=block.filters, links=canvas.links)
+        case Chart():
+            return kind, _figure(block, canvas)
+        case Dots():
+            return kind, strips(block, canvas.colours)
+        case Group() | Fold():
+            return kind, {"of": block, "blocks": shown(block.blocks, canvas)}
+    return kind, block
+
+
+def _figure(chart: Chart, canvas: Canvas) -> Figure:
+    name = chart.table.name
+    return Figure(
+        name=name,
+        chart=chart,
+        wide=draw(chart),
+        narrow=draw(chart, narrow=True),
+        grid=grid(chart.table),
+        packed=canvas.packed.get(name, ""),
+        raw=canvas.raw.get(name, ""),
+    )
