@@ -14,7 +14,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ class _Gate:
                 precision,
                 factors,
                 dict(cell.options),
-                [asdict(one) for one in framework_info(cell.adapter).differs],
+                [one.model_dump() for one in framework_info(cell.adapter).differs],
             ]
         )
         file = self._kept / "results" / f"{key}.json"

@@ -17,8 +17,9 @@ from harness.plan.resolve import environment
 from harness.platform.platform import Container, Platform
 from harness.study.factors import FACTORS
 from harness.study.framework import framework_info
-from harness.study.framework_variables import Variables, matches
+from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
+from harness.study.recorded_variables import matches
 from harness.worker.checkpoints.request import THROUGH, TO
 from harness.worker.job import Job
 

@@ -279,12 +279,9 @@ def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> It
 
 def _one_device(info: FrameworkInfo, strategy: str, each: int) -> str:
     """Say why a rank cannot drive so many devices: most strategies would use only one."""
-    able = [name for name, one in info.strategies.items() if one.several_devices]
-    if not able:
-        return f"no strategy of {info.name} lets a rank drive {each} devices"
-    return (
-        f"a rank of {info.name} drives {each} devices with {' or '.join(able)} only, not {strategy}"
-    )
+    able = " or ".join(name for name, one in info.strategies.items() if one.several_devices)
+    able = f"{able} only, not {strategy}" if able else "no strategy"
+    return f"a rank of {info.name} drives {each} devices with {able}"
 
 
 def _count(value: Value) -> int | None:

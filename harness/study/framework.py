@@ -12,6 +12,7 @@ from harness import plugins
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.study.factors import FACTORS, Factor
 from harness.study.framework_file import (
+    Difference,
     FrameworkFile,
     OptionTable,
     Reader,
@@ -27,14 +28,6 @@ from harness.toml.values import Value, shown
 ANY = "any"
 ALONE = "none"
 """The strategy of a rank that trains alone, which every framework has."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Tensors that a framework computes otherwise, knowingly, and how."""
-
-    tensors: str
-    why: str
 
 
 @dataclass(frozen=True)
@@ -160,7 +153,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         groups=dict(file.groups),
         variables=file.variables,
         requires=tuple(one for one in requires if one is not None),
-        differs=tuple(Difference(one.tensors, one.why) for one in file.differs),
+        differs=file.differs,
         path=path,
     )
 
@@ -225,7 +218,9 @@ def _strategies(document: Document, file: FrameworkFile) -> dict[str, Strategy]:
     found = {ALONE: Strategy(), **file.strategies}
     for name, own in file.strategies.items():
         place = ("strategies", name, "same_as")
-        if own.same_as is not None:
+        if own.same_as is not None and own.model_fields_set != {"same_as"}:
+            document.fault(place, "the rest of the table stands there; leave it out here")
+        elif own.same_as is not None:
             try:
                 found[name] = framework_info(own.same_as).strategies[name]
             except KeyError:

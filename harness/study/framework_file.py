@@ -34,7 +34,7 @@ class RequirementTable(Table):
     """The reason, as the plan prints it."""
 
 
-class DifferenceTable(Table):
+class Difference(Table):
     """What a framework computes otherwise than the vocabulary says, and does so knowingly."""
 
     tensors: str
@@ -106,5 +106,5 @@ class FrameworkFile(Table):
     """Environment variables that it reads."""
     requires: Listed[RequirementTable] = ()
     """What platforms must offer."""
-    differs: Listed[DifferenceTable] = ()
+    differs: Listed[Difference] = ()
     """Named differences: the gate ranks such cells with a mark."""

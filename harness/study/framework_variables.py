@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from string import Template
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from harness.errors import nearest
+from harness.study.recorded_variables import matches
 from harness.toml.tables import Listed, Table
 
 RANK_FACTS: Mapping[str, str] = {
@@ -95,8 +96,3 @@ class Variables(Table):
         """Say whether a container keeps a variable: what is set for ranks, and the patterns."""
         is_set = name in self.caches or name in self.every_rank or name in self.several_ranks
         return is_set or matches(name, self.into_containers)
-
-
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a variable is one of the patterns'."""
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in patterns)

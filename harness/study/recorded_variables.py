@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from harness.errors import BakeoffError
+from harness import plugins
 
 _SHARED = (
     "BAKEOFF_*",
@@ -41,26 +45,41 @@ _OF_WHOEVER_SUBMITTED = ("SLURM_EXPORT_ENV*", "SLURM_JOB_COMMENT*")
 
 def is_telling(name: str) -> bool:
     """Tell whether a variable may explain a difference between two runs."""
-    # what reads frameworks' files is slow to import, and few runs that are read have variables
-    from harness.study.framework import framework_names
-    from harness.study.framework_variables import matches
-
-    steering, foreign = _patterns(framework_names())
+    steering, foreign = _patterns(tuple(plugins.adapter_files().values()))
     return matches(name, steering) and not matches(name, foreign)
 
 
-@cache
-def _patterns(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Gather the patterns of all frameworks; one whose file is wrong adds none."""
-    from harness.study.framework import framework_info
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a variable is one of the patterns': names, or beginnings of names and a star."""
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in patterns)
 
+
+@cache
+def _patterns(files: tuple[Path, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Gather the patterns of all frameworks; a table that is wrong adds none.
+
+    The files are read without being checked: every page asks, and checking takes 0.1 s to import.
+    """
     steering, foreign = [*_SHARED], [*_OF_WHOEVER_SUBMITTED]
-    for name in names:
-        try:
-            info = framework_info(name)
-        except BakeoffError:
-            continue  # whoever asks for that framework is told
-        for own in (info.variables, *(one.variables for one in info.strategies.values())):
-            steering += own.steering
-            foreign += own.foreign
+    for path in files:
+        for table in _variables(path):
+            steering += _texts(table.get("steering"))
+            foreign += _texts(table.get("foreign"))
     return tuple(dict.fromkeys(steering)), tuple(dict.fromkeys(foreign))
+
+
+def _variables(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Give the tables of variables of one framework's file: its own, then its strategies'."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return  # whoever asks for that framework is told
+    strategies = data.get("strategies")
+    for table in (data, *(strategies.values() if isinstance(strategies, dict) else ())):
+        own = table.get("variables") if isinstance(table, dict) else None
+        if isinstance(own, dict):
+            yield own
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -16,7 +16,7 @@ from harness.store import layout
 from harness.study.factors import FACTORS
 from harness.study.framework import read_framework
 from harness.study.framework_file import (
-    DifferenceTable,
+    Difference,
     FrameworkFile,
     Reader,
     RequirementTable,
@@ -58,7 +58,7 @@ def test_every_field_of_the_results_is_described(field: str) -> None:
     assert any(f"`{field}`" in row for row in rows)
 
 
-KEYS = (FrameworkFile, Strategy, Reader, Variables, RequirementTable, DifferenceTable)
+KEYS = (FrameworkFile, Strategy, Reader, Variables, RequirementTable, Difference)
 
 
 @pytest.mark.parametrize("key", sorted({key for table in KEYS for key in table.model_fields}))

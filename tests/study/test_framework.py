@@ -50,6 +50,10 @@ def test_a_factor_that_is_not_listed_has_only_its_default(write: Write) -> None:
             "strategies.ring.same_as: torch has no strategy 'ring'.",
         ),
         (
+            "[strategies.ddp]\nsame_as = 'torch'\nenvironment = 'ring'",
+            "strategies.ddp.same_as: the rest of the table stands there; leave it out here.",
+        ),
+        (
             "[strategies.ring.variables]\nsteerin = ['X']",
             "strategies.ring.variables.steerin: unknown key. Did you mean 'steering'?",
         ),
