@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.store.layout import VERSION, RunPaths, TrialName
+from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome
 from harness.worker import events as event_format
 from harness.worker.job import Job, Span
 from harness.worker.job import text as job_text
@@ -198,40 +199,37 @@ def _trial(
         lines = _events(cell, rank, times, outcome=outcome, started=started)
         text = "\n".join(json.dumps(line) for line in lines) + "\n"
         trial.events(rank).write_text(text, encoding="utf-8")
-    ranks = [
-        {
-            "rank": rank,
-            "host": "node0",
-            "pid": 1000 + rank,
-            "exit_code": 0 if outcome == "ok" else 3,
-            "signal": None,
-            "cpu_s": round(sum(times), 3),
-            "max_rss_bytes": 512 * 2**20,
-            "started_ns": None
+    ranks = tuple(
+        RankEnd(
+            rank,
+            "node0",
+            pid=1000 + rank,
+            exit_code=0 if outcome == "ok" else 3,
+            cpu_s=round(sum(times), 3),
+            max_rss_bytes=512 * 2**20,
+            started_ns=None
             if cell.start_s is None
             else FIRST_WORD_NS - int((cell.start_s + 0.1 * rank) * 1e9),
-        }
+        )
         for rank in range(cell.ranks)
-    ]
-    _write(
-        trial.outcome,
-        {
-            "version": VERSION,
-            "outcome": outcome,
-            "reason": "" if outcome == "ok" else f"the recorded trial ended {outcome}",
-            "origin": told.origin,
-            "cell_key": cell.key,
-            "trial": str(name),
-            "block": block,
-            "attempt": 1,
-            "position": position,
-            "fingerprint": told.fingerprint,
-            "started_wall_ns": started,
-            "ended_wall_ns": started + int(sum(times) * 1e9),
-            "mixed": False,
-            "ranks": ranks,
-            "marks": list(told.marks),
-        },
+    )
+    write_outcome(
+        Outcome(
+            cell_key=cell.key,
+            trial=str(name),
+            ended=Ended(outcome),
+            reason="" if outcome == "ok" else f"the recorded trial ended {outcome}",
+            origin=told.origin,
+            fingerprint=told.fingerprint,
+            mixed=False,
+            position=position,
+            started_wall_ns=started,
+            ended_wall_ns=started + int(sum(times) * 1e9),
+            marks=told.marks,
+            ranks=ranks,
+        ),
+        trial,
+        settled=False,
     )
 
 

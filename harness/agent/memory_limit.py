@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from harness.agent.protocol import MemoryEvidence
 from harness.machine.cgroup import memberships
+from harness.store.outcome import MemoryEvidence
 
 _OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 

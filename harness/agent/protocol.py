@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.store.outcome import MemoryEvidence, RankEnd
+
 TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
 """Variable that marks every process of a trial, however it daemonises."""
 
@@ -57,35 +59,6 @@ class TrialCommand:
 
 
 @dataclass(frozen=True)
-class RankEnd:
-    """How one rank ended; ``problem`` says why it never started."""
-
-    rank: int
-    pid: int | None
-    exit_code: int | None
-    signal: int | None
-    cpu_s: float
-    max_rss_bytes: int
-    stopped: bool
-    """Whether the agent was already ending the trial."""
-    dropped_bytes: int
-    problem: str | None = None
-    started_ns: int | None = None
-    """When its process was started, container and all, on the node's monotonic clock."""
-
-
-@dataclass(frozen=True)
-class MemoryEvidence:
-    """How memory was limited, and what the kernel counted."""
-
-    how: str
-    """cgroup v1, cgroup v2, RLIMIT_DATA, none."""
-    limit_bytes: int | None
-    peak_bytes: int | None
-    oom_kills: int | None
-
-
-@dataclass(frozen=True)
 class TrialEnd:
     """Everything an agent can testify about a trial."""
 
@@ -118,6 +91,12 @@ def trial_line(command: TrialCommand) -> bytes:
 def line(what: str, **fields: Any) -> bytes:
     """Write one message."""
     return json.dumps({"say": what, **fields}, separators=(",", ":")).encode() + b"\n"
+
+
+def end_line(end: TrialEnd) -> bytes:
+    """Write how a trial ended."""
+    fields = {**vars(end), "memory": vars(end.memory), "ranks": [vars(one) for one in end.ranks]}
+    return line("ended", **fields)
 
 
 def read_trial(message: Mapping[str, Any]) -> TrialCommand:

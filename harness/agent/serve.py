@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.agent import clock, processes
 from harness.agent.heartbeat import Heart, Watch
-from harness.agent.protocol import Lines, TrialCommand, line, read_trial
+from harness.agent.protocol import Lines, TrialCommand, end_line, line, read_trial
 from harness.agent.trial import RunningTrial
 from harness.collect.collector import Collector
 from harness.collect.sampler import Observed
@@ -159,8 +159,7 @@ class Agent:
         self._watch.ends()
         seen = self._collector.end()
         end = replace(trial.close(), unobserved=seen.problem, stand_ins=seen.stand_ins)
-        fields = {**vars(end), "memory": vars(end.memory), "ranks": [vars(r) for r in end.ranks]}
-        self._report(line("ended", **fields))
+        self._report(end_line(end))
 
 
 def main(core: int | None) -> None:

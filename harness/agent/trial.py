@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +16,9 @@ from typing import Any
 
 from harness.agent import memory_limit, processes
 from harness.agent.output import Capture
-from harness.agent.protocol import RankCommand, RankEnd, TrialCommand, TrialEnd
+from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.agent.shim_socket import Door, Shim
+from harness.store.outcome import RankEnd
 
 
 @dataclass
@@ -38,6 +40,7 @@ class RunningTrial:
     def __init__(self, command: TrialCommand, selector: selectors.BaseSelector) -> None:
         self.command = command
         self._selector = selector
+        self._host = socket.gethostname()
         self._cause = "ended"
         self._waits: tuple[Mapping[str, Any], ...] = ()
         self._stopping = False
@@ -132,10 +135,10 @@ class RunningTrial:
         except OSError as problem:
             what = problem.filename or f"CPUs {command.cpus}"
             text = f"cannot start {command.argv[0]}: {what}: {problem.strerror}"
-            rank.end = RankEnd(command.rank, None, None, None, 0.0, 0, False, 0, text)
+            rank.end = RankEnd(command.rank, self._host, problem=text)
         except subprocess.SubprocessError:
             text = f"cannot start {command.argv[0]} under the memory limit"
-            rank.end = RankEnd(command.rank, None, None, None, 0.0, 0, False, 0, text)
+            rank.end = RankEnd(command.rank, self._host, problem=text)
         for capture in captures:
             capture.started()
         return rank
@@ -165,13 +168,13 @@ class RunningTrial:
         os.close(rank.pidfd)
         rank.end = RankEnd(
             rank=rank.command.rank,
+            host=self._host,
             pid=rank.process.pid,
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
             cpu_s=usage.ru_utime + usage.ru_stime,
             max_rss_bytes=usage.ru_maxrss * 1024,
             stopped=self._stopping,
-            dropped_bytes=0,
             started_ns=rank.started_ns,
         )
         self._gone(rank, code)
@@ -197,7 +200,7 @@ class RunningTrial:
         for command in self._awaited.values():
             limit = self.command.output_bytes
             captures = (Capture(command.stdout, limit), Capture(command.stderr, limit))
-            end = RankEnd(command.rank, None, None, None, 0.0, 0, stopped, 0, problem)
+            end = RankEnd(command.rank, self._host, stopped=stopped, problem=problem)
             self._ranks.append(_Rank(command, None, None, captures, end))
         self._awaited.clear()
         self._shut()
@@ -295,5 +298,4 @@ class RunningTrial:
 
 def _with_dropped(rank: _Rank) -> RankEnd:
     assert rank.end is not None
-    dropped = sum(capture.dropped for capture in rank.captures)
-    return RankEnd(**{**vars(rank.end), "dropped_bytes": dropped})
+    return replace(rank.end, dropped_bytes=sum(capture.dropped for capture in rank.captures))

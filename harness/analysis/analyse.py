@@ -16,7 +16,8 @@ from harness.store import gate_results
 from harness.store.dataset import Dataset
 from harness.store.events.rank_streams import read_streams
 from harness.store.layout import PILOT
-from harness.store.records import CANCELLED, CellRecord, Gate, RunRecord
+from harness.store.outcome import Ended
+from harness.store.records import CellRecord, Gate, RunRecord
 from harness.verdicts.judge import rejecting
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
 from harness.verdicts.trial import judge_trial
@@ -64,10 +65,10 @@ def estimate_cells(
     tolerated = {run.info.name: run.info.measure.get("tolerate") or () for run in dataset.runs}
     trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
     # an attempt that somebody cancelled says nothing of the cell, and is made again
-    ended = [record for record in dataset.trials if record.outcome != CANCELLED]
+    ended = [record for record in dataset.trials if record.outcome.ended is not Ended.CANCELLED]
     ran = gate_results.ran(ended)
     for record, streams in read_streams(ended):
-        place = (record.run, record.cell_key)
+        place = (record.run, record.outcome.cell_key)
         if place in units:
             judged = judge_trial(
                 record,

@@ -13,7 +13,8 @@ from harness.stats.answers import ALPHA
 from harness.stats.estimate import LEVEL
 from harness.stats.repeat import Decision, decide, declared
 from harness.store.layout import PILOT
-from harness.store.records import CANCELLED, Repetition, RunRecord, TrialRecord
+from harness.store.outcome import Ended
+from harness.store.records import Repetition, RunRecord, TrialRecord
 from harness.verdicts.results import CellResult
 
 
@@ -62,7 +63,11 @@ def so_far(
     run: RunRecord, trials: Sequence[TrialRecord], cells: Sequence[CellResult]
 ) -> Repetition | None:
     """Say how far a run's repetition is; None where the number of blocks is fixed."""
-    own = [one for one in trials if one.run == run.info.name and one.outcome != CANCELLED]
+    own = [
+        one
+        for one in trials
+        if one.run == run.info.name and one.outcome.ended is not Ended.CANCELLED
+    ]
     done = max((one.name.block for one in own), default=0)
     if not looks(run):
         return None
@@ -76,8 +81,6 @@ def _spent_s(run: RunRecord, trials: Sequence[TrialRecord], done: int) -> tuple[
     """Add up the time of the pilot block's trials, and of the others'."""
     spent = [0.0, 0.0]
     for one in trials:
-        known = one.started_wall_ns is not None and one.ended_wall_ns is not None
-        if known and one.run == run.info.name and one.name.block <= done:
-            seconds = ((one.ended_wall_ns or 0) - (one.started_wall_ns or 0)) / 1e9
-            spent[one.name.block != PILOT] += seconds
+        if one.run == run.info.name and one.name.block <= done:
+            spent[one.name.block != PILOT] += one.outcome.seconds
     return spent[0], spent[1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.analysis import numbers
+from harness.store.outcome import Ended
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def flat(table: Table) -> tuple[list[str], list[list[Any]]]:
 
 
 _SILENT = frozenset({"machine", "run", "attempt", "steps_per_window"})
-_USUAL = {"outcome": "ok", "counted": True, "origin": "measured"}
+_USUAL = {"outcome": Ended.OK, "counted": True, "origin": "measured"}
 
 
 def filled(of: Table) -> Table:

@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
+from harness.store.outcome import Ended
 from harness.units import counted
 from harness.verdicts.judge import REJECTING
 from harness.verdicts.results import CellResult, TrialResult
@@ -61,10 +62,10 @@ def _completeness(
     others = [origin for origin in dataset.origins if origin != "measured"]
     if others:
         yield f"These results include {' and '.join(others)} trials; they measure no machine."
-    ended = Counter(trial.outcome for trial in trials if trial.outcome != "ok")
+    ended = Counter(trial.outcome for trial in trials if trial.outcome != Ended.OK)
     for outcome, count in ended.most_common():
         yield f"{counted(count, 'trial')} ended {outcome}; not counted."
-    wordless = sum(trial.outcome == "ok" and trial.rate is None for trial in trials)
+    wordless = sum(trial.outcome == Ended.OK and trial.rate is None for trial in trials)
     if wordless:
         yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
 
@@ -72,9 +73,10 @@ def _completeness(
 def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
     fingerprints: dict[tuple[str, str], set[str]] = {}
     for trial in dataset.trials:
-        fingerprints.setdefault((trial.run, trial.cell_key), set()).add(trial.fingerprint)
+        cell = (trial.run, trial.outcome.cell_key)
+        fingerprints.setdefault(cell, set()).add(trial.outcome.fingerprint)
     changed = sum(len(seen) > 1 for seen in fingerprints.values())
-    if changed or any(trial.mixed for trial in dataset.trials):
+    if changed or any(trial.outcome.mixed for trial in dataset.trials):
         yield (
             f"Code or environment changed within {counted(max(changed, 1), 'cell')}: their trials "
             "were resumed with --mix and do not measure one thing."
@@ -218,6 +220,6 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def _marks(dataset: Dataset) -> Iterator[str]:
-    marks = Counter(mark for trial in dataset.trials for mark in set(trial.marks))
+    marks = Counter(mark for trial in dataset.trials for mark in set(trial.outcome.marks))
     for mark, count in marks.most_common():
         yield f"{count} of {counted(len(dataset.trials), 'trial')}: {mark}."

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harness.cli.output import note, visible
-from harness.run.progress import Ended, Observer, Progress
+from harness.run.progress import Observer, Progress
+from harness.store.layout import RunPaths
+from harness.store.outcome import Outcome
 from harness.units import duration
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 _PLAIN_EVERY_S = 10.0
 _QUIET_S = 2.0
-_WELL = "ok"
 
 
 def _position(progress: Progress) -> str:
@@ -37,13 +38,12 @@ def _left(progress: Progress) -> str:
     return "" if progress.left_s is None else f"{duration(progress.left_s)} left"
 
 
-def _failure(ended: Ended) -> str:
-    told = (
-        f"{ended.label}: {ended.outcome} in {ended.trial} after {duration(ended.seconds)}\n"
-        f"  {ended.reason}"
-    )
+def _failure(progress: Progress, outcome: Outcome) -> str:
+    took = duration(outcome.seconds)
+    told = f"{progress.label}: {outcome.ended} in {outcome.trial} after {took}\n  {outcome.reason}"
+    directory = RunPaths(progress.run).cells / outcome.cell_key / outcome.trial
     # The reason names the file where one rank is to blame.
-    return told if str(ended.directory) in ended.reason else f"{told}\n  Log: {ended.directory}"
+    return told if str(directory) in outcome.reason else f"{told}\n  Log: {directory}"
 
 
 class Lines:
@@ -57,15 +57,15 @@ class Lines:
         if time.monotonic() - self._last >= _PLAIN_EVERY_S:
             self._say(f"{_position(progress)}  {_now(progress)}  {_left(progress)}")
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
         """Say how each trial ended."""
-        took = duration(ended.seconds)
+        took = duration(outcome.seconds)
         self._say(
-            f"{_position(progress)}  {ended.label}  {ended.trial}: {ended.outcome} in {took}  "
+            f"{_position(progress)}  {progress.label}  {outcome.trial}: {outcome.ended} in {took}  "
             f"{_left(progress)}"
         )
-        if ended.outcome != _WELL:
-            self._say(_failure(ended))
+        if not outcome.is_ok:
+            self._say(_failure(progress, outcome))
 
     def doing(self, text: str) -> None:
         """Say what goes on if nothing was said for a moment."""
@@ -100,11 +100,11 @@ class Live:
             left=_left(progress),
         )
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
         """Redraw the line; keep what went wrong."""
         self.progressed(progress)
-        if ended.outcome != _WELL:
-            self.noted(_failure(ended))
+        if not outcome.is_ok:
+            self.noted(_failure(progress, outcome))
 
     def doing(self, text: str) -> None:
         """Redraw the line."""

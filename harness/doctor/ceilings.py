@@ -17,6 +17,7 @@ from harness.analysis.results import Results
 from harness.errors import UsageError
 from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
+from harness.store.outcome import Ended
 from harness.study.study import Study, built_study
 from harness.verdicts.results import CellResult, TrialResult
 
@@ -105,7 +106,7 @@ def measured(results: Results, session: Session) -> list[Measured]:
     """Read a session's ceilings from its results."""
     found = []
     for cell in results.cells:
-        trials = [one for one in cell.trials if one.outcome == "ok" and one.rate is not None]
+        trials = [one for one in cell.trials if one.outcome == Ended.OK and one.rate is not None]
         if not trials:
             continue
         quiet = [one.rate for one in trials if one.counted and one.rate is not None]

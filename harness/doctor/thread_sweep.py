@@ -13,6 +13,7 @@ from harness.analysis.results import Results
 from harness.doctor.ceilings import Session
 from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
+from harness.store.outcome import Ended
 from harness.study.study import built_study
 
 _SAME = 0.05
@@ -69,7 +70,7 @@ def settings(results: Results, session: Session) -> list[Setting]:
     binding = session.platform.binding
     found = []
     for cell in results.cells:
-        trials = [one for one in cell.trials if one.outcome == "ok" and one.rate]
+        trials = [one for one in cell.trials if one.outcome == Ended.OK and one.rate]
         quiet = [one.rate for one in trials if one.counted and one.rate]
         rates = quiet or [one.rate for one in trials if one.rate]
         if rates:

@@ -34,10 +34,10 @@ from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform
 from harness.ranks import payload as payloads
-from harness.ranks.outcome import OK, TIMED_OUT, UNSUPPORTED
 from harness.ranks.payload import Closures, Payload
 from harness.store.bounded_cache import Cache
 from harness.store.files import explained, read_json, write_json
+from harness.store.outcome import Ended
 from harness.study.framework import framework_info
 from harness.worker.network.workload import Collective, Training
 
@@ -202,11 +202,11 @@ class _Gate:
             else:
                 requests.write_timed(reference.given, asked)
             job = door(cell, "examine", factors, {"given": asked, "made": made})
-            outcome = place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S)
-            if outcome.outcome == TIMED_OUT:
+            judged = place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S)
+            if judged.ended is Ended.TIMED_OUT:
                 return Part(None, f"its examination had not ended after {_TIMEOUT_S:.0f} s")
-            if outcome.outcome != OK:
-                return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
+            if judged.ended is not Ended.OK:
+                return Part(None, judged.reason, judged.ended is Ended.UNSUPPORTED)
             answer = folders.open_folder(made)
             given, expected = reference.given, reference.made
             declared = [one.tensors for one in framework_info(cell.adapter).differs]

@@ -22,7 +22,7 @@ from harness.plan.cell import Cell
 from harness.platform.platform import Observer, Platform
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
-from harness.ranks.outcome import NODE_LOST, Outcome, judge
+from harness.ranks.outcome import Judgement, judge
 from harness.ranks.rank_environment import environment
 from harness.store.events.rank_tail import said
 from harness.store.layout import TrialPaths
@@ -80,7 +80,7 @@ class Examiner:
         """Call a function in a process of its own; Ctrl-C or a kill ends it, and us."""
         separate_process.call(self._interrupts, function, *given)
 
-    def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Outcome:
+    def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Judgement:
         """Run one job to its end; Ctrl-C or a kill ends it, and us."""
         self._count += 1
         trial = TrialPaths(self._scratch / f"job-{self._count}")
@@ -117,16 +117,13 @@ class Examiner:
             output_bytes=_OUTPUT_BYTES,
         )
         (node,) = worker.nodes
-        ended = self._nodes.run(
+        end = self._nodes.run(
             [(node, None, command)], interrupts=self._interrupts, on_tick=lambda: None
         )
         if self._interrupts.count:
             raise SystemExit(self._interrupts.exit_code)
-        if ended.end is None:
-            return Outcome(NODE_LOST, "the agent that watched it was lost")
         words = {rank.rank: said(trial, rank.rank) for rank in launch.ranks}
-        errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
-        return judge(ended.end, words, timeout_s, errors)
+        return judge(end, words, trial=trial, timeout_s=timeout_s)
 
 
 def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:

@@ -20,7 +20,8 @@ from harness.gate.result import DIFFERS, NOT_CHECKED, Part, Result, record
 from harness.gate.semantics import Finding
 from harness.gate.tensors import draws, folders, requests
 from harness.plan.cell import Cell
-from harness.ranks.outcome import OK, UNSUPPORTED, Outcome
+from harness.ranks.outcome import Judgement
+from harness.store.outcome import Ended
 from harness.worker.gate.rank_equality import path_of
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder
@@ -34,7 +35,7 @@ SAMPLES = 4
 TOLERANCE = 1e-7
 """Of what the updates changed, which has lost some digits of the weights'."""
 
-Go = Callable[[Job], Outcome]
+Go = Callable[[Job], Judgement]
 
 
 def is_due(cell: Cell) -> bool:
@@ -57,16 +58,16 @@ def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path
     """Examine a cell's strategy on this machine, in an empty folder."""
     asked, apart, alone = place / "together", place / "many", place / "one"
     _write(small, asked, norms=None)
-    outcome = go(_job(cell, factors, asked, apart, RANKS))
-    if outcome.outcome != OK:
-        return Part(None, outcome.reason, outcome.outcome == UNSUPPORTED)
+    judged = go(_job(cell, factors, asked, apart, RANKS))
+    if judged.ended is not Ended.OK:
+        return Part(None, judged.reason, judged.ended is Ended.UNSUPPORTED)
     many = [folders.open_folder(Path(path_of(str(apart), rank))) for rank in range(RANKS)]
     norms = bool(many[0].about["norms"])
     given = place / "alone"
     _write(small, given, norms=norms)
-    outcome = go(_job(cell, factors, given, alone, 1))
-    if outcome.outcome != OK:
-        return Part(None, f"one rank alone: {outcome.reason}", outcome.outcome == UNSUPPORTED)
+    judged = go(_job(cell, factors, given, alone, 1))
+    if judged.ended is not Ended.OK:
+        return Part(None, f"one rank alone: {judged.reason}", judged.ended is Ended.UNSUPPORTED)
     finding = compared(folders.open_folder(given), folders.open_folder(alone), many)
     has_norms = any(statistic_shapes(site) for site in sites(small.network))
     return Part(finding, facts={"norms": norms if has_norms else None})

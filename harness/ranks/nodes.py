@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import plugins
-from harness.agent.protocol import TrialCommand
+from harness.agent.protocol import TrialCommand, TrialEnd
 from harness.errors import Unavailable, UsageError
 from harness.launch.contract import Launcher, Node
 from harness.launch.rendezvous import ports_needed
@@ -23,7 +23,7 @@ from harness.ranks import on_nodes
 from harness.ranks.agent_client import AgentProcess
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.node_offer import free_ports, read_offered_topology
-from harness.ranks.on_nodes import Ended, Part
+from harness.ranks.on_nodes import Lost, Part
 
 HERE = ""
 _PATIENCE_S = 60.0
@@ -139,7 +139,7 @@ class Nodes:
         *,
         interrupts: Interrupts,
         on_tick: Callable[[], None],
-    ) -> Ended:
+    ) -> TrialEnd | Lost:
         """Run one trial on its nodes; each comes with its agent's own core and its commands."""
         parts = [
             Part(node.name, self.agent(node.name), core, command)

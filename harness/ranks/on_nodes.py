@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.agent.protocol import MemoryEvidence, TrialCommand, TrialEnd
+from harness.agent.protocol import TrialCommand, TrialEnd
 from harness.ranks.agent_client import TICK_S, AgentProcess
 from harness.ranks.interrupts import Interrupts
+from harness.store.outcome import MemoryEvidence
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What the agents of a trial together testify."""
+class Lost:
+    """An agent was lost: nobody can say how its ranks ended."""
 
-    end: TrialEnd | None
-    """None: an agent was lost."""
-    hosts: Mapping[int, str]
-    """Where each rank ran."""
-    lost: str | None = None
-    """The node whose agent was lost."""
+    nodes: str
 
 
 class Part:
@@ -55,22 +51,23 @@ class Part:
         return end is not None and end.cause == "ended" and all(r.exit_code == 0 for r in end.ranks)
 
 
-def run(parts: Sequence[Part], *, interrupts: Interrupts, on_tick: Callable[[], None]) -> Ended:
+def run(
+    parts: Sequence[Part], *, interrupts: Interrupts, on_tick: Callable[[], None]
+) -> TrialEnd | Lost:
     """Run all parts to their ends."""
     first: Part | None = None
     if len(parts) == 1:
         parts[0].run(interrupts, on_tick)
     else:
         first = _run_at_once(parts, interrupts, on_tick)
-    hosts = {rank.rank: part.agent.host for part in parts for rank in part.command.ranks}
     ends = [part.end for part in parts if part.end is not None]
     if len(ends) < len(parts):
         lost = [part.node or part.agent.host for part in parts if part.end is None]
-        return Ended(None, hosts, " and ".join(lost))
+        return Lost(" and ".join(lost))
     if len(ends) == 1:
-        return Ended(ends[0], hosts)
+        return ends[0]
     guilty = first.end if first is not None else None
-    return Ended(_joined(ends, guilty, [part.agent.host for part in parts]), hosts)
+    return _joined(ends, guilty, [part.agent.host for part in parts])
 
 
 def _run_at_once(

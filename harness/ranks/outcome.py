@@ -1,4 +1,4 @@
-"""Judge how a trial ended, from evidence alone, and say what a user can do about it."""
+"""Judge how ranks ended, from evidence alone, and say what a user can do about it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from signal import Signals
-from types import MappingProxyType
 
-from harness.agent.protocol import RankEnd, TrialEnd
+from harness.agent.protocol import TrialEnd
+from harness.ranks.on_nodes import Lost
 from harness.ranks.stuck_ranks import who_waited
 from harness.store.events.rank_tail import Said
+from harness.store.layout import TrialPaths
+from harness.store.outcome import Ended, RankEnd
 
-OK = "ok"
-FAILED = "failed"
-TIMED_OUT = "timed-out"
-OUT_OF_MEMORY = "out-of-memory"
-UNSUPPORTED = "unsupported"
-CANCELLED = "cancelled"
-NODE_LOST = "node-lost"
+LOST = (
+    "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
+    "or was cut off)."
+)
+_AGAIN = "`bakeoff resume` runs it again."
 
 _MEMORY_WORDS = re.compile(
     r"^.*(CUDA out of memory|OutOfMemoryError|RESOURCE_EXHAUSTED|std::bad_alloc|MemoryError\b"
@@ -31,45 +31,40 @@ _LAST_LINES = 5
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a trial ended, in one word and one message."""
+class Judgement:
+    """How ranks ended, in one word and one message."""
 
-    outcome: str
+    ended: Ended
     reason: str
 
 
 def judge(
-    end: TrialEnd,
-    said: Mapping[int, Said],
-    timeout_s: float,
-    errors: str,
-    hosts: Mapping[int, str] = MappingProxyType({}),
-) -> Outcome:
-    """Find the outcome that the evidence supports.
-
-    ``errors`` says where the ranks' stderr lies, ``hosts`` where each of several ranks ran.
-    """
+    end: TrialEnd | Lost, said: Mapping[int, Said], *, trial: TrialPaths, timeout_s: float
+) -> Judgement:
+    """Find the end that the evidence supports."""
+    if isinstance(end, Lost):
+        return Judgement(Ended.NODE_LOST, LOST.format(end.nodes or "this machine"))
     if end.cause == "cancel":
-        return Outcome(CANCELLED, "The trial was cancelled; `bakeoff resume` runs it again.")
+        return Judgement(Ended.CANCELLED, f"The trial was cancelled; {_AGAIN}")
     if end.cause == "closed":
-        return Outcome(CANCELLED, "The agent was told to end; `bakeoff resume` runs it again.")
+        return Judgement(Ended.CANCELLED, f"The agent was told to end; {_AGAIN}")
     for rank, words in sorted(said.items()):
-        if words.failed_kind == UNSUPPORTED:
-            return Outcome(UNSUPPORTED, _sentence(words.failed_message))
-        if words.failed_kind == OUT_OF_MEMORY:
-            return Outcome(OUT_OF_MEMORY, _memory(end, rank, words.failed_message))
+        if words.failed_kind == Ended.UNSUPPORTED:
+            return Judgement(Ended.UNSUPPORTED, _sentence(words.failed_message))
+        if words.failed_kind == Ended.OUT_OF_MEMORY:
+            return Judgement(Ended.OUT_OF_MEMORY, _memory(end, rank, words.failed_message))
     guilty = _guilty(end.ranks, said)
     if end.cause == "timeout":
-        return Outcome(TIMED_OUT, _timeout(end, said, timeout_s, errors, hosts))
+        return Judgement(Ended.TIMED_OUT, _timeout(end, said, trial, timeout_s))
     if guilty is None:
-        return Outcome(OK, "")
+        return Judgement(Ended.OK, "")
     words = said.get(guilty.rank, Said())
     own = _MEMORY_WORDS.search(words.failed_message) or _MEMORY_WORDS.search(words.stderr)
     if own is not None:
-        return Outcome(OUT_OF_MEMORY, _memory(end, guilty.rank, own[0].strip()))
+        return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, own[0].strip()))
     if end.memory.oom_kills and guilty.signal is not None:
-        return Outcome(OUT_OF_MEMORY, _memory(end, guilty.rank, "the kernel killed it"))
-    return Outcome(FAILED, _failure(guilty, words, errors, hosts))
+        return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, "the kernel killed it"))
+    return Judgement(Ended.FAILED, _failure(guilty, words, trial, has_peers=len(end.ranks) > 1))
 
 
 def _guilty(ranks: Sequence[RankEnd], said: Mapping[int, Said]) -> RankEnd | None:
@@ -81,10 +76,8 @@ def _guilty(ranks: Sequence[RankEnd], said: Mapping[int, Said]) -> RankEnd | Non
     return next(iter(killed or alone or bad), None)
 
 
-def _failure(end: RankEnd, words: Said, errors: str, hosts: Mapping[int, str]) -> str:
-    rank = f"Rank {end.rank}"
-    if len(hosts) > 1:
-        rank += f" on {hosts[end.rank]}"
+def _failure(end: RankEnd, words: Said, trial: TrialPaths, *, has_peers: bool) -> str:
+    rank = f"Rank {end.rank} on {end.host}" if has_peers else f"Rank {end.rank}"
     where = f" in phase {words.phase}" if words.phase else " before its first event"
     if end.problem is not None:
         return f"{rank}: {_sentence(end.problem)} Check the environment with `bakeoff env check`."
@@ -98,7 +91,7 @@ def _failure(end: RankEnd, words: Said, errors: str, hosts: Mapping[int, str]) -
         message = f"{rank} ended{where} with exit code 0 but without finishing its trial."
     else:
         message = f"{rank} ended with exit code {end.exit_code}{where}."
-    return message + _complaint(words) + f" Log: {errors.format(rank=end.rank)}"
+    return message + _complaint(words) + f" Log: {trial.stderr(end.rank)}"
 
 
 def _memory(end: TrialEnd, rank: int, words: str) -> str:
@@ -118,22 +111,17 @@ def _memory_advice(end: TrialEnd, words: str) -> str:
     return "Try a smaller batch, or a larger measure.memory."
 
 
-def _timeout(
-    end: TrialEnd,
-    said: Mapping[int, Said],
-    timeout_s: float,
-    errors: str,
-    hosts: Mapping[int, str],
-) -> str:
+def _timeout(end: TrialEnd, said: Mapping[int, Said], trial: TrialPaths, timeout_s: float) -> str:
     late = [rank.rank for rank in end.ranks if rank.stopped]
     first = late[0] if late else 0
     words = said.get(first, Said())
     ranks = "Rank" if len(late) == 1 else "Ranks"
     where = f"in phase {words.phase}" if words.phase else "before its first event"
+    hosts = {rank.rank: rank.host for rank in end.ranks}
     why = who_waited(end.waits, hosts) or "If that is how long it takes, raise measure.timeout."
     return (
         f"{ranks} {', '.join(map(str, late))} had not ended after {timeout_s:g} s, {where}. "
-        f"{why}{_complaint(words)} Log: {errors.format(rank=first)}"
+        f"{why}{_complaint(words)} Log: {trial.stderr(first)}"
     )
 
 

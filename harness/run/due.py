@@ -12,12 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
-from harness.ranks.outcome import CANCELLED, NODE_LOST, OK, OUT_OF_MEMORY, UNSUPPORTED
 from harness.store import run_directory as store
 from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialName
+from harness.store.outcome import Ended, Outcome
 
 ENOUGH, NOT_ENOUGH, RUN_AGAIN = "enough", "not enough", "run again"
 """What the run's log says of decisions that change what is due."""
@@ -25,31 +24,31 @@ ENOUGH, NOT_ENOUGH, RUN_AGAIN = "enough", "not enough", "run again"
 _LOST_AT_MOST = 2
 _FAILURES = 2
 
-Outcome = Mapping[str, Any]
 Outcomes = Mapping[TrialName, Outcome]
 
 
 def next_attempt(block: int, outcomes: Outcomes) -> TrialName | None:
     """Name the attempt that a block still needs, or None: what is complete is never repeated."""
-    tried = {name: one["outcome"] for name, one in outcomes.items() if name.block == block}
+    tried = {name: one.ended for name, one in outcomes.items() if name.block == block}
     again = TrialName(block, max((name.attempt for name in tried), default=0) + 1)
     if not tried:
         return again
     last = tried[max(tried)]
-    lost = sum(outcome == NODE_LOST for outcome in tried.values())
-    if last == CANCELLED or (last == NODE_LOST and lost < _LOST_AT_MOST):
+    lost = sum(ended is Ended.NODE_LOST for ended in tried.values())
+    if last is Ended.CANCELLED or (last is Ended.NODE_LOST and lost < _LOST_AT_MOST):
         return again
     return None
 
 
 def given_up(outcomes: Outcomes) -> str | None:
     """Say why a cell's further trials would be a waste of time, or None."""
-    if any(one["outcome"] == OK for one in outcomes.values()):
+    if any(one.is_ok for one in outcomes.values()):
         return None
-    ended = [one for _, one in sorted(outcomes.items()) if one["outcome"] != CANCELLED]
+    ended = [one.ended for _, one in sorted(outcomes.items())]
+    ended = [one for one in ended if one is not Ended.CANCELLED]
     for one in ended:
-        if one["outcome"] in (UNSUPPORTED, OUT_OF_MEMORY):
-            return str(one["outcome"])
+        if one in (Ended.UNSUPPORTED, Ended.OUT_OF_MEMORY):
+            return str(one)
     return f"failed {len(ended)} times" if len(ended) >= _FAILURES else None
 
 
@@ -130,7 +129,7 @@ class Due:
         """Count the trials by their state."""
         done = [at for at in self._order if at[1] not in self._open[at[0]]]
         tried = [self._of_block[at] for at in done]
-        ok = sum(outcomes[max(outcomes)]["outcome"] == OK for outcomes in tried)
+        ok = sum(outcomes[max(outcomes)].is_ok for outcomes in tried)
         return Count(len(self._order), len(done), ok, self.left().total())
 
     def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:

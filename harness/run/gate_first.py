@@ -14,7 +14,6 @@ from typing import Any
 
 from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Result
 from harness.plan.plan import Plan
-from harness.ranks.outcome import OK
 from harness.ranks.payload import copied
 from harness.run.progress import Observer
 from harness.run.setup import Ground
@@ -98,6 +97,6 @@ def lines(plan: Plan, found: Mapping[str, Result], keys: Container[str]) -> list
 def _ran(paths: RunPaths) -> dict[str, set[Any]]:
     """Give the fingerprints of each cell's trials that ended well."""
     return {
-        key: {one.get("fingerprint") for one in trials.values() if one["outcome"] == OK}
+        key: {one.fingerprint for one in trials.values() if one.is_ok}
         for key, trials in run_directory.outcomes(paths).items()
     }

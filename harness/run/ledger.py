@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.plan.plan import Plan
-from harness.ranks.outcome import OK
 from harness.run.due import ENOUGH, NOT_ENOUGH, RUN_AGAIN, Due
 from harness.stats.repeat import Decision
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.outcome import Outcome
 
 _ORIGINS = ("measured", "simulated", "stand-in", "replayed")
 
@@ -69,7 +68,7 @@ class Ledger:
     def take_up(self) -> None:
         """Decide again all that an earlier session had decided, or owed when it was killed."""
         ran = [
-            (one.get("position") or 0, key, name)
+            (one.position, key, name)
             for key, trials in self._ended.items()
             for name, one in trials.items()
         ]
@@ -84,7 +83,7 @@ class Ledger:
         """Count the trials that had ended when this session began."""
         return sum(map(len, self._ended.values()))
 
-    def enter(self, key: str, name: TrialName, outcome: Mapping[str, Any]) -> None:
+    def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:
         """Take down how a trial ended; what cannot be believed is due once more."""
         self.due.enter(key, name, outcome)
         self._judge(key, name, outcome)
@@ -105,8 +104,8 @@ class Ledger:
             self._noted(f"No further blocks: {decision.why}.")
         return decision.stop
 
-    def _judge(self, key: str, name: TrialName, outcome: Mapping[str, Any]) -> None:
-        if outcome["outcome"] != OK or name.attempt > self._plan.measure.reruns:
+    def _judge(self, key: str, name: TrialName, outcome: Outcome) -> None:
+        if not outcome.is_ok or name.attempt > self._plan.measure.reruns:
             return
         if self._plan.platform.is_simulated:
             return  # nothing disturbs a model

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.store.outcome import Outcome
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -27,26 +29,13 @@ class Progress:
     left_s: float | None
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How one trial ended."""
-
-    cell_key: str
-    label: str
-    trial: str
-    outcome: str
-    reason: str
-    directory: Path
-    seconds: float
-
-
 class Observer(Protocol):
     """Somebody who watches a session."""
 
     def progressed(self, progress: Progress) -> None:
         """Hear where the session stands: at each trial's start and about once a second."""
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
         """Hear how a trial ended."""
 
     def doing(self, text: str) -> None:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from harness import plugins
 from harness.errors import Unavailable
@@ -18,10 +17,11 @@ from harness.launch.cluster_model import Cluster, NoModel, Step, step
 from harness.launch.launchers import simulated
 from harness.launch.launchers.simulated import Fault, Played
 from harness.plan.cell import Cell
-from harness.ranks.outcome import NODE_LOST, OK, TIMED_OUT, UNSUPPORTED, Outcome
-from harness.run.trial import LOST, Bench, Prepared, job_of
+from harness.ranks.outcome import LOST, Judgement
+from harness.run.trial import Bench, Prepared, job_of
 from harness.store.layout import TrialName, TrialPaths
-from harness.store.run_directory import complete, make_trial
+from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome
+from harness.store.run_directory import make_trial
 from harness.worker import job as jobs
 from harness.worker.events import VERSION
 from harness.worker.job import Job
@@ -45,7 +45,7 @@ class Simulation:
         *,
         position: int,
         on_tick: Callable[[TrialPaths], None],
-    ) -> dict[str, Any]:
+    ) -> Outcome:
         """Play one trial and write its outcome; give the outcome."""
         bench, cell = self._bench, prepared.cell
         job = job_of(bench, cell, str(name))
@@ -68,27 +68,24 @@ class Simulation:
             hosts = self._write(trial, played, where, cell, started_ns)
             if played.fault is not None and played.fault.kind == "node":
                 self._down.add(where[played.fault.node])
-            ended = self._judge(played.fault, where, cell)
+            judged = self._judge(played.fault, where, cell)
         else:
-            hosts, ended = [], Outcome(UNSUPPORTED, f"{told}.")
+            hosts, judged = [], Judgement(Ended.UNSUPPORTED, f"{told}.")
         on_tick(trial)
-        outcome = {
-            "cell_key": cell.key,
-            "trial": str(name),
-            "block": name.block if isinstance(name, TrialName) else 0,
-            "attempt": name.attempt if isinstance(name, TrialName) else 1,
-            "outcome": ended.outcome,
-            "reason": ended.reason,
-            "origin": ORIGIN,
-            "fingerprint": prepared.fingerprint,
-            "mixed": prepared.mixed,
-            "position": position,
-            "marks": [],
-            "ranks": [_rank(rank, host, played) for rank, host in enumerate(hosts)],
-            "started_wall_ns": started_ns,
-            "ended_wall_ns": started_ns + round((played.seconds if played else 0.0) * 1e9),
-        }
-        complete(trial, outcome, settled=False)
+        outcome = Outcome(
+            cell_key=cell.key,
+            trial=str(name),
+            ended=judged.ended,
+            reason=judged.reason,
+            origin=ORIGIN,
+            fingerprint=prepared.fingerprint,
+            mixed=prepared.mixed,
+            position=position,
+            started_wall_ns=started_ns,
+            ended_wall_ns=started_ns + round((played.seconds if played else 0.0) * 1e9),
+            ranks=tuple(_rank(rank, host, played) for rank, host in enumerate(hosts)),
+        )
+        write_outcome(outcome, trial, settled=False)
         return outcome
 
     def _step(self, cell: Cell) -> Step | NoModel:
@@ -137,36 +134,35 @@ class Simulation:
             trial.events(rank).write_text(text, encoding="utf-8")
         return hosts
 
-    def _judge(self, fault: Fault | None, where: Sequence[int], cell: Cell) -> Outcome:
+    def _judge(self, fault: Fault | None, where: Sequence[int], cell: Cell) -> Judgement:
         limit = f"{self._bench.measure.timeout_s:g} s"
         if fault is None:
-            return Outcome(OK, "")
+            return Judgement(Ended.OK, "")
         if fault.kind == "node":
-            return Outcome(NODE_LOST, LOST.format(_host(where[fault.node])))
+            return Judgement(Ended.NODE_LOST, LOST.format(_host(where[fault.node])))
         if fault.kind == "time":
-            return Outcome(TIMED_OUT, f"It had not ended after {limit}; raise measure.timeout.")
+            return Judgement(
+                Ended.TIMED_OUT, f"It had not ended after {limit}; raise measure.timeout."
+            )
         each = int(cell.factors["ranks_per_node"] or 1)
         after = (fault.node + 1) % len(where)
-        return Outcome(
-            TIMED_OUT,
+        return Judgement(
+            Ended.TIMED_OUT,
             f"Rank {after * each} on {_host(where[after])} waited for rank "
             f"{fault.node * each + each - 1} on {_host(where[fault.node])}, whose link was cut "
             f"after {fault.after_s:.1f} s; nothing had ended after {limit}.",
         )
 
 
-def _rank(rank: int, host: str, played: Played | None) -> dict[str, Any]:
+def _rank(rank: int, host: str, played: Played | None) -> RankEnd:
     """Say how a rank ended that never was."""
     is_well = played is not None and played.fault is None
-    return {
-        "rank": rank,
-        "host": host,
-        "pid": None,
-        "exit_code": 0 if is_well else None,
-        "signal": None,
-        "cpu_s": None if played is None else round(played.compute_s, 3),
-        "max_rss_bytes": None,
-    }
+    return RankEnd(
+        rank,
+        host,
+        exit_code=0 if is_well else None,
+        cpu_s=None if played is None else round(played.compute_s, 3),
+    )
 
 
 def _host(node: int) -> str:

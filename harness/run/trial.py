@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
-from harness.ranks.on_nodes import Ended
-from harness.ranks.outcome import NODE_LOST, Outcome, judge
+from harness.ranks.on_nodes import Lost
+from harness.ranks.outcome import judge
 from harness.ranks.rank_environment import environment
 from harness.run.storage import lustre
 from harness.run.storage.tiers import (
@@ -36,7 +36,8 @@ from harness.run.storage.tiers import (
 )
 from harness.store.events.rank_tail import has_stand_in, said
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.run_directory import complete, make_trial
+from harness.store.outcome import Outcome, write_outcome
+from harness.store.run_directory import make_trial
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
 from harness.worker import job as jobs
@@ -48,10 +49,6 @@ _GRACE_S = 5.0
 _TELLING = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
 """Lets the libraries print which transport they chose: once, while they start."""
 _OUTPUT_BYTES = 1 << 20
-LOST = (
-    "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
-    "or was cut off). A trial that is lost once is run once more."
-)
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def run_trial(
     *,
     position: int,
     on_tick: Callable[[TrialPaths], None],
-) -> dict[str, Any]:
+) -> Outcome:
     """Run one trial and write its outcome; give the outcome."""
     cell = prepared.cell
     token = f"{bench.run_id}/{cell.key}/{name}"
@@ -97,21 +94,20 @@ def run_trial(
     if cell.factors["container"] or lustre.of(cell.factors).suffix:
         make_room(bench.platform, cell, token)
     try:
-        ended = bench.nodes.run(
+        end = bench.nodes.run(
             _commands(bench, trial, launch, worker),
             interrupts=bench.interrupts,
             on_tick=lambda: on_tick(trial),
         )
     finally:
         remove_checkpoints(bench.platform, cell, token)
-    outcome = _outcome(bench, prepared, trial, name, ended)
-    marks = list(launch.marks)
-    if ended.end is not None and ended.end.unobserved is not None:
-        marks.append(f"the hardware was not observed: {ended.end.unobserved}")
-    outcome |= {"position": position, "marks": marks}
-    outcome.setdefault("started_wall_ns", started_ns)
-    outcome.setdefault("ended_wall_ns", time.time_ns())
-    complete(trial, outcome)
+    marks = launch.marks
+    if isinstance(end, TrialEnd) and end.unobserved is not None:
+        marks = (*marks, f"the hardware was not observed: {end.unobserved}")
+    outcome = _outcome(
+        bench, prepared, trial, end, position=position, marks=marks, started_ns=started_ns
+    )
+    write_outcome(outcome, trial)
     return outcome
 
 
@@ -232,41 +228,47 @@ def _starter(bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker) ->
 
 
 def _outcome(
-    bench: Bench, prepared: Prepared, trial: TrialPaths, name: TrialName | str, testimony: Ended
-) -> dict[str, Any]:
-    end = testimony.end
-    if end is None:
-        ended = Outcome(NODE_LOST, LOST.format(testimony.lost or "this machine"))
-    else:
-        words = {rank.rank: said(trial, rank.rank) for rank in end.ranks}
-        errors = str(trial.stderr(0)).replace("rank.0.", "rank.{rank}.")
-        ended = judge(end, words, bench.measure.timeout_s, errors, testimony.hosts)
-        if os.strerror(errno.ENOSPC) in ended.reason:
-            # No property of the cell: without an outcome, the trial will run again.
-            raise RunError(f"{trial.root}: the disk is full. {ended.reason}")
-    outcome: dict[str, Any] = {
-        "cell_key": prepared.cell.key,
-        "trial": str(name),
-        "block": name.block if isinstance(name, TrialName) else 0,
-        "attempt": name.attempt if isinstance(name, TrialName) else 1,
-        "outcome": ended.outcome,
-        "reason": ended.reason,
-        "origin": _origin(trial, end),
-        "fingerprint": prepared.fingerprint,
-        "mixed": prepared.mixed,
-        "ranks": [],
-    }
-    if end is not None:
-        outcome |= {
-            "ranks": [{**vars(rank), "host": testimony.hosts[rank.rank]} for rank in end.ranks],
-            "memory": vars(end.memory),
-            "leftovers": end.leftovers,
-            "survivors": end.survivors,
-            "clocks": _clocks(bench),
-            "started_wall_ns": end.started_wall_ns,
-            "ended_wall_ns": end.ended_wall_ns,
-        }
-    return outcome
+    bench: Bench,
+    prepared: Prepared,
+    trial: TrialPaths,
+    end: TrialEnd | Lost,
+    *,
+    position: int,
+    marks: tuple[str, ...],
+    started_ns: int,
+) -> Outcome:
+    """Join how the ranks ended with what was run; of a lost agent only the host's clock is left."""
+    ranks = () if isinstance(end, Lost) else end.ranks
+    words = {rank.rank: said(trial, rank.rank) for rank in ranks}
+    judged = judge(end, words, trial=trial, timeout_s=bench.measure.timeout_s)
+    if os.strerror(errno.ENOSPC) in judged.reason:
+        # No property of the cell: without an outcome, the trial will run again.
+        raise RunError(f"{trial.root}: the disk is full. {judged.reason}")
+    outcome = Outcome(
+        cell_key=prepared.cell.key,
+        trial=trial.root.name,
+        ended=judged.ended,
+        reason=judged.reason,
+        origin=_origin(trial, end),
+        fingerprint=prepared.fingerprint,
+        mixed=prepared.mixed,
+        position=position,
+        started_wall_ns=started_ns,
+        ended_wall_ns=time.time_ns(),
+        marks=marks,
+        ranks=ranks,
+    )
+    if isinstance(end, Lost):
+        return outcome
+    return replace(
+        outcome,
+        started_wall_ns=end.started_wall_ns,
+        ended_wall_ns=end.ended_wall_ns,
+        memory=end.memory,
+        leftovers=end.leftovers,
+        survivors=end.survivors,
+        clocks=_clocks(bench),
+    )
 
 
 def _clocks(bench: Bench) -> dict[str, Any]:
@@ -276,9 +278,9 @@ def _clocks(bench: Bench) -> dict[str, Any]:
     }
 
 
-def _origin(trial: TrialPaths, end: TrialEnd | None) -> str:
+def _origin(trial: TrialPaths, end: TrialEnd | Lost) -> str:
     """Call a trial measured if neither its framework nor what observed it was a stand-in."""
-    if end is None:
+    if isinstance(end, Lost):
         return "measured"
     pretended = end.stand_ins or has_stand_in(trial, (one.rank for one in end.ranks))
     return "stand-in" if pretended else "measured"

@@ -5,22 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence, Set
 from functools import partial
-from typing import Any
 
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, TooFewNodes
-from harness.ranks.outcome import CANCELLED, NODE_LOST, OK
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
-from harness.run.progress import Ended, Observer, Progress, SessionResult
+from harness.run.progress import Observer, Progress, SessionResult
 from harness.run.setup import Ground
 from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
 from harness.store import run_directory as store
 from harness.store.events.rank_tail import glance
-from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.store.run_directory import Identity, identity
 from harness.study.framework import framework_info
 
@@ -58,7 +56,7 @@ class Work:
             nodes=Nodes(plan.platform, paths.agent_errors),
             interrupts=self._interrupts,
         )
-        self._carry_out_one: Callable[..., dict[str, Any]] = partial(run_trial, self._bench)
+        self._carry_out_one: Callable[..., Outcome] = partial(run_trial, self._bench)
         if plan.platform.is_simulated:
             from harness.run.simulated_trial import Simulation  # most sessions measure
 
@@ -149,7 +147,7 @@ class Work:
         if outcome is not None:
             self._tell(one, name, block, outcome)
 
-    def _run(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any] | None:
+    def _run(self, one: Prepared, name: TrialName | str, block: int) -> Outcome | None:
         """Run a trial, or leave it for another session where too few nodes answer."""
         if self._short is not None and int(one.cell.factors["nodes"] or 1) > self._short.found:
             return None
@@ -161,7 +159,7 @@ class Work:
             self._observer.noted(f"{problem}\nWhat needs more nodes waits; the rest goes on.")
             return None
 
-    def _run_here(self, one: Prepared, name: TrialName | str, block: int) -> dict[str, Any]:
+    def _run_here(self, one: Prepared, name: TrialName | str, block: int) -> Outcome:
         self._position += 1
         began = time.monotonic()
 
@@ -172,29 +170,16 @@ class Work:
 
         tick(None)
         outcome = self._carry_out_one(one, name, position=self._position, on_tick=tick)
-        if outcome["outcome"] == OK and isinstance(name, TrialName):
-            self._time_left.took(one.cell.key, _seconds(outcome))
+        if outcome.is_ok and isinstance(name, TrialName):
+            self._time_left.took(one.cell.key, outcome.seconds)
         return outcome
 
-    def _tell(
-        self, one: Prepared, name: TrialName | str, block: int, outcome: dict[str, Any]
-    ) -> None:
+    def _tell(self, one: Prepared, name: TrialName | str, block: int, outcome: Outcome) -> None:
         """Note how a trial ended, and say it to whoever watches."""
-        took_s = _seconds(outcome)
-        what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome["outcome"]}
-        store.log(self._paths, "trial", **what, seconds=round(took_s, 3))
-        self._observer.trial_ended(
-            self._progress(one, name, block, None, took_s),
-            Ended(
-                cell_key=one.cell.key,
-                label=one.cell.label,
-                trial=str(name),
-                outcome=outcome["outcome"],
-                reason=outcome["reason"],
-                directory=self._paths.cells / one.cell.key / str(name),
-                seconds=took_s,
-            ),
-        )
+        what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome.ended}
+        store.log(self._paths, "trial", **what, seconds=round(outcome.seconds, 3))
+        progress = self._progress(one, name, block, None, outcome.seconds)
+        self._observer.trial_ended(progress, outcome)
 
     def _say_interrupts(self) -> None:
         if self._interrupts.count > self._told:
@@ -230,20 +215,16 @@ class Work:
         )
 
 
-def _seconds(outcome: dict[str, Any]) -> float:
-    return float(outcome["ended_wall_ns"] - outcome["started_wall_ns"]) / 1e9
-
-
 def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
     """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
     if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
         return False  # an exchange of messages computes nothing
-    cold, probe = paths.cold(cell.key).outcome, paths.probe(cell.key)
-    if cold.is_file() and read_json(cold)["outcome"] != OK:
+    cold, probe = paths.cold(cell.key), paths.probe(cell.key)
+    if cold.outcome.is_file() and not read_outcome(cold).is_ok:
         return False
     if not probe.outcome.is_file():
         return True
-    if read_json(probe.outcome)["outcome"] not in (CANCELLED, NODE_LOST):
+    if read_outcome(probe).ended not in (Ended.CANCELLED, Ended.NODE_LOST):
         return False
     store.set_aside(paths, probe.root)
     return True

@@ -14,6 +14,7 @@ from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Brief, Note, Sheet
 from harness.sections.contract.columns import RATE_COLUMNS, parts, place
 from harness.sections.contract.section import Section
+from harness.store.outcome import Ended
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult, TrialResult
 
@@ -25,7 +26,7 @@ def _worst_verdict(cell: CellResult) -> str | None:
     """Name the worst verdict among the trials that count; what was rejected is told apart."""
     verdicts = [t.verdict for t in cell.trials if t.counted and t.verdict]
     if not verdicts:
-        return next((t.outcome for t in cell.trials if t.outcome != "ok"), None)
+        return next((t.outcome for t in cell.trials if t.outcome != Ended.OK), None)
     doubted = sorted({v for v in verdicts if v != "valid"})
     return ", ".join(doubted) or "valid"
 

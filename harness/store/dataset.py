@@ -51,7 +51,7 @@ class Dataset:
         self.warnings = (*skipped, *(text for one in found for text in one.damaged))
         """What could not be read, and was left out."""
         self.trials: tuple[TrialRecord, ...] = tuple(
-            trial for trial in complete if trial.origin in self.origins
+            trial for trial in complete if trial.outcome.origin in self.origins
         )
         self.left_out = len(complete) - len(self.trials)
         """Complete trials of other origins."""

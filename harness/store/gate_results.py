@@ -42,8 +42,9 @@ def ran(trials: Iterable[TrialRecord]) -> dict[tuple[str, str], set[str]]:
     """Give the fingerprints of what ended well, by run and cell: only that can be ranked."""
     found: dict[tuple[str, str], set[str]] = {}
     for trial in trials:
-        if trial.outcome == "ok":
-            found.setdefault((trial.run, trial.cell_key), set()).add(trial.fingerprint)
+        if trial.outcome.is_ok:
+            cell = (trial.run, trial.outcome.cell_key)
+            found.setdefault(cell, set()).add(trial.outcome.fingerprint)
     return found
 
 

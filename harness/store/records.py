@@ -9,15 +9,14 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
 from harness.store.node_clocks import Clocks, read_clocks
-
-CANCELLED = "cancelled"
-"""The outcome of a trial that somebody interrupted; it is made again."""
+from harness.store.outcome import Outcome, read_outcome
 
 
 @dataclass(frozen=True)
@@ -43,44 +42,28 @@ class CellRecord:
 
 
 @dataclass(frozen=True)
-class RankRecord:
-    """How one rank of a trial ended."""
-
-    rank: int
-    host: str
-    pid: int | None
-    exit_code: int | None
-    signal: int | None
-    cpu_s: float | None
-    max_rss_bytes: int | None
-    started_ns: int | None = None
-    """When its process was started, on the monotonic clock of its node."""
-
-
-@dataclass(frozen=True)
 class TrialRecord:
-    """One complete trial: it has an outcome."""
+    """One complete trial: where it lies, and how it ended."""
 
     run: str
-    cell_key: str
     name: TrialName
     directory: Path
-    outcome: str
-    reason: str
-    origin: str
-    fingerprint: str
-    mixed: bool
-    marks: tuple[str, ...]
-    position: int | None
-    started_wall_ns: int | None
-    ended_wall_ns: int | None
-    ranks: tuple[RankRecord, ...]
-    clocks: Clocks
+    outcome: Outcome
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        """How the clocks of its nodes stood to the host's."""
+        return read_clocks(self.outcome.clocks)
 
     @property
     def clock_bound_s(self) -> float | None:
         """How far moments of its nodes may be from where one axis shows them; None: unknown."""
-        return self.clocks.bound_s(rank.host for rank in self.ranks)
+        return self.clocks.bound_s(rank.host for rank in self.outcome.ranks)
+
+    @property
+    def hosts(self) -> dict[int, str]:
+        """Where each rank ran."""
+        return {rank.rank: rank.host for rank in self.outcome.ranks}
 
 
 @dataclass(frozen=True)
@@ -170,7 +153,7 @@ def read_trials(run: RunRecord) -> Trials:
             if not trial.outcome.is_file():
                 continue
             try:
-                records.append(_trial(run.info.name, name, trial.outcome))
+                records.append(_record(run, name, trial))
             except DamagedFile as problem:
                 damaged.append(
                     f"{problem}. The trial is left out; "
@@ -183,7 +166,11 @@ def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:
     """Read one complete trial."""
     name = TrialName.parse(trial.root.name)
     assert name is not None, f"{trial.root} is no trial"
-    return _trial(run.info.name, name, trial.outcome)
+    return _record(run, name, trial)
+
+
+def _record(run: RunRecord, name: TrialName, trial: TrialPaths) -> TrialRecord:
+    return TrialRecord(run.info.name, name, trial.root, read_outcome(trial))
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:
@@ -202,46 +189,6 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
         options=raw.get("options") or {},
         content=raw.get("content"),
         own_files=raw.get("own_files"),
-    )
-
-
-def _trial(run: str, name: TrialName, file: Path) -> TrialRecord:
-    raw = _object(file)
-    try:
-        return _trial_of(run, name, file.parent, raw)
-    except (KeyError, TypeError) as fault:
-        raise DamagedFile(f"{file} is damaged: {fault} is missing or wrong") from None
-
-
-def _trial_of(run: str, name: TrialName, directory: Path, raw: Mapping[str, Any]) -> TrialRecord:
-    return TrialRecord(
-        run=run,
-        cell_key=raw["cell_key"],
-        name=name,
-        directory=directory,
-        outcome=raw["outcome"],
-        reason=raw.get("reason") or "",
-        origin=raw["origin"],
-        fingerprint=raw.get("fingerprint") or "",
-        mixed=bool(raw.get("mixed")),
-        marks=tuple(raw.get("marks") or ()),
-        position=raw.get("position"),
-        started_wall_ns=raw.get("started_wall_ns"),
-        ended_wall_ns=raw.get("ended_wall_ns"),
-        ranks=tuple(
-            RankRecord(
-                rank=rank["rank"],
-                host=rank.get("host") or "",
-                pid=rank.get("pid"),
-                exit_code=rank.get("exit_code"),
-                signal=rank.get("signal"),
-                cpu_s=rank.get("cpu_s"),
-                max_rss_bytes=rank.get("max_rss_bytes"),
-                started_ns=rank.get("started_ns"),
-            )
-            for rank in raw.get("ranks", ())
-        ),
-        clocks=read_clocks(raw.get("clocks") or {}),
     )
 
 

@@ -17,18 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from harness import locks
-from harness.errors import RunError
+from harness.errors import DamagedFile, RunError
 from harness.store.files import (
     append_line,
     explained,
     read_json,
     write_json,
-    write_whole,
 )
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
-from harness.worker.durable import settle
-
-OUTCOME_VERSION = 1  # 1: first
+from harness.store.outcome import Outcome, read_outcome
 
 
 @contextmanager
@@ -105,28 +102,14 @@ def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: 
     return TrialPaths(final)
 
 
-def complete(trial: TrialPaths, outcome: Mapping[str, Any], *, settled: bool = True) -> None:
-    """Write how a trial ended: the last file of a trial, and the one that makes it count.
-
-    One that is cheap to repeat need not be ``settled`` on the disk.
-    """
-    if settled:
-        with explained(trial.root):
-            settle(trial.root)
-    told = {"version": OUTCOME_VERSION, **outcome}
-    # On one line: indenting is slow, and each trial has one.
-    text = json.dumps(told, sort_keys=True, allow_nan=False) + "\n"
-    write_whole(trial.outcome, text, settled=settled)
-
-
-def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, dict[str, Any]]]:
+def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, Outcome]]:
     """Read the outcomes of all complete trials, by cell."""
-    found: dict[str, dict[TrialName, dict[str, Any]]] = {}
+    found: dict[str, dict[TrialName, Outcome]] = {}
     for cell in sorted(paths.cells.iterdir()):
         for directory in cell.iterdir():
-            name = TrialName.parse(directory.name)
-            if name is not None and (outcome := TrialPaths(directory).outcome).is_file():
-                found.setdefault(cell.name, {})[name] = read_json(outcome)
+            name, trial = TrialName.parse(directory.name), TrialPaths(directory)
+            if name is not None and trial.outcome.is_file():
+                found.setdefault(cell.name, {})[name] = read_outcome(trial)
     return found
 
 
@@ -143,11 +126,13 @@ def set_interrupted_aside(paths: RunPaths) -> list[Path]:
 
 
 def _is_complete(trial: TrialPaths) -> bool:
-    try:
-        outcome = json.loads(trial.outcome.read_bytes())
-    except (OSError, ValueError):  # whatever is wrong with it, the trial is run again
+    if not trial.outcome.is_file():
         return False
-    return isinstance(outcome, dict) and isinstance(outcome.get("outcome"), str)
+    try:
+        read_outcome(trial)
+    except DamagedFile:
+        return False
+    return True
 
 
 def set_aside(paths: RunPaths, directory: Path) -> Path:

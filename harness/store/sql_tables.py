@@ -224,12 +224,12 @@ def event_file(trial: TrialRecord, rank: int) -> str:
 
 def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
     for trial in trials:
-        for record in trial.ranks:
-            file = event_file(trial, record.rank)
+        for rank in trial.outcome.ranks:
+            file = event_file(trial, rank.rank)
             if Path(file).exists():
                 name = trial.name
-                where = (trial.run, trial.cell_key, str(name), name.block, name.attempt)
-                yield (file, *where, record.rank)
+                where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
+                yield (file, *where, rank.rank)
 
 
 def _run(run: RunRecord) -> tuple[Any, ...]:
@@ -263,31 +263,32 @@ def _cells(
 
 
 def _trial(trial: TrialRecord) -> tuple[Any, ...]:
+    outcome = trial.outcome
     return (
         trial.run,
-        trial.cell_key,
+        outcome.cell_key,
         str(trial.name),
         trial.name.block,
         trial.name.attempt,
-        trial.outcome,
-        trial.reason,
-        trial.origin,
-        trial.fingerprint,
-        trial.mixed,
-        list(trial.marks),
-        trial.position,
-        trial.started_wall_ns,
-        trial.ended_wall_ns,
+        str(outcome.ended),
+        outcome.reason,
+        outcome.origin,
+        outcome.fingerprint,
+        outcome.mixed,
+        list(outcome.marks),
+        outcome.position,
+        outcome.started_wall_ns,
+        outcome.ended_wall_ns,
         trial.clock_bound_s,
         str(trial.directory),
     )
 
 
 def _ranks(trial: TrialRecord) -> Iterator[tuple[Any, ...]]:
-    for rank in trial.ranks:
+    for rank in trial.outcome.ranks:
         yield (
             trial.run,
-            trial.cell_key,
+            trial.outcome.cell_key,
             str(trial.name),
             rank.rank,
             rank.host,

@@ -108,10 +108,10 @@ class NodeUse:
 
 def nodes_of(record: TrialRecord, streams: Sequence[Stream], start: int) -> list[NodeUse]:
     """Join each node's samples to the steady windows of its ranks."""
-    hosts = {rank.rank: rank.host for rank in record.ranks}
+    hosts = record.hosts
     paths = TrialPaths(record.directory)
     found = []
-    for node in sorted({host for host in hosts.values() if host}):
+    for node in sorted(set(hosts.values())):
         recording = read_recording(paths.samples(node))
         here = [one for one in streams if hosts.get(one.rank) == node and len(one.steps) > start]
         if recording is None or not here:

@@ -49,10 +49,10 @@ def claim(platform: Mapping[str, Any]) -> Claim:
 
 def routes(paths: RunPaths, record: TrialRecord, streams: Sequence[Stream]) -> list[Route]:
     """Say how each rank talked; nothing where all sat on one node."""
-    hosts = {rank.rank: rank.host for rank in record.ranks}
+    hosts = record.hosts
     if len(set(hosts.values())) < 2:
         return []
-    probe = paths.probe(record.cell_key)
+    probe = paths.probe(record.outcome.cell_key)
     told = probe if probe.outcome.is_file() else TrialPaths(record.directory)
     found = []
     for stream in streams:

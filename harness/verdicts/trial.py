@@ -33,34 +33,35 @@ def judge_trial(
     """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
     import numpy as np
 
+    outcome = record.outcome
     told: dict[str, Any] = {
         "run": record.run,
-        "cell_key": record.cell_key,
+        "cell_key": outcome.cell_key,
         "block": record.name.block,
         "attempt": record.name.attempt,
-        "outcome": record.outcome,
-        "reason": record.reason,
-        "origin": record.origin,
+        "outcome": outcome.ended,
+        "reason": outcome.reason,
+        "origin": outcome.origin,
         "counted": False,
-        "peak_rss_bytes": _total(rank.max_rss_bytes for rank in record.ranks),
+        "peak_rss_bytes": _total(rank.max_rss_bytes for rank in outcome.ranks),
         "peak_device_bytes": _total(stream.facts.get("peak_device_bytes") for stream in streams),
         "starts": _starts(record, streams),
         "first_step_s": _first_step(streams),
-        "started_wall_ns": record.started_wall_ns,
+        "started_wall_ns": outcome.started_wall_ns,
         "directory": str(record.directory),
         "facts": _facts(streams),
-        "nodes": tuple(dict.fromkeys(rank.host for rank in record.ranks)),
+        "nodes": tuple(dict.fromkeys(record.hosts.values())),
     }
-    silent = len(streams) < len(record.ranks) or any(not len(each.steps) for each in streams)
-    if record.outcome != "ok" or silent or not streams:
-        evidence = record.marks
-        if record.outcome == "ok":
+    silent = len(streams) < len(outcome.ranks) or any(not len(each.steps) for each in streams)
+    if not outcome.is_ok or silent or not streams:
+        evidence = outcome.marks
+        if outcome.is_ok:
             evidence = (*evidence, "it ended well, but not every rank recorded windows")
         return TrialResult(**told, **_UNKNOWN, evidence=evidence)
     told_of_input = [stream.input for stream in streams if stream.input is not None]
     fed = epochs.judged(told_of_input) if len(told_of_input) == len(streams) else None
     if fed is not None and fed.faults:
-        return TrialResult(**told, **_UNKNOWN, evidence=(*fed.faults, *record.marks), input=fed)
+        return TrialResult(**told, **_UNKNOWN, evidence=(*fed.faults, *outcome.marks), input=fed)
     if fed is not None:
         told["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
     times = step_times(streams)
@@ -87,7 +88,7 @@ def judge_trial(
         evidence=(
             *(finding.evidence for finding in findings),
             *_of_clocks(record, streams),
-            *record.marks,
+            *outcome.marks,
         ),
         rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
         p50_s=shape.p50_s,
@@ -119,7 +120,7 @@ _UNKNOWN: Mapping[str, Any] = {
 
 def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...]:
     """Say so if the ranks' windows cannot have been when the nodes' clocks say."""
-    hosts = {rank.rank: rank.host for rank in record.ranks}
+    hosts = record.hosts
     early_s = record.clocks.contradicted_s(
         {
             one.rank: (hosts[one.rank], one.start_ns, one.start_ns + one.elapsed_ns)
@@ -160,7 +161,7 @@ def _step_by_rank(record: TrialRecord, streams: Sequence[Stream], start: int) ->
     """Give the median time of each rank's own steady steps."""
     import numpy as np
 
-    hosts = {rank.rank: rank.host for rank in record.ranks}
+    hosts = record.hosts
     return {
         f"rank {one.rank} on {hosts.get(one.rank)}": float(
             np.median(one.elapsed_ns[start:] / (one.steps[start:] * 1e9))
@@ -189,7 +190,7 @@ def _first_step(streams: Sequence[Stream]) -> float | None:
 
 def _starts(record: TrialRecord, streams: Sequence[Stream]) -> tuple[Start, ...]:
     """Tell how each rank started, where all of them say."""
-    ranks = {rank.rank: rank for rank in record.ranks}
+    ranks = {rank.rank: rank for rank in record.outcome.ranks}
     told = []
     for one in streams:
         began, entered, opened = ranks[one.rank].started_ns, one.first_word_ns, one.opened_ns
@@ -232,7 +233,7 @@ def doubt(trial: TrialPaths) -> str | None:
     """Say why a trial that ended well cannot be believed; None if nothing speaks against it."""
     run = _run(trial.root.parents[2])
     record = read_trial(run, trial)
-    unit = next(cell.unit for cell in run.cells if cell.key == record.cell_key)
+    unit = next(cell.unit for cell in run.cells if cell.key == record.outcome.cell_key)
     ((_, streams),) = read_streams([record])
     tolerated = run.info.measure.get("tolerate") or ()
     judged = judge_trial(record, streams, unit, tolerated=tolerated, run=run)

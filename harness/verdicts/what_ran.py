@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialPaths
+from harness.store.outcome import read_outcome
 from harness.verdicts.asked_vs_ran import contradictions
 from harness.verdicts.results import TrialResult, WhatRan
 
@@ -39,11 +39,11 @@ def what_ran(
 def _ended(probe: TrialPaths) -> str:
     if not probe.outcome.is_file():
         return NOT_PROBED
-    outcome = read_json(probe.outcome)
-    if outcome["outcome"] == "ok":
+    how = read_outcome(probe)
+    if how.is_ok:
         return WATCHED
-    first_line = str(outcome["reason"]).partition("\n")[0]  # what it printed last comes below
-    return f"{outcome['outcome']}: {first_line.rstrip('.')}"
+    first_line = how.reason.partition("\n")[0]  # what it printed last comes below
+    return f"{how.ended}: {first_line.rstrip('.')}"
 
 
 def _facts(trial: TrialPaths) -> dict[str, Any]:

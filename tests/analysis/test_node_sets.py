@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.analysis.analyse import analyse
 from harness.store.dataset import Dataset
+from harness.store.layout import TrialName
 from tests.runs import RecordedCell, Recording, write_run
 
 CELLS = [RecordedCell(factors={"batch": batch}) for batch in (16, 32)]
@@ -22,8 +23,10 @@ def warnings(
     for number, cell in enumerate(CELLS):
         for file in run.glob(f"cells/{cell.key}/trial-*/outcome.json"):
             outcome = json.loads(file.read_text())
+            name = TrialName.parse(outcome["trial"])
+            assert name is not None
             for rank in outcome["ranks"]:
-                rank["host"] = node(number, outcome["block"])
+                rank["host"] = node(number, name.block)
             file.write_text(json.dumps(outcome))
     return " ".join(analyse(Dataset([run])).warnings)
 

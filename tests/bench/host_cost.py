@@ -13,8 +13,9 @@ from pathlib import Path
 
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
-from harness.run.progress import Ended, Progress
+from harness.run.progress import Progress
 from harness.run.session import start
+from harness.store.outcome import Outcome
 from harness.study.study import load_study
 
 PER_TRIAL_MS = 5.0
@@ -37,7 +38,7 @@ class Silent:
     def progressed(self, progress: Progress) -> None:
         """Draw nothing."""
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
         """Draw nothing."""
 
     def doing(self, text: str) -> None:

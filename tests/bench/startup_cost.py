@@ -18,9 +18,10 @@ from pathlib import Path
 
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
-from harness.run.progress import Ended, Progress
+from harness.run.progress import Progress
 from harness.run.session import start
-from harness.store.layout import TrialName
+from harness.store.layout import RunPaths, TrialName
+from harness.store.outcome import Outcome
 from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.adapters.interpreter import ROOT, python
@@ -60,12 +61,14 @@ class Turns:
         if progress.trial != self._begun[0]:
             self._begun = progress.trial, time.monotonic()
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
         """Read when the first step was done; then it is the script's turn."""
-        if TrialName.parse(ended.trial) is None:
+        if (name := TrialName.parse(outcome.trial)) is None:
             return  # the probe
-        assert ended.outcome == "ok", ended.reason
-        self.ours.append(first_step_s(ended.directory) - self._begun[1])
+        assert outcome.is_ok, outcome.reason
+        self.ours.append(
+            first_step_s(RunPaths(progress.run).trial(outcome.cell_key, name).root) - self._begun[1]
+        )
         begun = time.monotonic()
         said = ranks.run(self._script, RANKS, framework_info("torch").rank_variables("ddp"))
         self.plain.append(max(map(float, said)) - begun)

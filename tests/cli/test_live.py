@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli.session_progress import Lines
-from harness.run.progress import Ended, Progress
+from harness.run.progress import Progress
+from tests.outcomes import ended
 
 TRIAL = Path("/runs/mine/cells/abc/trial-1")
 
@@ -21,7 +22,7 @@ TRIAL = Path("/runs/mine/cells/abc/trial-1")
 )
 def test_a_failure_names_one_log(capsys: pytest.CaptureFixture[str], reason: str, log: str) -> None:
     progress = Progress(Path("/runs/mine"), 1, 2, 1, 2, "torch", "trial-1", None, None, "", None)
-    Lines().trial_ended(progress, Ended("abc", "torch", "trial-1", "failed", reason, TRIAL, 3.0))
+    Lines().trial_ended(progress, ended("failed", reason=reason))
     said = capsys.readouterr().err
     assert said.count("Log: ") == 1
     assert f"Log: {log}\n" in said

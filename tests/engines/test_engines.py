@@ -14,6 +14,7 @@ from harness.launch.launchers import slurm as queue
 from tests.needs import framework
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
+FOUR = ["trial-1", "trial-2", "trial-3", "trial-4"]
 
 
 def test_mpirun_starts_ranks_on_three_hosts(site, open_mpi):
@@ -150,7 +151,7 @@ def test_the_blocks_of_a_job_are_dealt_over_several_allocations(site, slurm):
     told = slurm.bakeoff(*study, "--spread", "2").stderr
     assert "4 trials, 2 times at most" in told
     slurm.bakeoff("status", "runs/dealt", "--wait")
-    assert sorted(o["block"] for o in site.outcomes("runs/dealt")) == [1, 2, 3, 4]
+    assert sorted(o["trial"] for o in site.outcomes("runs/dealt")) == FOUR
     log = (site.folder / "runs" / "dealt" / "log.jsonl").read_text().splitlines()
     said = [json.loads(line) for line in log]
     ran = [one.get("trial", "|") for one in said if one["what"] in ("trial", "resumed")]
@@ -175,8 +176,8 @@ def test_a_cancelled_job_keeps_what_it_finished_and_another_goes_on(site, slurm)
     assert 1 <= len(kept) < 4
     slurm.bakeoff("resume", "runs/cut", "--detach", "--max-jobs", "1")
     slurm.bakeoff("status", "runs/cut", "--wait")
-    well = [o["block"] for o in site.outcomes("runs/cut") if o["outcome"] == "ok"]
-    assert sorted(well) == [1, 2, 3, 4], "nothing was lost or done twice"
+    well = [o["trial"] for o in site.outcomes("runs/cut") if o["outcome"] == "ok"]
+    assert sorted(well) == FOUR, "nothing was lost or done twice"
 
 
 @pytest.mark.timeout(900)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
-from harness.run.progress import Ended, Progress
+from harness.run.progress import Progress
 from harness.run.session import resume, start
+from harness.store.outcome import Outcome
 from harness.study.study import load_study
 
 
@@ -19,8 +20,8 @@ class Teller:
     def progressed(self, progress: Progress) -> None:
         self.say("progressed", trial=progress.trial, phase=progress.phase, done=progress.done)
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
-        self.say("ended", trial=ended.trial, outcome=ended.outcome, done=progress.done)
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
+        self.say("ended", trial=outcome.trial, outcome=outcome.ended, done=progress.done)
 
     def doing(self, text: str) -> None:
         self.say("doing", text=text)

@@ -1,27 +1,29 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.agent.protocol import MemoryEvidence, RankEnd, TrialEnd
+from harness.agent.protocol import TrialEnd
 from harness.ranks.outcome import judge
 from harness.store.events.rank_tail import Said
+from harness.store.layout import TrialPaths
+from harness.store.outcome import MemoryEvidence, RankEnd
 
 FINISHED = Said(phase="close", finished=True)
-LOG = "/run/rank.{rank}.err"
+TRIAL = TrialPaths(Path("/run"))
 
 
 def rank(number: int = 0, **changes: Any) -> RankEnd:
     plain = {
         "rank": number,
+        "host": f"n{number}",
         "pid": 100 + number,
         "exit_code": 0,
         "signal": None,
         "cpu_s": 1.0,
         "max_rss_bytes": 2**20,
-        "stopped": False,
-        "dropped_bytes": 0,
     }
     return RankEnd(**{**plain, **changes})
 
@@ -38,18 +40,18 @@ def killed(number: int = 0, signal: int = 9, **changes: Any) -> RankEnd:
 
 def test_a_trial_is_ok_only_when_every_rank_finished():
     both = end(rank(0), rank(1))
-    assert judge(both, {0: FINISHED, 1: FINISHED}, 60, LOG).outcome == "ok"
-    judged = judge(both, {0: FINISHED, 1: Said(phase="measure")}, 60, LOG)
-    assert judged.outcome == "failed"
-    assert "Rank 1 ended in phase measure with exit code 0" in judged.reason
+    assert judge(both, {0: FINISHED, 1: FINISHED}, trial=TRIAL, timeout_s=60).ended == "ok"
+    judged = judge(both, {0: FINISHED, 1: Said(phase="measure")}, trial=TRIAL, timeout_s=60)
+    assert judged.ended == "failed"
+    assert "Rank 1 on n1 ended in phase measure with exit code 0" in judged.reason
 
 
 def test_the_kernels_memory_killer_is_told_from_other_kills():
-    by_kernel = judge(end(killed(), oom_kills=1), {}, 60, LOG)
-    assert by_kernel.outcome == "out-of-memory"
+    by_kernel = judge(end(killed(), oom_kills=1), {}, trial=TRIAL, timeout_s=60)
+    assert by_kernel.ended == "out-of-memory"
     assert "limit 1,024 MiB, cgroup v2" in by_kernel.reason
-    assert judge(end(killed()), {}, 60, LOG).outcome == "failed"
-    assert judge(end(killed(), oom_kills=None), {}, 60, LOG).outcome == "failed"
+    assert judge(end(killed()), {}, trial=TRIAL, timeout_s=60).ended == "failed"
+    assert judge(end(killed(), oom_kills=None), {}, trial=TRIAL, timeout_s=60).ended == "failed"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,8 @@ def test_the_kernels_memory_killer_is_told_from_other_kills():
 )
 def test_frameworks_say_that_memory_is_gone_each_in_its_way(words):
     said = Said(phase="build", stderr=f"a line before\n{words}\n")
-    assert judge(end(rank(exit_code=1)), {0: said}, 60, LOG).outcome == "out-of-memory"
+    judged = judge(end(rank(exit_code=1)), {0: said}, trial=TRIAL, timeout_s=60)
+    assert judged.ended == "out-of-memory"
 
 
 @pytest.mark.parametrize(
@@ -80,46 +83,47 @@ def test_frameworks_say_that_memory_is_gone_each_in_its_way(words):
 def test_out_of_memory_gives_only_advice_that_helps(oom_kills, words, advice):
     said = Said(phase="build", failed_kind="out-of-memory", failed_message=words)
     ended = end(rank(exit_code=1), oom_kills=oom_kills)
-    assert advice in judge(ended, {0: said}, 60, LOG).reason
+    assert advice in judge(ended, {0: said}, trial=TRIAL, timeout_s=60).reason
 
 
 def test_the_rank_that_ended_first_is_blamed_not_those_that_were_ended_with_it():
     both = end(killed(0, 15, stopped=True), rank(1, exit_code=3), cause="rank-failed")
     said = {1: Said(phase="build", failed_kind="error", failed_message="KeyError: 'x'")}
-    judged = judge(both, said, 60, LOG)
-    assert judged.reason == "Rank 1 failed in phase build: KeyError: 'x'. Log: /run/rank.1.err"
+    judged = judge(both, said, trial=TRIAL, timeout_s=60)
+    blamed = "Rank 1 on n1 failed in phase build: KeyError: 'x'."
+    assert judged.reason == f"{blamed} Log: /run/rank.1.err"
 
 
 def test_a_timeout_names_who_was_late_and_where():
     late = end(rank(0), killed(1, 15, stopped=True), cause="timeout")
-    judged = judge(late, {0: FINISHED, 1: Said(phase="warm-up")}, 90, LOG)
-    assert judged.outcome == "timed-out"
+    judged = judge(late, {0: FINISHED, 1: Said(phase="warm-up")}, trial=TRIAL, timeout_s=90)
+    assert judged.ended == "timed-out"
     assert judged.reason.startswith("Rank 1 had not ended after 90 s, in phase warm-up.")
 
 
 def test_unsupported_is_an_honest_hole_even_if_other_ranks_were_ended_for_it():
     both = end(rank(0, exit_code=3), killed(1, 15, stopped=True), cause="rank-failed")
     said = {0: Said(failed_kind="unsupported", failed_message="no bf16 here")}
-    judged = judge(both, said, 60, LOG)
-    assert (judged.outcome, judged.reason) == ("unsupported", "no bf16 here.")
+    judged = judge(both, said, trial=TRIAL, timeout_s=60)
+    assert (judged.ended, judged.reason) == ("unsupported", "no bf16 here.")
 
 
 def test_a_failure_quotes_the_last_lines_of_stderr():
     said = Said(phase="open", stderr="\n".join(f"line {number}" for number in range(9)))
-    reason = judge(end(rank(exit_code=1)), {0: said}, 60, LOG).reason
+    reason = judge(end(rank(exit_code=1)), {0: said}, trial=TRIAL, timeout_s=60).reason
     assert "line 8" in reason
     assert "line 3" not in reason
 
 
 def test_what_could_not_be_started_points_to_the_environment():
     never = rank(exit_code=None, pid=None, problem="cannot start /no/python: no such file")
-    judged = judge(end(never, cause="rank-failed"), {}, 60, LOG)
-    assert judged.outcome == "failed"
+    judged = judge(end(never, cause="rank-failed"), {}, trial=TRIAL, timeout_s=60)
+    assert judged.ended == "failed"
     assert "bakeoff env check" in judged.reason
 
 
 @pytest.mark.parametrize("cause", ["cancel", "closed"])
 def test_a_cancelled_trial_says_how_to_go_on(cause):
-    judged = judge(end(killed(0, 15, stopped=True), cause=cause), {}, 60, LOG)
-    assert judged.outcome == "cancelled"
+    judged = judge(end(killed(0, 15, stopped=True), cause=cause), {}, trial=TRIAL, timeout_s=60)
+    assert judged.ended == "cancelled"
     assert "bakeoff resume" in judged.reason

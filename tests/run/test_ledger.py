@@ -5,11 +5,12 @@ import pytest
 from harness.run.due import Due, given_up, next_attempt
 from harness.run.ledger import TimeLeft
 from harness.store.layout import TrialName
+from tests.outcomes import ended as ended_as
 
 
 def outcomes(**ended: str):
     return {
-        TrialName.parse(name.replace("_", "-").replace("v", ".")): {"outcome": one}
+        TrialName.parse(name.replace("_", "-").replace("v", ".")): ended_as(one)
         for name, one in ended.items()
     }
 

@@ -17,6 +17,7 @@ from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths
 from harness.study.framework import framework_info
 from harness.study.study import load_study
+from tests.outcomes import record
 
 STUDY = """title = "Null"
 [matrix]
@@ -106,6 +107,5 @@ def test_a_probe_is_made_once_and_one_that_was_cut_off_again(plan: Plan, tmp_pat
 def test_a_cell_whose_cold_trial_failed_is_not_probed(plan: Plan, tmp_path: Path) -> None:
     paths, cell = RunPaths(tmp_path), plan.cells[0]
     cold = paths.cold(cell.key)
-    cold.root.mkdir(parents=True)
-    cold.outcome.write_text(json.dumps({"version": 1, "outcome": "unsupported"}))
+    record(cold, "unsupported")
     assert not worklist.probe_is_due(paths, cell)

@@ -16,13 +16,13 @@ from harness.errors import RunError
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.due import read_due
-from harness.run.progress import Ended, Progress
+from harness.run.progress import Progress
 from harness.run.session import resume, start
 from harness.run.trial import run_trial
 from harness.store import run_directory as store
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
-from harness.store.run_directory import complete
+from harness.store.outcome import Ended, Outcome, read_outcome, write_outcome
 from harness.study.study import load_study
 
 STUDY = """title = "Null"
@@ -42,15 +42,15 @@ class Listener:
     """Remembers what a session says."""
 
     def __init__(self) -> None:
-        self.ended: list[tuple[int, Ended]] = []
+        self.ended: list[tuple[int, Outcome]] = []
         self.notes: list[str] = []
         self.progress: list[Progress] = []
 
     def progressed(self, progress: Progress) -> None:
         self.progress.append(progress)
 
-    def trial_ended(self, progress: Progress, ended: Ended) -> None:
-        self.ended.append((progress.done, ended))
+    def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
+        self.ended.append((progress.done, outcome))
 
     def doing(self, text: str) -> None:
         pass
@@ -87,11 +87,12 @@ def test_trials_run_in_the_plans_order_and_are_numbered(plan, tmp_path, listener
         (key, str(TrialName(block))) for key, block in plan.order
     ]
     assert [done for done, _ in listener.ended] == [1, 2, 3, 4]
-    outcomes = [
-        json.loads((one.directory / "outcome.json").read_text()) for _, one in listener.ended
-    ]
-    assert [one["position"] for one in outcomes] == [1, 2, 3, 4]
-    assert {one["origin"] for one in outcomes} == {"measured"}
+    for _, told in listener.ended:
+        name = TrialName.parse(told.trial)
+        assert name is not None
+        assert read_outcome(RunPaths(tmp_path / "run").trial(told.cell_key, name)) == told
+    assert [one.position for _, one in listener.ended] == [1, 2, 3, 4]
+    assert {one.origin for _, one in listener.ended} == {"measured"}
 
 
 def test_a_run_keeps_what_it_was_made_from(plan, tmp_path, listener):
@@ -163,7 +164,7 @@ def test_a_compiling_cell_first_runs_once_from_empty_caches(plan, tmp_path, list
     assert (result.done, result.total) == (4, 4)
     assert [one.trial for _, one in listener.ended][:1] == ["cold"]
     (cold,) = [one for _, one in listener.ended if one.trial == "cold"]
-    job = json.loads((cold.directory / "job.json").read_text())
+    job = json.loads(RunPaths(tmp_path / "run").cold(cold.cell_key).job.read_text())
     assert (job["workload"], job["until"]) == ("tinycnn", {"steps": 1, "seconds": None})
 
 
@@ -255,12 +256,12 @@ def test_every_verb_counts_the_trials_as_the_session_does(case, plan, tmp_path, 
     assert result.skipped == (1 if case == "given up" else 0)
 
 
-def fail_some(bench, one, name, **more) -> dict:
+def fail_some(bench, one, name, **more) -> Outcome:
     """Carry a trial out; one workload is unsupported."""
     outcome = run_trial(bench, one, name, **more)
     if one.cell.workload == "tinycnn":
-        outcome = {**outcome, "outcome": "unsupported"}
-        complete(bench.paths.trial(one.cell.key, name), outcome)
+        outcome = replace(outcome, ended=Ended.UNSUPPORTED)
+        write_outcome(outcome, bench.paths.trial(one.cell.key, name))
     return outcome
 
 

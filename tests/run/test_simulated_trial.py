@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +13,8 @@ from harness.platform.platform import load_platform
 from harness.run.progress import SessionResult
 from harness.run.session import resume, start
 from harness.store.dataset import Dataset
+from harness.store.layout import TrialPaths
+from harness.store.outcome import Outcome, read_outcome
 from harness.study.study import load_study
 from reports.page.page import render
 from reports.text.terminal import render as in_words
@@ -51,15 +51,15 @@ def simulated(folder: Path, text: str = STUDY, **settings: str) -> SessionResult
     return start(plan, root=folder / "run", study_text=text, observer=Listener())
 
 
-def outcomes(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(one.read_text()) for one in folder.glob("run/cells/*/trial-*/outcome.json")]
+def outcomes(folder: Path) -> list[Outcome]:
+    return [read_outcome(TrialPaths(one)) for one in folder.glob("run/cells/*/trial-*")]
 
 
 def test_a_simulated_study_is_whole_and_nothing_in_it_counts_as_measured(tmp_path):
     result = simulated(tmp_path)
     assert (result.done, result.ok) == (12, 12)
-    assert {one["origin"] for one in outcomes(tmp_path)} == {"simulated"}
-    assert {len(one["ranks"]) for one in outcomes(tmp_path)} == {4}
+    assert {one.origin for one in outcomes(tmp_path)} == {"simulated"}
+    assert {len(one.ranks) for one in outcomes(tmp_path)} == {4}
     assert not Dataset([tmp_path / "run"], origins=("measured",)).trials
     told = analyse(Dataset([tmp_path / "run"]))
     assert all(cell.rate is not None and cell.rate.n == 6 for cell in told.cells)
@@ -83,32 +83,31 @@ def test_it_is_never_shown_beside_what_was_measured(tmp_path):
 
 def test_a_dead_node_costs_one_trial_which_is_played_again_elsewhere(tmp_path):
     result = simulated(tmp_path, node_mtbf="3 min")
-    lost = [one for one in outcomes(tmp_path) if one["outcome"] == "node-lost"]
+    lost = [one for one in outcomes(tmp_path) if one.ended == "node-lost"]
     assert lost
     for one in lost:
-        died = one["reason"].split()[3]
+        died = one.reason.split()[3]
         again = [
             other
             for other in outcomes(tmp_path)
-            if (other["cell_key"], other["block"], other["attempt"])
-            == (one["cell_key"], one["block"], one["attempt"] + 1)
+            if (other.cell_key, other.trial) == (one.cell_key, f"{one.trial}.2")
         ]
-        assert all(died not in {rank["host"] for rank in other["ranks"]} for other in again)
+        assert all(died not in {rank.host for rank in other.ranks} for other in again)
     assert result.done == 12
 
 
 def test_a_cut_link_is_a_timeout_that_says_who_waited_for_whom(tmp_path):
     simulated(tmp_path, link_mtbf="3 min")
-    late = [one for one in outcomes(tmp_path) if one["outcome"] == "timed-out"]
+    late = [one for one in outcomes(tmp_path) if one.ended == "timed-out"]
     assert late
-    assert "waited for rank" in late[0]["reason"]
+    assert "waited for rank" in late[0].reason
 
 
 def test_what_the_model_does_not_know_is_unsupported_with_the_reason(tmp_path):
     text = STUDY.replace('"resnet50"', '"resnet50"\ncheckpoint_every = 5')
     simulated(tmp_path, text.replace('["torch", "null"]', '"torch"'))
     (one, *_) = outcomes(tmp_path)
-    assert (one["outcome"], one["reason"]) == ("unsupported", "the model has no storage.")
+    assert (one.ended, one.reason) == ("unsupported", "the model has no storage.")
 
 
 def test_resuming_plays_only_what_is_missing(tmp_path):
@@ -124,4 +123,4 @@ def test_resuming_plays_only_what_is_missing(tmp_path):
 def test_large_studies_are_planned_and_played(tmp_path, name):
     text = studies(part=50)[name]
     simulated(tmp_path, text)
-    assert {one["outcome"] for one in outcomes(tmp_path)} <= {"ok", "node-lost"}
+    assert {one.ended for one in outcomes(tmp_path)} <= {"ok", "node-lost"}

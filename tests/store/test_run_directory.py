@@ -18,6 +18,8 @@ from harness.errors import RunError
 from harness.store import run_directory as store
 from harness.store.files import explained
 from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.outcome import write_outcome
+from tests.outcomes import ended
 
 
 def test_a_run_is_made_once(tmp_path):
@@ -106,7 +108,7 @@ class Trials(RuleBasedStateMachine):
     @rule(data=some.data())
     def end(self, data: some.DataObject) -> None:
         name = data.draw(some.sampled_from(sorted(self.running)))
-        store.complete(self.paths.trial("cell", name), {"outcome": "ok"})
+        write_outcome(ended(), self.paths.trial("cell", name))
         self.running.remove(name)
         self.done.add(name)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from harness.analysis.analyse import analyse
 from harness.store.dataset import Dataset
+from harness.store.layout import TrialPaths
 from harness.verdicts.network_routes import transports
+from tests.outcomes import record
 from tests.runs import RecordedCell, Recording, write_run
 
 NCCL = """
@@ -60,7 +62,7 @@ def test_the_words_of_the_probe_stand_for_all_trials_of_its_cell(tmp_path):
         _on_two_nodes(trial, sent=0)
     probe = run / "cells" / cell.key / "probe"
     probe.mkdir()
-    (probe / "outcome.json").write_text(json.dumps({"outcome": "ok"}))
+    record(TrialPaths(probe))
     (probe / "rank.1.out").write_text(NCCL)
     (told,) = analyse(Dataset([run])).cells
     assert "rank 1 on cn1 talked through NET/Socket (1)" in told.trials[0].evidence[0]

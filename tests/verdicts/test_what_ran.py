@@ -12,6 +12,7 @@ from harness.store.layout import RunPaths, TrialPaths
 from harness.verdicts.results import WhatRan
 from harness.verdicts.what_ran import what_ran
 from reports.page.page import render
+from tests import outcomes
 from tests.reports import samples
 
 ASKED = {"precision": "bf16", "compile": True, "device": "cpu"}
@@ -23,8 +24,7 @@ FACTS = {
 
 
 def record(trial: TrialPaths, *events: dict[str, Any], outcome: str = "ok") -> None:
-    trial.root.mkdir(parents=True)
-    trial.outcome.write_text(json.dumps({"version": 1, "outcome": outcome, "reason": "why"}))
+    outcomes.record(trial, outcome, reason="why")
     trial.events(0).write_text("".join(json.dumps(event) + "\n" for event in events))
 
 

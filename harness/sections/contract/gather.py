@@ -82,7 +82,7 @@ class _Axis:
     def __init__(self, dataset: Dataset, trial: TrialResult) -> None:
         (record,) = (one for one in dataset.trials if str(one.directory) == trial.directory)
         self._clocks = record.clocks
-        self._first = next((rank.host for rank in record.ranks if rank.rank == 0), "")
+        self._first = record.hosts.get(0, "")
 
     def on(self, node: str, first_ns: int) -> int:
         """Say what a node's clock showed at a moment of the first rank's."""

@@ -63,7 +63,7 @@ def read_streams(
     size = 0
     for trial in trials:
         ranks = []
-        for rank in trial.ranks:
+        for rank in trial.outcome.ranks:
             with suppress(FileNotFoundError):
                 texts.append(TrialPaths(trial.directory).events(rank.rank).read_bytes())
                 ranks.append(rank.rank)

@@ -55,7 +55,7 @@ def keep(record: TrialRecord) -> list[Path]:
     """Write each node's samples as Parquet where that is missing; give the files."""
     paths = TrialPaths(record.directory)
     kept = []
-    for node in sorted({rank.host for rank in record.ranks if rank.host}):
+    for node in sorted(set(record.hosts.values())):
         table = paths.sample_table(node)
         if not table.is_file():
             recording = read_recording(paths.samples(node))
@@ -147,4 +147,5 @@ def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
     for trial in trials:
         name = trial.name
         for file in keep(trial):
-            yield (str(file), trial.run, trial.cell_key, str(name), name.block, name.attempt)
+            where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
+            yield (str(file), *where)
