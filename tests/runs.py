@@ -291,6 +291,7 @@ def _job(cell: RecordedCell, name: TrialName, directory: Path) -> Job:
         workload_module=f"workloads.{cell.workload.replace('-', '_')}",
         framework=cell.framework,
         adapter_module=f"harness.worker.adapters.{cell.framework}",
+        environment=cell.environment,
         strategy=str(cell.resolved["strategy"]),
         factors=cell.resolved,
         options={},

@@ -9,8 +9,21 @@ from __future__ import annotations
 import os
 from collections import deque
 from contextlib import suppress
+from pathlib import Path
+
+from harness.agent.protocol import STARTER, TrialCommand
+from harness.store.layout import TrialPaths
 
 _CHUNK = 1 << 16
+
+
+def streams(trial: TrialCommand, rank: int) -> tuple[Capture, Capture]:
+    """Make pipes for what a rank, or the starter of ranks, prints and complains of."""
+    paths = TrialPaths(Path(trial.directory))
+    out, err = paths.stdout(rank), paths.stderr(rank)
+    if rank == STARTER:
+        out, err = paths.starter_output, paths.starter_errors
+    return Capture(str(out), trial.output_bytes), Capture(str(err), trial.output_bytes)
 
 
 class Capture:

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.store.outcome import MemoryEvidence, RankEnd
 
 TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
 """Variable that marks every process of a trial, however it daemonises."""
+
+STARTER = -1
+"""The rank of an engine's command that starts the shims of all ranks."""
 
 BEAT_S = 5.0
 """How often an agent says that it lives while a trial runs."""
@@ -33,8 +36,8 @@ class RankCommand:
     """The whole environment; nothing is inherited."""
     cwd: str
     cpus: tuple[int, ...]
-    stdout: str
-    stderr: str
+    node: int = 0
+    """Which of the job's nodes it runs on."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +45,20 @@ class TrialCommand:
     """The ranks of one trial on this agent's node, and when to give up on them."""
 
     token: str
+    directory: str
+    """The trial's, in which its ranks' output and the node's samples are kept."""
     ranks: tuple[RankCommand, ...]
     timeout_s: float
     grace_s: float
     memory_bytes: int | None
     output_bytes: int
     """What is kept of each stream: the first half of it and the last."""
-    observe: str | None = None
-    """The trial's directory, in which the node's samples are recorded; None: nothing is."""
-    rates: Mapping[str, float] = field(default_factory=dict)
-    """Readings per second by source, where not as the source itself says."""
+    observe: Mapping[str, float] | None = None
+    """Readings per second by source, where not as it says itself; None: nothing is observed."""
     door: str | None = None
     """Where an engine's shims come in, one a rank; None: the agent starts the ranks by itself."""
     starter: RankCommand | None = None
-    """What starts the shims on all nodes; one agent has it, as rank -1."""
+    """What starts the shims on all nodes; one agent has it, as rank ``STARTER``."""
 
 
 @dataclass(frozen=True)

@@ -123,11 +123,11 @@ class Agent:
             for one in command.ranks
         }
         cpus = {one.rank: one.cpus for one in command.ranks}
-        directory = Path(command.observe)
+        directory = Path(command.directory)
         self._collector.begin(
             TrialPaths(directory).samples(socket.gethostname()),
             Observed(ranks=pids, cpus=cpus, devices=devices, directory=directory),
-            command.rates,
+            command.observe,
         )
 
     def _patience_s(self) -> float | None:

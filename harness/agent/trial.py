@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from harness.agent import memory_limit, processes
-from harness.agent.output import Capture
+from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.agent.shim_socket import Door, Shim
 from harness.store.outcome import RankEnd
@@ -113,9 +113,7 @@ class RunningTrial:
             self._watch(rank)
 
     def _start_rank(self, command: RankCommand, descriptors: Sequence[int] = ()) -> _Rank:
-        limit = self.command.output_bytes
-        captures = (Capture(command.stdout, limit), Capture(command.stderr, limit))
-        rank = _Rank(command, None, None, captures)
+        rank = _Rank(command, None, None, captures := streams(self.command, command.rank))
         try:
             os.sched_setaffinity(0, command.cpus)
             rank.started_ns = time.monotonic_ns()
@@ -198,10 +196,8 @@ class RunningTrial:
     def _give_up(self, *, stopped: bool, problem: str | None) -> None:
         """End the ranks that no shim came for."""
         for command in self._awaited.values():
-            limit = self.command.output_bytes
-            captures = (Capture(command.stdout, limit), Capture(command.stderr, limit))
             end = RankEnd(command.rank, self._host, stopped=stopped, problem=problem)
-            self._ranks.append(_Rank(command, None, None, captures, end))
+            self._ranks.append(_Rank(command, None, None, streams(self.command, command.rank), end))
         self._awaited.clear()
         self._shut()
 

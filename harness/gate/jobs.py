@@ -13,26 +13,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from harness.agent.protocol import RankCommand, TrialCommand
 from harness.environments.worker_python import Interpreter
 from harness.gate import separate_process
 from harness.launch.contract import Worker
 from harness.launch.placement import lay_out
 from harness.plan.cell import Cell
 from harness.platform.platform import Observer, Platform
+from harness.ranks.commands import Assignment, carry_out
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
-from harness.ranks.outcome import Judgement, judge
+from harness.ranks.outcome import Judgement
 from harness.ranks.rank_environment import environment
-from harness.store.events.rank_tail import said
 from harness.store.layout import TrialPaths
 from harness.study.framework import framework_info
 from harness.study.matrix import adapter_of
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 
-_GRACE_S = 5.0
-_OUTPUT_BYTES = 1 << 20
 _ALONE: Mapping[str, Any] = {
     "strategy": "none",
     "nodes": 1,
@@ -97,33 +94,15 @@ class Examiner:
             nodes=self._nodes.gather(1, int(job.factors["ranks_per_node"])),
         )
         launch = lay_out(str(trial.job), job, self._platform, worker)
-        command = TrialCommand(
-            token=token,
-            ranks=tuple(
-                RankCommand(
-                    rank=rank.rank,
-                    argv=rank.argv,
-                    env=rank.env,
-                    cwd=rank.cwd,
-                    cpus=rank.cpus,
-                    stdout=str(trial.stdout(rank.rank)),
-                    stderr=str(trial.stderr(rank.rank)),
-                )
-                for rank in launch.ranks
-            ),
-            timeout_s=timeout_s,
-            grace_s=_GRACE_S,
-            memory_bytes=None,
-            output_bytes=_OUTPUT_BYTES,
-        )
-        (node,) = worker.nodes
-        end = self._nodes.run(
-            [(node, None, command)], interrupts=self._interrupts, on_tick=lambda: None
+        _, judged = carry_out(
+            Assignment(trial, worker, launch, timeout_s),
+            self._nodes,
+            interrupts=self._interrupts,
+            on_tick=lambda: None,
         )
         if self._interrupts.count:
             raise SystemExit(self._interrupts.exit_code)
-        words = {rank.rank: said(trial, rank.rank) for rank in launch.ranks}
-        return judge(end, words, trial=trial, timeout_s=timeout_s)
+        return judged
 
 
 def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:
@@ -136,6 +115,7 @@ def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[st
         workload_module=cell.workload_module,
         framework=cell.framework,
         adapter_module=cell.adapter_module,
+        environment=cell.environment,
         strategy="none",
         factors={**cell.factors, **_ALONE, **factors},
         options=dict(cell.options),

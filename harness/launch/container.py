@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.agent.protocol import RankCommand
 from harness.errors import UsageError
-from harness.launch.contract import Rank
-from harness.plan.resolve import environment
+from harness.launch.binding import Share
 from harness.platform.platform import Container, Platform
-from harness.study.factors import FACTORS
 from harness.study.framework import framework_info
 from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
@@ -69,46 +68,66 @@ def enter(container: Container, room: Room, argv: Sequence[str]) -> tuple[str, .
     return (*_ENGINES[container.engine](container.image, room), *argv)
 
 
-def inside(platform: Platform, job: Job, rank: Rank, payload: str, gpus: Sequence[int]) -> Rank:
-    """Put a rank into its framework's container, if its job asks for that."""
+@dataclass(frozen=True)
+class Box:
+    """The container that a job's ranks are started in."""
+
+    platform: str
+    container: Container
+    env: Mapping[str, str]
+    """What the platform sets inside."""
+    own: Variables
+    """Those of the framework, which a rank keeps."""
+    job: Job
+    payload: str
+
+    @property
+    def python(self) -> tuple[str, ...]:
+        """The interpreter inside."""
+        return (self.container.interpreter,)
+
+    def wrap(self, rank: RankCommand, share: Share) -> RankCommand:
+        """Start a rank, whose command is one inside, through the container."""
+        if self.container.engine in _NO_CHILDREN and share.memory.options:
+            raise UsageError(
+                f"{self.platform}: binding.memory does not reach into {self.container.engine}, "
+                'whose ranks are no children of ours.\n    Use memory = "any", or apptainer.'
+            )
+        paths = self.job.paths
+        caches = [str(Path(rank.env[DRIVER_CACHE]).parent)] if DRIVER_CACHE in rank.env else []
+        room = Room(
+            cwd=rank.cwd,
+            env=room_env(rank.env, self.env, self.own),
+            readable=(self.payload, *(paths[name] for name in _READ if name in paths)),
+            writable=(
+                self.job.directory,
+                *caches,
+                *(paths[name] for name in _SAVED_TO if name in paths),
+            ),
+            gpus=share.devices,
+            network=(self.job.factors.get("nodes") or 1) > 1,
+            cpus=rank.cpus,
+            node=rank.node,
+            binds=tuple(map(parse_bind, self.container.binds)),
+        )
+        if self.container.host_mpi is not None:
+            room = with_host_mpi(room, self.container.host_mpi)
+        return replace(rank, argv=enter(self.container, room, rank.argv))
+
+
+def box_of(platform: Platform, job: Job, payload: str) -> Box | None:
+    """Find the container of a job's environment; None where it asks for none."""
     if not job.factors.get("container"):
-        return rank
-    factors = {**dict.fromkeys(FACTORS), **job.factors, "strategy": job.strategy}
-    name = environment(job.framework, factors).partition("[")[0]
+        return None
+    name = job.environment.partition("[")[0]
     there = platform.frameworks.get(name) or platform.frameworks.get(name.partition("@")[0])
     if there is None or there.container is None:
         raise UsageError(f"{platform.name} names no container for {name}")
-    container = there.container
-    if container.engine == "pyxis" and platform.launcher.name != "slurm":
+    if there.container.engine == "pyxis" and platform.launcher.name != "slurm":
         raise UsageError(f"{platform.name}: pyxis is a part of srun; its launcher must be slurm")
-    if container.engine in _NO_CHILDREN and rank.argv[0] == "numactl":
-        raise UsageError(
-            f"{platform.name}: binding.memory does not reach into {container.engine}, whose ranks "
-            'are no children of ours.\n    Use memory = "any", or apptainer.'
-        )
-    caches = [str(Path(rank.env[DRIVER_CACHE]).parent)] if DRIVER_CACHE in rank.env else []
+    env = {**platform.environment, **there.environment}
     own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
-    room = Room(
-        cwd=rank.cwd,
-        env=room_env(rank.env, {**platform.environment, **there.environment}, own),
-        readable=(payload, *(job.paths[name] for name in _READ if name in job.paths)),
-        writable=(
-            job.directory,
-            *caches,
-            *(job.paths[name] for name in _SAVED_TO if name in job.paths),
-        ),
-        gpus=gpus,
-        network=(job.factors.get("nodes") or 1) > 1,
-        cpus=rank.cpus,
-        node=rank.node,
-        binds=tuple(map(parse_bind, container.binds)),
-    )
-    if container.host_mpi is not None:
-        room = with_host_mpi(room, container.host_mpi)
-    at = rank.argv.index("-m")
-    before = rank.argv.index("--") + 1 if rank.argv[0] == "numactl" else 0
-    argv = enter(container, room, (container.interpreter, *rank.argv[at:]))
-    return replace(rank, argv=(*rank.argv[:before], *argv))
+    return Box(platform.name, there.container, env, own, job, payload)
 
 
 def room_env(env: Mapping[str, str], wanted: Mapping[str, str], own: Variables) -> dict[str, str]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harness.agent.protocol import RankCommand
 from harness.machine.topology import Topology
 
 if TYPE_CHECKING:
@@ -63,29 +64,16 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Rank:
-    """One rank, ready for an agent."""
-
-    rank: int
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: str
-    cpus: tuple[int, ...]
-    node: int = 0
-    """Which of the job's nodes it runs on."""
-
-
-@dataclass(frozen=True)
 class Launch:
     """A job as commands."""
 
-    ranks: tuple[Rank, ...]
+    ranks: tuple[RankCommand, ...]
     observers: tuple[int | None, ...]
     """The core that the agent keeps for itself, on each node."""
     marks: tuple[str, ...] = ()
     """What a reader of the trial must know about how it was started."""
-    starter: tuple[str, ...] = ()
-    """The engine's command that starts a shim for each rank; empty: the agents start the ranks."""
+    starter: RankCommand | None = None
+    """The engine's command that starts a shim for each rank; None: the agents start the ranks."""
     door: str | None = None
     """Where the agents await those shims."""
 

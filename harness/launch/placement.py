@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from harness.agent.protocol import STARTER, RankCommand
 from harness.launch.binding import Binding, bind
 from harness.launch.binding_request import variables as device_variables
 from harness.launch.binding_request import wish
-from harness.launch.container import inside
-from harness.launch.contract import Launch, Node, Rank, Worker
+from harness.launch.container import Box, box_of
+from harness.launch.contract import Launch, Node, Worker
 from harness.launch.rendezvous import Seat, seats, variables
 from harness.machine.topology import flat
 from harness.platform.platform import Platform
 from harness.study.framework import framework_info
+from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
 from harness.worker.job import Job
 
@@ -36,18 +39,18 @@ def lay_out(
     """Place every rank of a job on its node, bound and with what it needs to find the others."""
     each = int(job.factors.get("ranks_per_node") or 1)
     bindings = [_binding(job, platform, worker, node) for node in worker.nodes]
-    ranks = []
-    for seat in seats(len(worker.nodes), each):
-        binding = bindings[seat.node]
-        rank = _rank(job_path, job, platform, worker, seat, binding, has_mpi=bool(starter))
-        share = binding.shares[seat.local_rank]
-        ranks.append(inside(platform, job, rank, worker.payload, share.devices))
+    box = box_of(platform, job, worker.payload)
+    framework = framework_info(adapter_of(job.framework))
+    own = framework.rank_variables(job.strategy, has_mpi=bool(starter))
+    layout = _Layout(job_path, job, platform, worker, box, own)
     marks = dict.fromkeys(mark for binding in bindings for mark in binding.marks)
     return Launch(
-        ranks=tuple(ranks),
+        ranks=tuple(
+            layout.rank(seat, bindings[seat.node]) for seat in seats(len(worker.nodes), each)
+        ),
         observers=tuple(binding.observer for binding in bindings),
         marks=tuple(marks),
-        starter=(*starter, *worker.shim) if starter else (),
+        starter=_starter(job, platform, worker, starter) if starter else None,
         door=door(worker.token) if starter else None,
     )
 
@@ -63,32 +66,54 @@ def _binding(job: Job, platform: Platform, worker: Worker, node: Node) -> Bindin
     return bind(topology.within(node.cpus), wanted)
 
 
-def _rank(
-    job_path: str,
-    job: Job,
-    platform: Platform,
-    worker: Worker,
-    seat: Seat,
-    binding: Binding,
-    *,
-    has_mpi: bool,
-) -> Rank:
-    share = binding.shares[seat.local_rank]
-    each = len(binding.shares)
-    framework = framework_info(adapter_of(job.framework))
-    own = framework.rank_variables(job.strategy, has_mpi=has_mpi)
-    return Rank(
-        rank=seat.rank,
-        argv=share.memory.wrap((*worker.argv, "-m", "harness.worker", job_path)),
+@dataclass(frozen=True)
+class _Layout:
+    """What all ranks of a job have in common."""
+
+    job_path: str
+    job: Job
+    platform: Platform
+    worker: Worker
+    box: Box | None
+    own: Variables
+    """Those by which its framework's ranks find each other."""
+
+    def rank(self, seat: Seat, binding: Binding) -> RankCommand:
+        """Build one rank from the inside out: worker, container, memory policy."""
+        worker, share = self.worker, binding.shares[seat.local_rank]
+        python = worker.argv if self.box is None else self.box.python
+        each = len(binding.shares)
+        rank = RankCommand(
+            rank=seat.rank,
+            argv=(*python, "-m", "harness.worker", self.job_path),
+            env={
+                **worker.env,
+                "PYTHONPATH": worker.payload,
+                "BAKEOFF_TOKEN": worker.token,
+                **variables(seat, worker.nodes, each, self.own, threads=share.threads),
+                **device_variables(share, binding.shares, self.job.factors),
+                **self.platform.environment,
+            },
+            cwd=self.job.directory,
+            cpus=share.cpus,
+            node=seat.node,
+        )
+        if self.box is not None:
+            rank = self.box.wrap(rank, share)
+        return replace(rank, argv=share.memory.wrap(rank.argv))
+
+
+def _starter(job: Job, platform: Platform, worker: Worker, starter: Sequence[str]) -> RankCommand:
+    """Start the engine's own command beside the first node's ranks."""
+    return RankCommand(
+        rank=STARTER,
+        argv=(*starter, *worker.shim),
         env={
             **worker.env,
-            "PYTHONPATH": worker.payload,
-            "BAKEOFF_TOKEN": worker.token,
-            **variables(seat, worker.nodes, each, own, threads=share.threads),
-            **device_variables(share, binding.shares, job.factors),
             **platform.environment,
+            "BAKEOFF_TOKEN": worker.token,
+            DOOR: door(worker.token),
         },
         cwd=job.directory,
-        cpus=share.cpus,
-        node=seat.node,
+        cpus=worker.nodes[0].cpus,
     )

@@ -7,24 +7,23 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
+from harness.agent.protocol import TrialEnd
 from harness.environments.worker_python import Interpreter
 from harness.errors import RunError
-from harness.launch.contract import Launch, Node, Worker
-from harness.launch.placement import DOOR
+from harness.launch.contract import Worker
 from harness.machine.share import cpu_quota
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
+from harness.ranks.commands import Assignment, carry_out
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
 from harness.ranks.on_nodes import Lost
-from harness.ranks.outcome import judge
 from harness.ranks.rank_environment import environment
 from harness.run.storage import lustre
 from harness.run.storage.tiers import (
@@ -34,7 +33,7 @@ from harness.run.storage.tiers import (
     remove_checkpoints,
     tier_folder,
 )
-from harness.store.events.rank_tail import has_stand_in, said
+from harness.store.events.rank_tail import has_stand_in
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Outcome, write_outcome
 from harness.store.run_directory import make_trial
@@ -45,10 +44,8 @@ from harness.worker.job import Job, Span
 
 COLD = "cold"
 PROBE = "probe"
-_GRACE_S = 5.0
 _TELLING = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
 """Lets the libraries print which transport they chose: once, while they start."""
-_OUTPUT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -93,9 +90,18 @@ def run_trial(
     started_ns = time.time_ns()
     if cell.factors["container"] or lustre.of(cell.factors).suffix:
         make_room(bench.platform, cell, token)
+    assignment = Assignment(
+        trial=trial,
+        worker=worker,
+        launch=launch,
+        timeout_s=bench.measure.timeout_s,
+        memory_bytes=bench.measure.memory_bytes,
+        observe=None if name == PROBE else dict(bench.platform.observer.rates),
+    )
     try:
-        end = bench.nodes.run(
-            _commands(bench, trial, launch, worker),
+        end, judged = carry_out(
+            assignment,
+            bench.nodes,
             interrupts=bench.interrupts,
             on_tick=lambda: on_tick(trial),
         )
@@ -104,9 +110,24 @@ def run_trial(
     marks = launch.marks
     if isinstance(end, TrialEnd) and end.unobserved is not None:
         marks = (*marks, f"the hardware was not observed: {end.unobserved}")
-    outcome = _outcome(
-        bench, prepared, trial, end, position=position, marks=marks, started_ns=started_ns
+    if os.strerror(errno.ENOSPC) in judged.reason:
+        # No property of the cell: without an outcome, the trial will run again.
+        raise RunError(f"{trial.root}: the disk is full. {judged.reason}")
+    outcome = Outcome(
+        cell_key=cell.key,
+        trial=str(name),
+        ended=judged.ended,
+        reason=judged.reason,
+        origin=_origin(trial, end),
+        fingerprint=prepared.fingerprint,
+        mixed=prepared.mixed,
+        position=position,
+        started_wall_ns=started_ns,
+        ended_wall_ns=time.time_ns(),
+        marks=marks,
     )
+    if isinstance(end, TrialEnd):
+        outcome = _with_testimony(outcome, end, _clocks(bench))
     write_outcome(outcome, trial)
     return outcome
 
@@ -130,6 +151,7 @@ def job_of(bench: Bench, cell: Cell, name: str) -> Job:
         workload_module=cell.workload_module,
         framework=cell.framework,
         adapter_module=cell.adapter_module,
+        environment=cell.environment,
         strategy=cell.strategy,
         factors=dict(cell.factors),
         options=dict(cell.options),
@@ -173,101 +195,17 @@ def _allocator(cell: Cell) -> str | None:
     return None if name is None else str(name)
 
 
-def _commands(
-    bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker
-) -> list[tuple[Node, int | None, TrialCommand]]:
-    """Give every node's agent its part."""
-    return [
-        (node, launch.observers[index], _command(bench, trial, launch, worker, index))
-        for index, node in enumerate(worker.nodes)
-    ]
-
-
-def _command(
-    bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker, node: int
-) -> TrialCommand:
-    return TrialCommand(
-        token=worker.token,
-        ranks=tuple(
-            RankCommand(
-                rank=rank.rank,
-                argv=rank.argv,
-                env=rank.env,
-                cwd=rank.cwd,
-                cpus=rank.cpus,
-                stdout=str(trial.stdout(rank.rank)),
-                stderr=str(trial.stderr(rank.rank)),
-            )
-            for rank in launch.ranks
-            if rank.node == node
-        ),
-        timeout_s=bench.measure.timeout_s,
-        grace_s=_GRACE_S,
-        memory_bytes=bench.measure.memory_bytes,
-        output_bytes=_OUTPUT_BYTES,
-        observe=None if trial.root.name == PROBE else str(trial.root),
-        rates=dict(bench.platform.observer.rates),
-        door=launch.door,
-        starter=_starter(bench, trial, launch, worker) if node == 0 and launch.starter else None,
-    )
-
-
-def _starter(bench: Bench, trial: TrialPaths, launch: Launch, worker: Worker) -> RankCommand:
-    """Start the engine's own command beside the first node's ranks, as rank -1."""
-    assert launch.door is not None
-    env = {**worker.env, **bench.platform.environment}
-    return RankCommand(
-        rank=-1,
-        argv=launch.starter,
-        env={**env, "BAKEOFF_TOKEN": worker.token, DOOR: launch.door},
-        cwd=str(trial.root),
-        cpus=worker.nodes[0].cpus,
-        stdout=str(trial.starter_output),
-        stderr=str(trial.starter_errors),
-    )
-
-
-def _outcome(
-    bench: Bench,
-    prepared: Prepared,
-    trial: TrialPaths,
-    end: TrialEnd | Lost,
-    *,
-    position: int,
-    marks: tuple[str, ...],
-    started_ns: int,
-) -> Outcome:
-    """Join how the ranks ended with what was run; of a lost agent only the host's clock is left."""
-    ranks = () if isinstance(end, Lost) else end.ranks
-    words = {rank.rank: said(trial, rank.rank) for rank in ranks}
-    judged = judge(end, words, trial=trial, timeout_s=bench.measure.timeout_s)
-    if os.strerror(errno.ENOSPC) in judged.reason:
-        # No property of the cell: without an outcome, the trial will run again.
-        raise RunError(f"{trial.root}: the disk is full. {judged.reason}")
-    outcome = Outcome(
-        cell_key=prepared.cell.key,
-        trial=trial.root.name,
-        ended=judged.ended,
-        reason=judged.reason,
-        origin=_origin(trial, end),
-        fingerprint=prepared.fingerprint,
-        mixed=prepared.mixed,
-        position=position,
-        started_wall_ns=started_ns,
-        ended_wall_ns=time.time_ns(),
-        marks=marks,
-        ranks=ranks,
-    )
-    if isinstance(end, Lost):
-        return outcome
+def _with_testimony(outcome: Outcome, end: TrialEnd, clocks: Mapping[str, Any]) -> Outcome:
+    """Add what the agents saw; of a lost one only the host's own clock is left."""
     return replace(
         outcome,
         started_wall_ns=end.started_wall_ns,
         ended_wall_ns=end.ended_wall_ns,
+        ranks=end.ranks,
         memory=end.memory,
         leftovers=end.leftovers,
         survivors=end.survivors,
-        clocks=_clocks(bench),
+        clocks=clocks,
     )
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional
 
-VERSION = 1  # 1: first
+VERSION = 2  # 1: first; 2: environment
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Job:
     workload_module: str
     framework: str
     adapter_module: str
+    environment: str  # the one its ranks start in: "torch@horovod", "tensorflow[dataset]"
     strategy: str
     factors: Dict[str, Any]
     options: Dict[str, Any]

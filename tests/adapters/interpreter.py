@@ -64,6 +64,7 @@ def work_with(
         "workload_module": "workloads.tinycnn",
         "framework": framework,
         "adapter_module": f"harness.worker.adapters.{framework}.adapter",
+        "environment": framework,
         "strategy": "none",
         "factors": {"batch": 8},
         "options": {},

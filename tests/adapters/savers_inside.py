@@ -72,6 +72,7 @@ def _job(
         workload_module="workloads.tinycnn",
         framework=framework,
         adapter_module=module,
+        environment=framework,
         strategy="none",
         factors=factors,
         options=options,

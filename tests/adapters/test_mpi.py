@@ -20,6 +20,7 @@ def exchanged(folder: Path, name: str, size: int) -> list[dict[str, Any]]:
     job = jobs.Job(
         *("trial", "k", "t", name, f"workloads.{name.replace('-', '_')}", "mpi"),
         adapter_module="harness.worker.adapters.mpi",
+        environment="mpi",
         strategy="mpi",
         factors={"message_bytes": size},
         options={},

@@ -29,6 +29,7 @@ def test_two_ranks_save_and_restore_together(saver: str, tmp_path: Path) -> None
         workload_module="workloads.tinycnn",
         framework="torch",
         adapter_module="harness.worker.adapters.torch.adapter",
+        environment="torch",
         strategy="ddp",
         factors={"batch": 4, "checkpoint_every": 10, "precision": "fp32", "threads": 1},
         options={"saver": saver},

@@ -62,6 +62,7 @@ def probe(
         workload_module="workloads.tinycnn",
         framework=framework,
         adapter_module=f"harness.worker.adapters.{framework}.adapter",
+        environment=framework,
         strategy="none",
         factors=asked,
         options={},

@@ -45,18 +45,17 @@ class Agent:
                 env={"BAKEOFF_TOKEN": TOKEN},
                 cwd=str(self.folder),
                 cpus=tuple(os.sched_getaffinity(0)),
-                stdout=str(self.folder / f"{number}.out"),
-                stderr=str(self.folder / f"{number}.err"),
             )
             for number, script in enumerate(scripts)
         )
         settings = {
+            "directory": str(self.folder),
             "timeout_s": 60.0,
             "grace_s": 60.0,
             "memory_bytes": None,
             "output_bytes": 1 << 16,
         }
-        return TrialCommand(TOKEN, ranks, **{**settings, **changes})
+        return TrialCommand(TOKEN, ranks=ranks, **{**settings, **changes})
 
     def start(self, command: TrialCommand) -> dict[str, Any]:
         self.say(trial_line(command))

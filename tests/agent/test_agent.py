@@ -34,7 +34,7 @@ def test_each_rank_leads_a_session_of_its_own_with_nothing_inherited(agent, tmp_
     script = "import os; print(os.getsid(0) == os.getpid(), sorted(os.listdir('/proc/self/fd')))"
     agent.run(script)
     # The fourth is the listing of the folder itself.
-    assert (tmp_path / "0.out").read_text() == "True ['0', '1', '2', '3']\n"
+    assert (tmp_path / "rank.0.out").read_text() == "True ['0', '1', '2', '3']\n"
 
 
 def test_a_rank_that_cannot_start_ends_the_others_and_says_why(agent):
@@ -82,7 +82,7 @@ def test_without_control_groups_memory_is_limited_by_rlimit_data(start_agent):
     end = agent.run(HOG, memory_bytes=200 * 2**20)
     assert end.memory.how == "RLIMIT_DATA"
     assert end.ranks[0].exit_code == 1
-    assert "MemoryError" in (agent.folder / "0.err").read_text()
+    assert "MemoryError" in (agent.folder / "rank.0.err").read_text()
     assert agent.run("x = b'x' * (300 * 2**20)").ranks[0].exit_code == 0
 
 

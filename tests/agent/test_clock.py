@@ -64,10 +64,10 @@ def command(folder: Path) -> TrialCommand:
         env={"PATH": os.environ["PATH"]},
         cwd=str(folder),
         cpus=tuple(os.sched_getaffinity(0)),
-        stdout=str(folder / "out"),
-        stderr=str(folder / "err"),
     )
-    return TrialCommand(f"clock-{os.getpid()}/c/trial-1", (rank,), 60.0, 60.0, None, 1 << 16)
+    return TrialCommand(
+        f"clock-{os.getpid()}/c/trial-1", str(folder), (rank,), 60.0, 60.0, None, 1 << 16
+    )
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def recorded(folder: Path) -> Recording:
 def test_a_trial_is_observed_where_the_host_says(agent: Any, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    agent.start(agent.command(f"open({str(pipe)!r}).read()", observe=str(tmp_path)))
+    agent.start(agent.command(f"open({str(pipe)!r}).read()", observe={}))
     (samples,) = tmp_path.glob(TrialPaths(tmp_path).samples("*").name)
     wait_for(samples, ("rank:0", "rank.resident"))
     pipe.write_text("")
@@ -47,13 +47,13 @@ def test_nothing_is_observed_unless_it_is_asked_for(agent: Any, tmp_path: Path) 
 
 
 def test_what_cannot_be_recorded_costs_no_trial(agent: Any, tmp_path: Path) -> None:
-    end = agent.run("pass", observe=str(tmp_path / "missing"))
+    end = agent.run("pass", observe={}, directory=str(tmp_path / "missing"))
     assert end.ranks[0].exit_code == 0
     assert "No such file" in str(end.unobserved)
 
 
 def test_the_recording_ends_when_the_launchers_pipe_closes(agent: Any, tmp_path: Path) -> None:
-    agent.start(agent.command(LONG, observe=str(tmp_path)))
+    agent.start(agent.command(LONG, observe={}))
     assert agent.end() == 0
     assert recorded(tmp_path).whole
 
@@ -61,7 +61,7 @@ def test_the_recording_ends_when_the_launchers_pipe_closes(agent: Any, tmp_path:
 def test_one_agent_observes_one_trial_after_another(agent: Any, tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        agent.run("pass", observe=str(tmp_path / name))
+        agent.run("pass", observe={}, directory=str(tmp_path / name))
         assert recorded(tmp_path / name).whole
 
 
@@ -69,7 +69,7 @@ def test_a_killed_agent_leaves_what_it_had_recorded(
     start_agent: Callable[..., Any], tmp_path: Path
 ) -> None:
     agent = start_agent()
-    pid = agent.start(agent.command(LONG, observe=str(tmp_path)))["pids"]["0"]
+    pid = agent.start(agent.command(LONG, observe={}))["pids"]["0"]
     agent.process.kill()
     agent.process.wait()
     assert not recorded(tmp_path).whole

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.agent.protocol import RankCommand, read_end, trial_line
+from harness.agent.protocol import STARTER, RankCommand, read_end, trial_line
 from harness.agent.shim import DOOR
 
 SHIM = f"{sys.executable} -P -m harness.agent.shim"
@@ -31,13 +31,11 @@ def door() -> str:
 
 def started_by(agent, script: str, door: str, *ranks: str):
     starter = RankCommand(
-        rank=-1,
+        rank=STARTER,
         argv=("/bin/sh", "-c", script),
         env=dict(os.environ),
         cwd=str(agent.folder),
         cpus=tuple(os.sched_getaffinity(0)),
-        stdout=str(agent.folder / "starter.out"),
-        stderr=str(agent.folder / "starter.err"),
     )
     return replace(agent.command(*ranks), door=door, starter=starter)
 
@@ -48,7 +46,7 @@ def test_ranks_have_the_identity_of_their_shims_and_are_the_agents_own_children(
     end = read_end(agent.hear("ended"))
     assert (end.cause, [rank.exit_code for rank in end.ranks]) == ("ended", [0, 0])
     for rank in (0, 1):
-        said = (agent.folder / f"{rank}.out").read_text().split()
+        said = (agent.folder / f"rank.{rank}.out").read_text().split()
         assert said == [str(rank), str(agent.process.pid)]
 
 

@@ -149,6 +149,7 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
         workload_module="workloads.gated",
         framework=subject.name,
         adapter_module=info.module,
+        environment=subject.name,
         strategy="none",
         factors={
             "device": "cpu",

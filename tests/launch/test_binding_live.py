@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.protocol import RankCommand, TrialCommand
+from harness.agent.protocol import TrialCommand
 from harness.launch.contract import Launch, Node, Worker
 from harness.launch.launchers.local import launch
 from harness.machine.sysfs_topology import read_topology
@@ -41,6 +41,7 @@ def live(
         workload_module="workloads.nothing",
         framework="null",
         adapter_module="harness.worker.adapters.null",
+        environment="null",
         strategy="none",
         factors={"ranks_per_node": 2},
         options={},
@@ -58,25 +59,13 @@ def live(
         nodes=(Node(CPUS, (29501, 29502, 29500), topology=topology),),
     )
     launched = launch("job.json", job, platform, worker)
-    ranks = tuple(
-        RankCommand(
-            rank=one.rank,
-            argv=one.argv,
-            env=one.env,
-            cwd=one.cwd,
-            cpus=one.cpus,
-            stdout=str(folder / f"{one.rank}.out"),
-            stderr=str(folder / f"{one.rank}.err"),
-        )
-        for one in launched.ranks
-    )
-    command = TrialCommand(worker.token, ranks, 30.0, 1.0, None, 1024)
-    for one in ranks:
+    command = TrialCommand(worker.token, str(folder), launched.ranks, 30.0, 1.0, None, 1024)
+    for one in launched.ranks:
         os.mkfifo(folder / f"up.{one.rank}")
     agent = Agent(folder, "-m", "harness.agent")
     try:
         pids = agent.start(command)["pids"]
-        for one in ranks:
+        for one in launched.ranks:
             (folder / f"up.{one.rank}").read_bytes()  # ends when the worker is up
         seen = {int(rank): look(pid) for rank, pid in pids.items()}
     finally:

@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.protocol import RankCommand
 from harness.errors import UsageError
-from harness.launch.container import Room, enter, inside, parse_bind, room_env, with_host_mpi
-from harness.launch.contract import Rank
-from harness.platform.platform import Container, FrameworkThere, Launcher, Platform
+from harness.launch.binding import Share
+from harness.launch.container import Room, box_of, enter, parse_bind, room_env, with_host_mpi
+from harness.launch.launchers.local import launch
+from harness.launch.numactl import MemoryPolicy
+from harness.machine.topology import Core, MemoryNode, Topology
+from harness.platform.platform import Binding, Container, FrameworkThere, Launcher, Platform
 from harness.study.framework_variables import Variables
 from harness.worker.job import Job, Span
 from tests.cli.command import bakeoff
+from tests.launch.test_local import PLATFORM, on
 from tests.needs import program
 
 ROOM = Room(
@@ -30,6 +35,7 @@ ROOM = Room(
     binds=(("/scratch", "/data", False),),
 )
 ENGINES = ("apptainer", "singularity", "docker", "podman", "charliecloud", "bwrap", "pyxis")
+ANY = MemoryPolicy()
 PYTHON = str(Path(sys.executable).resolve())
 
 JOB = Job(
@@ -40,6 +46,7 @@ JOB = Job(
     workload_module="workloads.nothing",
     framework="null",
     adapter_module="harness.worker.adapters.null",
+    environment="null",
     strategy="none",
     factors={"ranks_per_node": 1, "nodes": 1, "container": True},
     options={},
@@ -48,6 +55,10 @@ JOB = Job(
     seed=1,
     directory="/runs/one/cells/9f3a/trial-1",
 )
+
+
+def share(memory: MemoryPolicy = ANY) -> Share:
+    return Share((0,), ((0,),), 1, memory, (), pinned=True)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -62,14 +73,14 @@ def test_pyxis_belongs_to_srun_and_takes_no_memory_policy() -> None:
     local = Platform.model_construct(
         name="p", environment={}, frameworks={"null": there}, launcher=Launcher()
     )
-    rank = Rank(0, ("numactl", "--preferred=1", "--", "/py", "-m", "x"), {}, JOB.directory, (0,))
     with pytest.raises(UsageError, match="its launcher must be slurm"):
-        inside(local, JOB, rank, "/payload", ())
-    slurm = local.model_copy(update={"launcher": Launcher(name="slurm")})
+        box_of(local, JOB, "/payload")
+    box = box_of(local.model_copy(update={"launcher": Launcher(name="slurm")}), JOB, "/payload")
+    assert box is not None
+    rank = RankCommand(0, ("python3", "-m", "x"), {}, JOB.directory, (0,), node=1)
     with pytest.raises(UsageError, match="does not reach into pyxis"):
-        inside(slurm, JOB, rank, "/payload", ())
-    bare = replace(rank, argv=rank.argv[3:], node=1)
-    assert "--relative=1" in inside(slurm, JOB, bare, "/payload", ()).argv
+        box.wrap(rank, share(MemoryPolicy(("--preferred=1",))))
+    assert "--relative=1" in box.wrap(rank, share()).argv
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -117,35 +128,27 @@ def test_horovod_is_entered_where_it_was_built() -> None:
         for name, text in image.items()
     }
     platform = Platform.model_construct(name="p", environment={}, frameworks=there)
-    rank = Rank(0, ("/py", "-m", "harness.worker", "j.json"), {}, JOB.directory, (0,))
-    for strategy, wanted in (("ddp", "plain"), ("horovod", "with Horovod")):
-        job = replace(JOB, framework="torch", strategy=strategy)
-        assert wanted in inside(platform, job, rank, "/payload", ()).argv
+    rank = RankCommand(0, ("py", "-m", "harness.worker", "j.json"), {}, JOB.directory, (0,))
+    for environment, wanted in (("torch[jpeg]", "plain"), ("torch@horovod", "with Horovod")):
+        box = box_of(platform, replace(JOB, environment=environment), "/payload")
+        assert box is not None
+        assert wanted in box.wrap(rank, share()).argv
 
 
 def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_data_inside_its_container() -> None:
     there = FrameworkThere(container=Container(engine="bwrap", image="/", interpreter="py"))
-    platform = Platform.model_construct(name="p", environment={}, frameworks={"null": there})
-    argv = (
-        "numactl",
-        "--preferred=1",
-        "--",
-        "/host/python",
-        "-s",
-        "-m",
-        "harness.worker",
-        "j.json",
+    platform = PLATFORM.model_copy(
+        update={"frameworks": {"null": there}, "binding": Binding(memory="fast-first")}
     )
-    rank = Rank(0, argv, {"BAKEOFF_RANK": "0"}, JOB.directory, (0,))
-    boxed = inside(platform, JOB, rank, "/runs/one/payload", ())
-    assert boxed.argv[:4] == ("numactl", "--preferred=1", "--", "bwrap")
-    assert boxed.argv[-5:] == ("--", "py", "-m", "harness.worker", "j.json")
+    worker = on(Topology((Core((0,)),), (MemoryNode(0, frozenset({0}), "HBM"),)))
     reads = replace(JOB, paths={"data": "/disk/set"})
-    assert "--ro-bind /disk/set /disk/set" in " ".join(
-        inside(platform, reads, rank, "/runs/one/payload", ()).argv
-    )
+    (boxed,) = launch("j.json", reads, platform, worker).ranks
+    assert boxed.argv[:4] == ("numactl", "--preferred=0", "--", "bwrap")
+    assert boxed.argv[-5:] == ("--", "py", "-m", "harness.worker", "j.json")
+    assert "--ro-bind /disk/set /disk/set" in " ".join(boxed.argv)
     bare = replace(JOB, factors={**JOB.factors, "container": False})
-    assert inside(platform, bare, rank, "/runs/one/payload", ()) == rank
+    (rank,) = launch("j.json", bare, platform, worker).ranks
+    assert rank.argv[3:] == (*worker.argv, "-m", "harness.worker", "j.json")
 
 
 _LOOK = """

@@ -73,9 +73,10 @@ def test_an_engine_starts_a_shim_for_each_rank(name: str, settings: dict[str, st
     worker, two = on_two(2)
     made = plugins.load("launchers", name).launch("j", two, platform(name, **settings), worker)
     assert made.door is not None
+    assert made.starter is not None
     assert [(rank.rank, rank.node) for rank in made.ranks] == [(0, 0), (1, 0), (2, 1), (3, 1)]
     assert not any(key.startswith("HOROVOD_") for rank in made.ranks for key in rank.env)
-    golden(f"launch/{name}-{settings['mpi']}.txt", shlex.join(made.starter) + "\n")
+    golden(f"launch/{name}-{settings['mpi']}.txt", shlex.join(made.starter.argv) + "\n")
 
 
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])

@@ -19,6 +19,7 @@ def job(ranks: int) -> Job:
         workload_module="workloads.tinycnn",
         framework="torch",
         adapter_module="harness.worker.adapters.torch.adapter",
+        environment="torch",
         strategy="ddp",
         factors={"nodes": 1, "ranks_per_node": ranks},
         options={},

@@ -40,7 +40,7 @@ def told(one: Cell, **settings: str) -> Step:
 
 
 def job(warmup: Span, until: Span, **factors: int) -> Job:
-    names = ("trial", "c", "trial-1", "w", "", "torch", "", "ddp")
+    names = ("trial", "c", "trial-1", "w", "", "torch", "", "torch", "ddp")
     given = {"ranks_per_node": 1, **factors}
     return Job(*names, factors=given, options={}, warmup=warmup, until=until, seed=1, directory="")
 

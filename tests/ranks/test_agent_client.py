@@ -28,10 +28,8 @@ def command(folder: Path, script: str) -> TrialCommand:
         env={"BAKEOFF_TOKEN": TOKEN},
         cwd=str(folder),
         cpus=tuple(os.sched_getaffinity(0)),
-        stdout=str(folder / "out"),
-        stderr=str(folder / "err"),
     )
-    return TrialCommand(TOKEN, (rank,), 60.0, 60.0, None, 1 << 16)
+    return TrialCommand(TOKEN, str(folder), (rank,), 60.0, 60.0, None, 1 << 16)
 
 
 @pytest.fixture

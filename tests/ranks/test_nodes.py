@@ -51,6 +51,7 @@ def run(nodes: Nodes, folder: Path, *scripts: str) -> tuple[tuple[Node, ...], Tr
 def _command(folder: Path, rank: int, script: str) -> TrialCommand:
     return TrialCommand(
         token=f"{TOKEN}-{rank}",
+        directory=str(folder),
         ranks=(
             RankCommand(
                 rank=rank,
@@ -58,8 +59,6 @@ def _command(folder: Path, rank: int, script: str) -> TrialCommand:
                 env={"BAKEOFF_TOKEN": f"{TOKEN}-{rank}"},
                 cwd=str(folder),
                 cpus=tuple(os.sched_getaffinity(0)),
-                stdout=str(folder / f"{rank}.out"),
-                stderr=str(folder / f"{rank}.err"),
             ),
         ),
         timeout_s=60.0,

@@ -59,7 +59,7 @@ def test_a_trial_that_cannot_be_believed_is_due_until_its_next_attempt():
     due.owe("a", TrialName(1))
     assert due.needs("a", 1) == TrialName(1, 2)
     assert (due.left()["a"], due.count().done) == (1, 1)
-    due.enter("a", TrialName(1, 2), {"outcome": "ok"})
+    due.enter("a", TrialName(1, 2), ended_as("ok"))
     due.owe("a", TrialName(1))
     assert "a" not in due.left()
 

@@ -17,6 +17,7 @@ JOB = Job(
     workload_module="workloads.tinycnn",
     framework="null",
     adapter_module="harness.worker.adapters.null",
+    environment="null",
     strategy="none",
     factors={"batch": 16, "global_batch": None},
     options={"fused": True},
@@ -36,7 +37,7 @@ def test_a_job_comes_back_as_it_was_written(tmp_path: Path) -> None:
 def test_a_job_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps({**json.loads(text(JOB)), "version": 99}), encoding="utf-8")
-    with pytest.raises(ValueError, match="job version 99 is not 1"):
+    with pytest.raises(ValueError, match="job version 99 is not 2"):
         read(str(path))
 
 

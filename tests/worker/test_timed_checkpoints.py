@@ -43,6 +43,7 @@ def worked(
         workload_module=f"workloads.{workload.replace('-', '_')}",
         framework="null",
         adapter_module="harness.worker.adapters.null",
+        environment="null",
         strategy="none",
         factors={"checkpoint_every": every},
         options={},

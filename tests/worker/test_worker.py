@@ -56,6 +56,7 @@ def job(directory: Path, **changes: Any) -> Job:
         workload_module="workloads.tinycnn",
         framework="null",
         adapter_module="harness.worker.adapters.null",
+        environment="null",
         strategy="none",
         factors={"batch": 16, "devices_per_rank": 1, "global_batch": None},
         options={},

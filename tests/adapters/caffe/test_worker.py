@@ -44,6 +44,7 @@ def work(folder: Path, dialect: str = "bvlc", gpus: int = 0, **fields: Any) -> l
         "workload_module": "workloads.tinycnn",
         "framework": "caffe",
         "adapter_module": "harness.worker.adapters.caffe.adapter",
+        "environment": "caffe",
         "strategy": "none",
         "factors": {"batch": 8, "threads": 1},
         "options": {},

@@ -30,7 +30,7 @@ NETWORKS = (examined.IN_ONE, examined.IN_TWO, examined.IN_THREE, examined.AVERAG
 def opened(precision, layout="channels-last"):
     factors = {"precision": precision, "layout": layout}
     here, span = place.find({}), Span(steps=1)
-    names = ("examine", "cell", "trial-1", "any", "", "jax", "", "none")
+    names = ("examine", "cell", "trial-1", "any", "", "jax", "", "jax", "none")
     job = Job(*names, factors=factors, options={}, warmup=span, until=span, seed=3, directory="")
     return adapter.JaxAdapter(settings.apply(factors, here), job, here, strategies.Strategy())
 

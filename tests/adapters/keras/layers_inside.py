@@ -11,7 +11,7 @@ from tests.adapters.tensorflow import examined
 
 WORKLOADS = ("alexnet_caffe", "cosmoflow_lee", "neuron_inverter", "resnet50", "tinycnn")
 FACTORS = {"precision": "fp32", "device": "cpu"}
-NAMES = ("examine", "k", "t", "check", "", "keras", "", "none")
+NAMES = ("examine", "k", "t", "check", "", "keras", "", "keras", "none")
 JOB = Job(*NAMES, FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
 OPENED = adapter.open(JOB, place.find({}))
 

@@ -28,7 +28,7 @@ WORKLOADS = (
     "tinycnn",
 )
 FACTORS = {"precision": "fp32", "device": "cpu"}
-NAMES = ("examine", "k", "t", "check", "", "tensorflow", "", "none")
+NAMES = ("examine", "k", "t", "check", "", "tensorflow", "", "tensorflow", "none")
 JOB = Job(*NAMES, FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
 OPENED = adapter.open(JOB, place.find({}))
 

@@ -37,6 +37,7 @@ def events(
         workload_module=f"workloads.{workload}",
         framework="torch",
         adapter_module="harness.worker.adapters.torch.adapter",
+        environment="torch",
         strategy="none",
         factors=asked,
         options={"compile_mode": "default", "backend": "default", **options},

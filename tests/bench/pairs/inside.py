@@ -43,7 +43,7 @@ def opened(framework, name, batch, chosen, strategy="none", environment=()):
     workload = importlib.import_module("workloads." + name).WORKLOAD
     where = place.find(dict(environment))
     factors = {"precision": "fp32", **chosen, "batch": batch}
-    names = ("trial", "", "", name, "", framework, "", strategy)
+    names = ("trial", "", "", name, "", framework, "", framework, strategy)
     job = Job(*names, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
     made = adapter.open(job, where)
     described = feed.describe(workload, factors, 1, where)

@@ -1,0 +1,63 @@
+"""Carry a launched job out: what each node's agent is told of it, and how its ranks ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.agent.protocol import TrialCommand, TrialEnd
+from harness.launch.contract import Launch, Node, Worker
+from harness.ranks.interrupts import Interrupts
+from harness.ranks.nodes import Nodes
+from harness.ranks.on_nodes import Lost
+from harness.ranks.outcome import Judgement, judge
+from harness.store.events.rank_tail import said
+from harness.store.layout import TrialPaths
+
+_GRACE_S = 5.0
+_OUTPUT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A launched job, with the limits that its agents hold it to."""
+
+    trial: TrialPaths
+    worker: Worker
+    launch: Launch
+    timeout_s: float
+    memory_bytes: int | None = None
+    observe: Mapping[str, float] | None = None
+    """Readings per second by source, where not as it says itself; None: nothing is observed."""
+
+
+def commands(job: Assignment) -> list[tuple[Node, int | None, TrialCommand]]:
+    """Give every node, the core that its agent keeps for itself, and what the agent is told."""
+    return [
+        (node, job.launch.observers[index], _command(job, index))
+        for index, node in enumerate(job.worker.nodes)
+    ]
+
+
+def _command(job: Assignment, node: int) -> TrialCommand:
+    return TrialCommand(
+        token=job.worker.token,
+        directory=str(job.trial.root),
+        ranks=tuple(rank for rank in job.launch.ranks if rank.node == node),
+        timeout_s=job.timeout_s,
+        grace_s=_GRACE_S,
+        memory_bytes=job.memory_bytes,
+        output_bytes=_OUTPUT_BYTES,
+        observe=job.observe,
+        door=job.launch.door,
+        starter=job.launch.starter if node == 0 else None,
+    )
+
+
+def carry_out(
+    job: Assignment, nodes: Nodes, *, interrupts: Interrupts, on_tick: Callable[[], None]
+) -> tuple[TrialEnd | Lost, Judgement]:
+    """Run a job's ranks to their ends; give what the agents testify, and what it comes to."""
+    end = nodes.run(commands(job), interrupts=interrupts, on_tick=on_tick)
+    words = {rank.rank: said(job.trial, rank.rank) for rank in job.launch.ranks}
+    return end, judge(end, words, trial=job.trial, timeout_s=job.timeout_s)
