@@ -26,7 +26,7 @@ from harness.data.make_files import bytes_of, in_parallel, parts, sha256, write_
 from harness.data.sets import MADE, Spec, began, is_finished
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
-from harness.worker.durable import settle
+from harness.worker.durable import settle, whole_file
 from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
 
 Record = dict[str, Any]
@@ -206,10 +206,8 @@ def _finish(
         "files": [{name: record[name] for name in kept} for record in records],
         "sums": sums(folder),
     }
-    new = folder / f".{MANIFEST}.new"
-    new.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
-    settle(new)
-    new.rename(folder / MANIFEST)
+    with whole_file(folder / MANIFEST) as beside:
+        beside.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
     (folder / MADE).unlink(missing_ok=True)
     settle(folder)
     return manifest

@@ -21,7 +21,7 @@ from harness.child_process import end_with_parent
 from harness.data.catalogue import CONTENTS, Content
 from harness.data.contents import sample
 from harness.data.sets import Spec
-from harness.worker.durable import settle
+from harness.worker.durable import settle, whole_file
 from harness.worker.input.evidence.imprints import imprint
 
 _WAITING = 64
@@ -79,15 +79,11 @@ def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
     """Make one file; give what is noted of it."""
     content = CONTENTS[spec.content]
     made = [sample(content, spec.seed, part.first + number) for number in range(part.count)]
-    path, beside = files / part.name, files / f".{part.name}.new"
-    try:
+    path = files / part.name
+    with whole_file(path, settled=False) as beside:
         places = writer(spec).write(beside, made, part.first, content)
-        settle(beside)
+        settle(beside)  # its name is settled with all others, at the end
         digest = sha256(beside)
-        beside.rename(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
     return {
         "name": part.name,
         "bytes": path.stat().st_size,

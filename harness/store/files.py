@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
-from harness.worker.durable import settle
+from harness.worker.durable import whole_file
 
 _SPACE = "Free some space, then go on: a run that was begun by `bakeoff resume`."
 _REASONS = {
@@ -39,25 +38,14 @@ def write_whole(path: Path, content: str | bytes, *, settled: bool = True) -> No
     What exists and is no regular file (a device, a pipe) is written through, never replaced. What
     is cheap to make again need not be ``settled``: it is whole, but a power cut may lose it.
     """
-    beside = path.with_name(f".{path.name}.new")
     data = content.encode() if isinstance(content, str) else content
     with explained(path):
         if path.exists() and not path.is_file():
             with path.open("wb") as through:
                 through.write(data)
             return
-        try:
-            with beside.open("wb") as file:
-                file.write(data)
-                file.flush()
-                if settled:
-                    os.fsync(file.fileno())
-            beside.replace(path)
-        except OSError:
-            beside.unlink(missing_ok=True)
-            raise
-        if settled:
-            settle(path.parent)
+        with whole_file(path, settled=settled) as beside:
+            beside.write_bytes(data)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -37,6 +37,7 @@ def calibrate(
     from harness.doctor.ceilings import measured, peaks, sessions, with_ceilings
     from harness.errors import RunError, UsageError
     from harness.platform.platform import load_platform
+    from harness.store.files import write_whole
 
     platform = load_platform(name)
     device = device or ("gpu" if platform.accelerators else "cpu")
@@ -58,7 +59,7 @@ def calibrate(
     where = f"bakeoff platforms calibrate, {framework}, {started:%Y-%m-%d}, run {root.name}"
     tables = {one.name: dict(one.table(where)) for one in (*peaks(found), *found)}
     path = _own_file(platform.name)
-    path.write_text(with_ceilings(_text(path, platform.name), tables), encoding="utf-8")
+    write_whole(path, with_ceilings(_text(path, platform.name), tables))
     load_platform(str(path))
     emit(tables, lambda: Table([_row(*one) for one in tables.items()]), as_json=as_json)
     note(f"Wrote {len(tables)} ceilings into {path}")

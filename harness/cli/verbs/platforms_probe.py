@@ -11,6 +11,7 @@ import click
 
 from harness.cli.output import Styled, emit, note
 from harness.errors import UsageError
+from harness.store.files import write_whole
 
 if TYPE_CHECKING:
     from harness.probe.probe import Surroundings
@@ -128,6 +129,4 @@ def place(name: str, *, user: bool, force: bool) -> Path:
 def write(path: Path, text: str) -> None:
     """Write a profile, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".toml.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, text)

@@ -6,7 +6,6 @@ the channel's unit, counters as they stood; ``gap`` says why there is none.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from harness.store.layout import TrialPaths
 from harness.store.records import RunRecord, TrialRecord, read_trials
 from harness.store.samples import samples_format
 from harness.store.samples.recording import Recording, read_recording
+from harness.worker.durable import whole_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -108,15 +108,11 @@ def write(recording: Recording, node: str, path: Path) -> None:
             "raw": np.concatenate([one.raw for one in series] or empty),
         },
     )
-    beside = path.with_name(f".{path.name}.new")
     try:
-        connection.execute(_WRITTEN, {"path": str(beside)})
-        beside.replace(path)
+        with whole_file(path) as beside:
+            connection.execute(_WRITTEN, {"path": str(beside)})
     except (duckdb.IOException, OSError) as problem:
         raise RunError(f"{path}: samples could not be kept as a table: {problem}") from None
-    finally:
-        with contextlib.suppress(OSError):  # it was renamed, or never came to be
-            beside.unlink()
 
 
 def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord]) -> None:

@@ -16,7 +16,10 @@ import os
 import sys
 from array import array
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
+
+from harness.worker.durable import whole_file
 
 VERSION = 1  # 1: first
 INDEX = "index.json"
@@ -120,8 +123,7 @@ class Writer:
 
     def close(self, about: Mapping[str, Any]) -> None:
         """Write the index, which makes the folder a finished one."""
-        path = os.path.join(self._folder, INDEX)
+        path = Path(self._folder, INDEX)
         index = {"version": VERSION, "about": dict(about), "tensors": self._tensors}
-        with open(path + ".partial", "w", encoding="utf-8") as file:
-            json.dump(index, file, indent=1)
-        os.replace(path + ".partial", path)
+        with whole_file(path, settled=False) as beside:
+            beside.write_text(json.dumps(index, indent=1), encoding="utf-8")
