@@ -68,14 +68,11 @@ def note(part: Part) -> None:
     say(part, err=True)
 
 
-def emit_text(text: str) -> None:
-    """Print a text for a program as it is; on a terminal nothing in it steers that."""
-    click.echo(visible(text) if sys.stdout.isatty() else text, nl=False)
-
-
-def emit_bytes(data: bytes) -> None:
-    """Print what is no text."""
-    sys.stdout.buffer.write(data)
+def emit_data(data: str | bytes) -> None:
+    """Print for a program, as it is; on a terminal nothing in a text steers that."""
+    if isinstance(data, str) and sys.stdout.isatty():
+        data = visible(data)
+    sys.stdout.buffer.write(data.encode() if isinstance(data, str) else data)
 
 
 def visible(text: str) -> str:

@@ -24,12 +24,14 @@ class Written:
     """What was written, and what it says."""
 
     results: Results
-    data: Path
-    """The results.json."""
+    data: Path | None
+    """The results.json; None beside what is no file."""
 
 
-def _beside(page: Path) -> Path:
-    """Name the data of a page: results.json in a run's own directory, else after the page."""
+def _beside(page: Path) -> Path | None:
+    """Name the data of a page: results.json for report.html, else after the page."""
+    if page.exists() and not page.is_file():
+        return None
     own = RunPaths(page.parent)
     return own.results if page == own.report else page.with_name(f"{page.stem}-results.json")
 
@@ -39,8 +41,9 @@ def write_page(runs: Sequence[Path], place: Path, *, comparison: Versus | None =
     results, evidence = read_page(runs)
     evidence = replace(evidence, comparison=comparison)
     readings = write_readings(evidence.timelines, place)
-    data = _beside(place)
-    write_whole(data, results_text(results))
     page = render(results, evidence, place=place, readings=readings)
     write_whole(place, page)
+    data = _beside(place)
+    if data is not None:
+        write_whole(data, results_text(results))
     return Written(results, data)

@@ -126,6 +126,13 @@ def test_several_runs_keep_theirs_beside_the_page(recorded: Path, tmp_path: Path
     assert not (recorded / "results.json").exists()
 
 
+def test_a_page_that_goes_into_a_device_has_no_file_beside_it(recorded: Path) -> None:
+    command = [str(recorded), "--output", "/dev/null", "--json"]
+    done = CliRunner().invoke(report, command, catch_exceptions=False)
+    assert json.loads(done.stdout) == {"report": "/dev/null", "results": None}
+    assert not Path("/dev/null-results.json").exists()
+
+
 def test_what_is_not_a_number_is_null(tmp_path: Path) -> None:
     demo = samples.demo()
     strange = replace(demo.cells[0], options={"rate": math.nan, "most": [math.inf]})

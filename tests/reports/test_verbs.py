@@ -99,6 +99,7 @@ def test_a_full_device_is_said_and_stays_a_device(recorded, verb, options):
     with pytest.raises(RunError, match="the disk is full"):
         invoke(verb, recorded, *options, "--output", "/dev/full")
     assert Path("/dev/full").is_char_device()
+    assert not Path("/dev/full-results.json").exists()
 
 
 def test_report_names_its_page_from_the_root_as_run_and_resume_do(recorded, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from harness.cli import completion
-from harness.cli.output import emit_bytes, say
+from harness.cli.output import emit_data, say
 from harness.errors import UsageError
 
 _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "junit")
@@ -67,11 +67,10 @@ def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path 
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("parquet is not text: name a file with --output, or redirect")
     written = _written(run_directories(runs), form, name)
-    data = written if isinstance(written, bytes) else written.encode()
     if output is None:
-        emit_bytes(data)
+        emit_data(written)
         return
     from harness.store.files import write_whole
 
-    write_whole(output, data)
+    write_whole(output, written)
     say(str(output))

@@ -17,7 +17,8 @@ class Page:
     """Where a page and its data are."""
 
     report: Path
-    results: Path
+    results: Path | None
+    """None where the page went into a pipe."""
 
 
 @click.command("report")
@@ -57,7 +58,7 @@ def command(
     )
     comparison = read_comparison(*directories) if compare_them else None
     written = write_page(directories, place, comparison=comparison)
-    told = Page(place.resolve(), written.data.resolve())
+    told = Page(place.resolve(), written.data and written.data.resolve())
     emit(told, lambda: str(place), as_json=as_json)
     if open_it:
         import webbrowser

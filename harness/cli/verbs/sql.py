@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.output import UNKNOWN, Part, Table, emit, emit_text, note
+from harness.cli.output import UNKNOWN, Part, Table, emit, emit_data, note
 from harness.units import counted
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
         note(f"Warning: {warning}")
     answer = dataset.sql(query)
     if form == "csv":
-        emit_text(_csv(answer))
+        emit_data(_csv(answer))
         return
     rows = [
         {name: _plain(value) for name, value in zip(answer.columns, row, strict=True)}
