@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.protocol import line
+from harness.machine.small_files import boot_id
 
 
 def identity(root: Path = Path("/")) -> str:
     """Name the monotonic clock that this process reads: this boot's, in this time namespace."""
-    boot, namespace = socket.gethostname(), ""
-    with suppress(OSError):  # another system than Linux: a host has one clock
-        boot = (root / "proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        # before Linux 5.6 there are no time namespaces
+    boot, namespace = boot_id(root), ""
+    if not boot:  # another system than Linux: a host has one clock
+        return socket.gethostname()
+    with suppress(OSError):  # before Linux 5.6 there are no time namespaces
         namespace = str((root / "proc/self/ns/time").readlink())
     return f"{boot} {namespace}".strip()
 

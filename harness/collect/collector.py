@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from harness.collect.own_cost import Itself
 from harness.collect.recorder import SHORTEST_S, Counts, Group, Lane, Recording
 from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable
+from harness.machine.small_files import boot_id
 
 OBSERVER_HZ = 1.0
 MOST_HZ = 1000.0
@@ -92,7 +93,7 @@ class Collector:
                 path,
                 node=socket.gethostname(),
                 pid=os.getpid(),
-                boot=_boot(observed.root),
+                boot=boot_id(observed.root) or None,
                 clock="monotonic",
                 cpus=os.cpu_count(),
             )
@@ -195,15 +196,6 @@ def _opened(
             recording.stand_ins.append(stand_in)
         lasts = getattr(sampler, "lasts", False)
         yield Group(source.name, sampler, int(1e9 / source.hz), kept if lasts else None)
-
-
-@cache
-def _boot(root: Path) -> str | None:
-    """Name this boot of this machine: its monotonic clock has one zero."""
-    try:
-        return (root / "proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
 
 
 def _facts_of(values: Mapping[int, Any]) -> dict[str, Any]:

@@ -92,11 +92,3 @@ def gap(problem: Exception) -> int:
     if isinstance(problem, ProcessLookupError | FileNotFoundError):
         return LOST
     return UNSUPPORTED if isinstance(problem, OSError) else NOT_READ
-
-
-def text(path: Path) -> str | None:
-    """Read a file once; None where that is not possible."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None

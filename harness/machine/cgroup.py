@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.machine.small_files import read_small
+
 NO_LIMIT = 1 << 60  # version 1 says "unlimited" as a number near 2**63
 
 
@@ -49,15 +51,17 @@ def limits(root: Path = Path("/")) -> Limits:
     for one in memberships(root):
         own = one.folders[0]
         if one.version == 2:
-            cpu += filter(None, (_quota(_text(group / "cpu.max")) for group in one.folders))
-            memory += filter(None, (_number(_text(group / "memory.max")) for group in one.folders))
+            cpu += filter(None, (_quota(read_small(group / "cpu.max")) for group in one.folders))
+            memory += filter(
+                None, (_number(read_small(group / "memory.max")) for group in one.folders)
+            )
             throttled = _throttled(own, "throttled_usec", 1e-6, throttled)
             continue
         if "cpu" in one.controllers:
             cpu += filter(None, map(_old_quota, one.folders))
             throttled = _throttled(own, "throttled_time", 1e-9, throttled)
         if "memory" in one.controllers:
-            names = (_text(group / "memory.limit_in_bytes") for group in one.folders)
+            names = (read_small(group / "memory.limit_in_bytes") for group in one.folders)
             memory += filter(None, map(_number, names))
     return Limits(min(cpu, default=None), min(memory, default=None), *throttled)
 
@@ -65,8 +69,8 @@ def limits(root: Path = Path("/")) -> Limits:
 def memberships(root: Path = Path("/"), process: int | str = "self") -> Iterator[Membership]:
     """Give a process's groups in each hierarchy that is mounted."""
     folder = root / "proc" / str(process)
-    mounts = list(_mounts(_text(folder / "mountinfo")))
-    for line in _text(folder / "cgroup").splitlines():
+    mounts = list(_mounts(read_small(folder / "mountinfo")))
+    for line in read_small(folder / "cgroup").splitlines():
         _, names, inside = line.split(":", 2)
         controllers = frozenset(filter(None, names.split(",")))
         for offered, parent, point in mounts:
@@ -107,13 +111,17 @@ def _quota(text: str) -> float | None:
 
 
 def _old_quota(group: Path) -> float | None:
-    return _quota(f"{_text(group / 'cpu.cfs_quota_us')} {_text(group / 'cpu.cfs_period_us')}")
+    return _quota(
+        f"{read_small(group / 'cpu.cfs_quota_us')} {read_small(group / 'cpu.cfs_period_us')}"
+    )
 
 
 def _throttled(
     group: Path, key: str, unit: float, before: tuple[int | None, float | None]
 ) -> tuple[int | None, float | None]:
-    counts = dict(line.split() for line in _text(group / "cpu.stat").splitlines() if " " in line)
+    counts = dict(
+        line.split() for line in read_small(group / "cpu.stat").splitlines() if " " in line
+    )
     if "nr_throttled" not in counts or key not in counts:
         return before
     return int(counts["nr_throttled"]), int(counts[key]) * unit
@@ -121,11 +129,3 @@ def _throttled(
 
 def _number(text: str) -> int | None:
     return int(text) if text.isdigit() and int(text) < NO_LIMIT else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except OSError:
-        # No such controller here, or not ours to read: no limit is known.
-        return ""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.machine import cgroup
 from harness.machine.gpus import Gpu, has_gpu, read_gpus
+from harness.machine.small_files import read_small
 
 # What decides which kernels a framework picks.
 _CAPABILITIES = frozenset(
@@ -106,21 +107,21 @@ def read_machine(
 ) -> Machine:
     """Take one reading."""
     cpus = tuple(sorted(os.sched_getaffinity(0) if allowed is None else allowed))
-    info = _pairs(_text(root / "proc/cpuinfo"))
-    memory = _pairs(_text(root / "proc/meminfo"))
+    info = _pairs(read_small(root / "proc/cpuinfo"))
+    memory = _pairs(read_small(root / "proc/meminfo"))
     flags = set((info.get("flags") or info.get("Features") or "").split())
     devices = root / "sys/devices/system"
     siblings = {cpu: _siblings(devices, cpu) for cpu in cpus}
     known = all(siblings.values())
-    online = _cpu_list(_text(devices / "cpu/online"))
+    online = _cpu_list(read_small(devices / "cpu/online"))
     everyone = [_siblings(devices, cpu) or (cpu,) for cpu in online] if known else []
     cores = len(set(everyone)) or None
     limits = cgroup.limits(root)
     uname = platform.uname()
     swap = [_kib(memory, name) for name in ("SwapTotal", "SwapFree")]
-    thp = _text(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    thp = read_small(root / "sys/kernel/mm/transparent_hugepage/enabled")
     clock = devices / "clocksource/clocksource0"
-    balancing = _text(root / "proc/sys/kernel/numa_balancing")
+    balancing = read_small(root / "proc/sys/kernel/numa_balancing")
     return Machine(
         hostname=uname.node,
         system=uname.system,
@@ -149,57 +150,59 @@ def read_machine(
         numa_balancing=balancing != "0" if balancing else None,
         governors=_governors(devices, cpus),
         turbo=_turbo(devices / "cpu"),
-        smt={"1": True, "0": False}.get(_text(devices / "cpu/smt/active")),
+        smt={"1": True, "0": False}.get(read_small(devices / "cpu/smt/active")),
         transparent_huge_pages=thp.partition("[")[2].partition("]")[0] or None,
-        clock_source=_text(clock / "current_clocksource") or None,
-        clock_sources=tuple(_text(clock / "available_clocksource").split()),
+        clock_source=read_small(clock / "current_clocksource") or None,
+        clock_sources=tuple(read_small(clock / "available_clocksource").split()),
         hypervisor=_hypervisor(root, flags),
         container=_container(root, environ),
-        steal_share=_steal(_text(root / "proc/stat")),
-        load=_load(_text(root / "proc/loadavg")),
-        cpu_pressure=_pressure(_text(root / "proc/pressure/cpu")),
+        steal_share=_steal(read_small(root / "proc/stat")),
+        load=_load(read_small(root / "proc/loadavg")),
+        cpu_pressure=_pressure(read_small(root / "proc/pressure/cpu")),
         gpus=read_gpus() if has_gpu() else (),
     )
 
 
 def _siblings(devices: Path, cpu: int) -> tuple[int, ...]:
-    return _cpu_list(_text(devices / f"cpu/cpu{cpu}/topology/thread_siblings_list"))
+    return _cpu_list(read_small(devices / f"cpu/cpu{cpu}/topology/thread_siblings_list"))
 
 
 def _sockets(devices: Path, online: tuple[int, ...]) -> int | None:
-    ids = {_text(devices / f"cpu/cpu{cpu}/topology/physical_package_id") for cpu in online}
+    ids = {read_small(devices / f"cpu/cpu{cpu}/topology/physical_package_id") for cpu in online}
     return len(ids - {"", "-1"}) or None
 
 
 def _numa(folder: Path) -> tuple[NumaNode, ...]:
     nodes = []
-    for number in _cpu_list(_text(folder / "online")):
+    for number in _cpu_list(read_small(folder / "online")):
         node = folder / f"node{number}"
-        total = _text(node / "meminfo").partition("MemTotal:")[2].split()
+        total = read_small(node / "meminfo").partition("MemTotal:")[2].split()
         size = int(total[0]) * 1024 if total else None
-        nodes.append(NumaNode(_cpu_list(_text(node / "cpulist")), size))
+        nodes.append(NumaNode(_cpu_list(read_small(node / "cpulist")), size))
     return tuple(nodes)
 
 
 def _governors(devices: Path, cpus: tuple[int, ...]) -> tuple[str, ...]:
-    found = {_text(devices / f"cpu/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus}
+    found = {read_small(devices / f"cpu/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus}
     return tuple(sorted(found - {""}))
 
 
 def _turbo(folder: Path) -> bool | None:
-    refused = _text(folder / "intel_pstate/no_turbo")
+    refused = read_small(folder / "intel_pstate/no_turbo")
     if refused:
         return refused == "0"
-    boost = _text(folder / "cpufreq/boost")
+    boost = read_small(folder / "cpufreq/boost")
     return boost == "1" if boost else None
 
 
 def _hypervisor(root: Path, flags: set[str]) -> str | None:
-    kind = _text(root / "sys/hypervisor/type")
+    kind = read_small(root / "sys/hypervisor/type")
     if "hypervisor" not in flags and not kind:
         return None
     dmi = root / "sys/class/dmi/id"
-    model = " ".join(filter(None, (_text(dmi / "sys_vendor"), _text(dmi / "product_name"))))
+    model = " ".join(
+        filter(None, (read_small(dmi / "sys_vendor"), read_small(dmi / "product_name")))
+    )
     return " ".join(filter(None, (kind, model))) or "unnamed"
 
 
@@ -210,7 +213,7 @@ def _container(root: Path, environ: Mapping[str, str]) -> str | None:
     for name, kind in ((".dockerenv", "docker"), ("run/.containerenv", "podman")):
         if (root / name).exists():
             return kind
-    if "kubepods" in _text(root / "proc/self/cgroup"):
+    if "kubepods" in read_small(root / "proc/self/cgroup"):
         return "kubernetes"
     return environ.get("container") or None
 
@@ -253,11 +256,3 @@ def _pairs(text: str) -> dict[str, str]:
 def _kib(pairs: Mapping[str, str], name: str) -> int | None:
     value = pairs.get(name, "").split()
     return int(value[0]) * 1024 if value else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace").strip("\0\n ")
-    except OSError:
-        # Not on this machine, or not ours to read: unknown.
-        return ""

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from harness.machine import cgroup
+from harness.machine.small_files import read_small
 
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 
@@ -18,12 +19,12 @@ def cpus() -> int:
 
 def cpu() -> str | None:
     """Name the CPU's model."""
-    return _after(_read("/proc/cpuinfo"), "model name")
+    return _after(read_small(Path("/proc/cpuinfo")), "model name")
 
 
 def memory_bytes() -> int | None:
     """Give the memory this process may use: the machine's, or its control group's if less."""
-    total = _after(_read("/proc/meminfo"), "MemTotal")
+    total = _after(read_small(Path("/proc/meminfo")), "MemTotal")
     sizes = [int(total.split()[0]) * 1024] if total else []
     limit = cgroup.limits().memory_bytes
     return min([*sizes, *([] if limit is None else [limit])], default=None)
@@ -36,15 +37,8 @@ def cpu_quota() -> float | None:
 
 def gpus() -> Counter[str]:
     """Count the NVIDIA GPUs by model, as the kernel driver lists them."""
-    listed = [_read(folder / "information") for folder in _DRIVER.glob("*")]
+    listed = [read_small(folder / "information") for folder in _DRIVER.glob("*")]
     return Counter(_after(text, "Model") or "NVIDIA GPU" for text in listed)
-
-
-def _read(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _after(text: str, key: str) -> str | None:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.machine.small_files import read_small
+
 _SHARED = {
     "lustre": "Lustre",
     "gpfs": "IBM Spectrum Scale",
@@ -50,22 +52,22 @@ def read_network(root: Path = Path("/")) -> Fabric | None:
     adapters = sorted((root / "sys/class/infiniband").glob("*"))
     for adapter in adapters:
         for port in sorted((adapter / "ports").glob("*")):
-            if "ACTIVE" in _text(port / "state") or len(adapters) == 1:
-                rate = _text(port / "rate").split()  # "100 Gb/sec (4X EDR)"
+            if "ACTIVE" in read_small(port / "state") or len(adapters) == 1:
+                rate = read_small(port / "rate").split()  # "100 Gb/sec (4X EDR)"
                 speed = float(rate[0]) * 1e9 / 8 if rate else None
                 kind = rate[-1].strip("()") if len(rate) > 2 else ""
-                layer = _text(port / "link_layer")
+                layer = read_small(port / "link_layer")
                 name = "Omni-Path" if adapter.name.startswith("hfi") else layer or "InfiniBand"
                 words = f"{name} {kind}".strip()
                 return Fabric(words, adapter.name, len(adapters), speed)
     cards = [
         card
         for card in sorted((root / "sys/class/net").glob("*"))
-        if (card / "device").exists() and _text(card / "operstate") != "down"
+        if (card / "device").exists() and read_small(card / "operstate") != "down"
     ]
     if not cards:
         return None
-    speeds = {card: _text(card / "speed") for card in cards}
+    speeds = {card: read_small(card / "speed") for card in cards}
     best = max(cards, key=lambda card: int(speeds[card]) if speeds[card].isdigit() else 0)
     speed = float(speeds[best]) * 1e6 / 8 if speeds[best].isdigit() else None
     return Fabric("Ethernet", best.name, len(cards), speed)
@@ -74,7 +76,7 @@ def read_network(root: Path = Path("/")) -> Fabric | None:
 def read_cloud(root: Path = Path("/")) -> str | None:
     """Name the cloud's instance type, as the firmware says (DMI)."""
     dmi = root / "sys/class/dmi/id"
-    vendor, product = _text(dmi / "sys_vendor"), _text(dmi / "product_name")
+    vendor, product = read_small(dmi / "sys_vendor"), read_small(dmi / "product_name")
     if "Amazon EC2" in vendor or "Google" in vendor or "Microsoft" in vendor:
         return product or vendor
     return None
@@ -116,7 +118,7 @@ def _disk(name: str, root: Path) -> str:
         return "NVMe"
     if name.startswith(("vd", "xvd")):
         return "a virtual disk"
-    turning = _text(root / "sys/block" / name.rstrip("0123456789") / "queue/rotational")
+    turning = read_small(root / "sys/block" / name.rstrip("0123456789") / "queue/rotational")
     return {"1": "a hard disk", "0": "an SSD"}.get(turning, "a disk")
 
 
@@ -144,7 +146,7 @@ def _lines(text: str) -> list[str]:
 def _mounts(root: Path) -> list[tuple[str, str, str]]:
     """List (mount point, device, kind) of every mount; a later one hides an earlier one."""
     found = []
-    for line in _text(root / "proc/mounts").splitlines():
+    for line in read_small(root / "proc/mounts").splitlines():
         device, point, kind, *_ = line.split()
         found.append((point.replace("\\040", " "), device, kind))
     return found
@@ -153,11 +155,3 @@ def _mounts(root: Path) -> list[tuple[str, str, str]]:
 def _mount_of(path: str, mounts: list[tuple[str, str, str]]) -> tuple[str, str, str] | None:
     within = [one for one in mounts if Path(path).is_relative_to(one[0])]
     return max(enumerate(within), key=lambda one: (len(one[1][0]), one[0]))[1] if within else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace").strip("\0\n ")
-    except OSError:
-        # Not on this machine, or not ours to read: unknown.
-        return ""

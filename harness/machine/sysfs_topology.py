@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from harness.machine.small_files import read_small
 from harness.machine.topology import Core, Device, MemoryNode, Topology, flat, with_nearest
 
 
@@ -21,9 +22,9 @@ def read_topology(
     """Read what these CPUs make up; what /sys does not show is left out."""
     cpus = root / "sys/devices/system/cpu"
     cores: dict[tuple[int, ...], Core] = {}
-    for cpu in _list(_text(cpus / "online")) or sorted(allowed):
-        siblings = _list(_text(cpus / f"cpu{cpu}/topology/thread_siblings_list")) or (cpu,)
-        package = _text(cpus / f"cpu{cpu}/topology/physical_package_id")
+    for cpu in _list(read_small(cpus / "online")) or sorted(allowed):
+        siblings = _list(read_small(cpus / f"cpu{cpu}/topology/thread_siblings_list")) or (cpu,)
+        package = read_small(cpus / f"cpu{cpu}/topology/physical_package_id")
         package_number = int(package) if package.lstrip("-").isdigit() else 0
         cores.setdefault(siblings, Core(siblings, max(0, package_number), _l2(cpus, cpu)))
     memories, distances = _memories(root / "sys/devices/system/node")
@@ -38,29 +39,29 @@ def read_topology(
 def read_distances(root: Path = Path("/")) -> tuple[tuple[int, ...], ...]:
     """Give the distances between NUMA nodes as ``numactl -H`` prints them."""
     folder = root / "sys/devices/system/node"
-    rows = (_text(folder / f"node{n}/distance") for n in _list(_text(folder / "online")))
+    rows = (read_small(folder / f"node{n}/distance") for n in _list(read_small(folder / "online")))
     return tuple(tuple(map(int, row.split())) for row in rows if row)
 
 
 def _l2(cpus: Path, cpu: int) -> int:
     """Number a second-level cache by its first CPU; a core without one has its own number."""
     for index in (cpus / f"cpu{cpu}/cache").glob("index*"):
-        if _text(index / "level") == "2":
-            return min(_list(_text(index / "shared_cpu_list")), default=cpu)
+        if read_small(index / "level") == "2":
+            return min(_list(read_small(index / "shared_cpu_list")), default=cpu)
     return cpu
 
 
 def _memories(folder: Path) -> tuple[list[MemoryNode], dict[tuple[int, int], int]]:
-    numbers = _list(_text(folder / "online"))
+    numbers = _list(read_small(folder / "online"))
     found = []
     for number in numbers:
-        total = _text(folder / f"node{number}/meminfo").partition("MemTotal:")[2].split()
+        total = read_small(folder / f"node{number}/meminfo").partition("MemTotal:")[2].split()
         size = int(total[0]) * 1024 if total else None
-        cpus = frozenset(_list(_text(folder / f"node{number}/cpulist")))
+        cpus = frozenset(_list(read_small(folder / f"node{number}/cpulist")))
         if size == 0:
             continue
         found.append(MemoryNode(number, cpus, "DDR", size, _side_cache(folder, number)))
-    rows = [_text(folder / f"node{number}/distance").split() for number in numbers]
+    rows = [read_small(folder / f"node{number}/distance").split() for number in numbers]
     distances = {
         (a, b): int(value)
         for a, row in zip(numbers, rows, strict=True)
@@ -81,14 +82,14 @@ def _named(one: MemoryNode, every: list[MemoryNode], system: Path) -> MemoryNode
     others = sum(other.size or 0 for other in every if not other.cpus)
     if others >= whole:
         return one
-    model = _text(system.parents[2] / "proc/cpuinfo")
+    model = read_small(system.parents[2] / "proc/cpuinfo")
     kind = "MCDRAM" if "Xeon Phi" in model else "HBM"
     return MemoryNode(one.number, one.cpus, kind, one.size, None)
 
 
 def _side_cache(folder: Path, number: int) -> int | None:
     """Read the size of the cache in front of a memory (Linux >= 5.2)."""
-    sizes = (_text(one) for one in (folder / f"node{number}/memory_side_cache").glob("*/size"))
+    sizes = (read_small(one) for one in (folder / f"node{number}/memory_side_cache").glob("*/size"))
     return max((int(size) for size in sizes if size.isdigit()), default=None)
 
 
@@ -102,13 +103,15 @@ def _gpus(root: Path, environ: Mapping[str, str]) -> tuple[Device, ...]:
         facts = {
             name.strip(): value.strip()
             for name, colon, value in (
-                line.partition(":") for line in _text(folder / "information").splitlines()
+                line.partition(":") for line in read_small(folder / "information").splitlines()
             )
             if colon
         }
         if not (root / f"dev/nvidia{facts.get('Device Minor', '')}").exists():
             continue
-        near = frozenset(_list(_text(root / f"sys/bus/pci/devices/{folder.name}/local_cpulist")))
+        near = frozenset(
+            _list(read_small(root / f"sys/bus/pci/devices/{folder.name}/local_cpulist"))
+        )
         found.append(Device(len(found), near, facts.get("Model", "")))
     chosen = environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
@@ -125,11 +128,3 @@ def _list(text: str) -> tuple[int, ...]:
         first, _, last = part.partition("-")
         found.extend(range(int(first), int(last or first) + 1))
     return tuple(found)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace").strip("\0\n ")
-    except OSError:
-        # Not on this machine, or not ours to read: unknown.
-        return ""

@@ -6,9 +6,10 @@ of full load; the header says where. Since CVE-2020-8694 only root may read them
 
 from __future__ import annotations
 
-from harness.collect.open_files import Held, text
+from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
+from harness.machine.small_files import read_small
 from harness.store.samples.samples_format import Channel
 
 HZ = 1.0
@@ -39,13 +40,14 @@ class Energy:
             except OSError as problem:
                 reason = f"{path}: {problem.strerror}"
                 continue
-            most = text(folder / "max_energy_range_uj")
+            domain = read_small(folder / "name") or "domain"
+            most = read_small(folder / "max_energy_range_uj")
             channels.append(
                 Channel(
                     "energy",
                     "J",
                     "counter",
-                    f"rapl:{folder.name.partition(':')[2]}/{text(folder / 'name') or 'domain'}",
+                    f"rapl:{folder.name.partition(':')[2]}/{domain}",
                     1e-6,
                     # from 0 up to and with the largest number
                     wraps=int(most) + 1 if most else None,

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.collect.open_files import Held, text
+from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.machine.cgroup import NO_LIMIT, memberships
+from harness.machine.small_files import read_small
 from harness.store.samples.samples_format import UNSUPPORTED, Channel
 
 HZ = 5.0
@@ -122,12 +123,12 @@ def _version2(folder: Path, _controllers: frozenset[str], scope: str, level: int
         files += _file(folder / "cpu.stat", [usage], _pairs(["usage_usec"]))
         current = Channel("group.memory", "bytes", "gauge", scope)
         files += _file(folder / "memory.current", [current], _limit)
-    limit = text(folder / "memory.max")
-    if limit not in (None, "max"):
+    limit = read_small(folder / "memory.max")
+    if limit not in ("", "max"):
         channel = Channel("group.memory-limit", "bytes", "gauge", scope)
         files += _file(folder / "memory.max", [channel], _limit)
-    quota = text(folder / "cpu.max")
-    if quota is not None and not quota.startswith("max"):
+    quota = read_small(folder / "cpu.max")
+    if quota and not quota.startswith("max"):
         channel = Channel("group.quota", "cores", "gauge", scope, 1e-3)
         files += _file(folder / "cpu.max", [channel], _quota)
         files += _throttling(folder, scope, "throttled_usec", 1e-6)
@@ -144,12 +145,15 @@ def _version1(folder: Path, controllers: frozenset[str], scope: str, level: int)
         if level == 0:
             current = Channel("group.memory", "bytes", "gauge", scope)
             files += _file(folder / "memory.usage_in_bytes", [current], _limit)
-        limit = text(folder / "memory.limit_in_bytes")
-        if limit is not None and limit.isdigit() and int(limit) < NO_LIMIT:
+        limit = read_small(folder / "memory.limit_in_bytes")
+        if limit.isdigit() and int(limit) < NO_LIMIT:
             channel = Channel("group.memory-limit", "bytes", "gauge", scope)
             files += _file(folder / "memory.limit_in_bytes", [channel], _limit)
     if "cpu" in controllers:
-        quota, period = text(folder / "cpu.cfs_quota_us"), text(folder / "cpu.cfs_period_us")
+        quota, period = (
+            read_small(folder / "cpu.cfs_quota_us"),
+            read_small(folder / "cpu.cfs_period_us"),
+        )
         if quota and period and int(quota) > 0:
             channel = Channel("group.quota", "cores", "gauge", scope, 1 / int(period))
             files += _file(folder / "cpu.cfs_quota_us", [channel], _limit)

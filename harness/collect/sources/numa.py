@@ -6,9 +6,10 @@ Xeon Max the fast memory of flat mode is such a node.
 
 from __future__ import annotations
 
-from harness.collect.open_files import hold, number_after, text
+from harness.collect.open_files import hold, number_after
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
+from harness.machine.small_files import read_small
 from harness.store.samples.samples_format import Channel
 
 HZ = 1.0
@@ -44,7 +45,8 @@ class Numa:
         channels = []
         for folder in folders:
             scope = f"numa:{folder.name[4:]}"
-            bare = text(folder / "cpulist") == ""
+            cpus = folder / "cpulist"
+            bare = cpus.is_file() and not read_small(cpus)
             meaning = "memory without cores: MCDRAM, HBM or the like" if bare else ""
             channels += [
                 Channel(f"numa.{name}", "bytes", "gauge", scope, 1024.0, meaning=meaning)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.collect.open_files import Held, text
+from harness.collect.open_files import Held
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
+from harness.machine.small_files import read_small
 from harness.store.samples.samples_format import Channel
 
 HZ = 0.5
@@ -53,12 +54,12 @@ class Temperature:
 def _sensors(root: Path) -> list[tuple[Path, str]]:
     found = []
     for path in sorted((root / "sys/class/hwmon").glob("hwmon*/temp*_input")):
-        chip = text(path.parent / "name") or path.parent.name
+        chip = read_small(path.parent / "name") or path.parent.name
         stem = path.name.removesuffix("_input")
-        label = text(path.with_name(f"{stem}_label")) or stem
+        label = read_small(path.with_name(f"{stem}_label")) or stem
         found.append((path, f"{path.parent.name}/{chip}/{label}"))
     if not found:
         for path in sorted((root / "sys/class/thermal").glob("thermal_zone*/temp")):
-            kind = text(path.with_name("type")) or "zone"
+            kind = read_small(path.with_name("type")) or "zone"
             found.append((path, f"{path.parent.name}/{kind}"))
     return found
