@@ -63,7 +63,13 @@ title = "Theirs"
 workload = "tinycnn"
 framework = "mine"
 """
-RING = replace(job(2), framework="mine", adapter_module="theirs.mine", strategy="ring")
+RING = replace(
+    job(2),
+    framework="mine",
+    adapter_module="theirs.mine",
+    environment="mine@ring",
+    strategy="ring",
+)
 
 Planned = Callable[[str], Plan]
 
