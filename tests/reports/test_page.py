@@ -155,6 +155,13 @@ def test_a_page_of_a_thousand_cells_stays_below_3_megabytes():
     assert len(render(samples.big(1000)).encode()) <= 3_000_000
 
 
+def test_the_trials_of_a_study_too_large_to_list_are_all_drawn():
+    results = samples.big(501)
+    section = render(results).split('<section id="trials">')[1].split("</section>")[0]
+    assert section.count("6 of 6") == len(results.cells)
+    assert "as a table" not in section
+
+
 def test_what_is_vendored_is_what_was_published():
     folder = Path(render.__code__.co_filename).parents[1] / "assets" / "uplot"
     for line in (folder / "SHA256SUMS.txt").read_text().splitlines():
