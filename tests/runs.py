@@ -21,6 +21,8 @@ from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome
 from harness.worker import events as event_format
 from harness.worker.job import Job, Span
 from harness.worker.job import text as job_text
+from harness.worker.scale import FACTORS as OF_SCALE
+from harness.worker.scale import Scale
 
 FACTORS: Mapping[str, Any] = {
     "strategy": "none",
@@ -107,9 +109,9 @@ class RecordedCell:
         return " · ".join([self.workload, self.framework, *changed])
 
     @property
-    def ranks(self) -> int:
-        """How many processes make up a trial."""
-        return int(self.resolved["nodes"]) * int(self.resolved["ranks_per_node"])
+    def scale(self) -> Scale:
+        """How many share a step."""
+        return Scale.of(self.resolved)
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def _trial(
     outcome = cell.outcomes.get(block, "ok")
     times = step_times(cell.behaviour, chance, shift)
     trial.job.write_text(job_text(_job(cell, name, trial.root)), encoding="utf-8")
-    for rank in range(cell.ranks):
+    for rank in range(cell.scale.ranks):
         lines = _events(cell, rank, times, outcome=outcome, started=started)
         text = "\n".join(json.dumps(line) for line in lines) + "\n"
         trial.events(rank).write_text(text, encoding="utf-8")
@@ -211,7 +213,7 @@ def _trial(
             if cell.start_s is None
             else FIRST_WORD_NS - int((cell.start_s + 0.1 * rank) * 1e9),
         )
-        for rank in range(cell.ranks)
+        for rank in range(cell.scale.ranks)
     )
     write_outcome(
         Outcome(
@@ -243,7 +245,7 @@ def _events(
             "version": event_format.VERSION,
             "rank": rank,
             "local_rank": rank,
-            "size": cell.ranks,
+            "size": cell.scale.ranks,
             "host": "node0",
             "pid": 1000 + rank,
             "wall_ns": started,
@@ -253,7 +255,7 @@ def _events(
         {"event": "versions", "versions": {cell.framework: "2.13.0"}},
         {"event": "phase", "name": "build", "t": now},
         {"event": "identity", "parameters": cell.parameters, "macs": cell.macs, "shapes": []},
-        {"event": "units", "units": {cell.unit: cell.resolved["batch"]}},
+        {"event": "units", "units": {cell.unit: cell.scale.batch_per_rank}},
     ]
     if outcome != "ok":
         kind = outcome if outcome in ("unsupported", "out-of-memory") else "error"
@@ -293,7 +295,8 @@ def _job(cell: RecordedCell, name: TrialName, directory: Path) -> Job:
         adapter_module=f"harness.worker.adapters.{cell.framework}",
         environment=cell.environment,
         strategy=str(cell.resolved["strategy"]),
-        factors=cell.resolved,
+        scale=cell.scale,
+        factors={name: one for name, one in cell.resolved.items() if name not in OF_SCALE},
         options={},
         warmup=Span(steps=cell.behaviour.warmup),
         until=Span(steps=cell.behaviour.windows),
@@ -332,6 +335,7 @@ def _plan(
                 "environment": cell.environment,
                 "strategy": cell.resolved["strategy"],
                 "factors": cell.resolved,
+                "scale": vars(cell.scale),
                 "options": {},
                 "label": cell.label,
                 "unit": cell.unit,
@@ -352,7 +356,7 @@ def _plan(
 
 def _provenance() -> dict[str, Any]:
     return {
-        "version": VERSION,
+        "version": 1,
         "bakeoff": "0.1.0",
         "python": "3.11.9",
         "cpu": {"model": "Recorded CPU", "cores": 2, "governor": "performance"},

@@ -138,6 +138,7 @@ def _cell(
         framework=cell.framework,
         strategy=cell.strategy,
         factors=cell.factors,
+        scale=cell.scale,
         platform=str(run.info.platform.get("name") or ""),
         unit=cell.unit,
         rate=rate,

@@ -172,7 +172,7 @@ def _precision(cells: Sequence[CellResult]) -> Iterator[str]:
 def _batches(cells: Sequence[CellResult]) -> Iterator[str]:
     for workload in dict.fromkeys(cell.workload for cell in cells):
         stated = {
-            cell.factors.get("global_batch") is None
+            cell.scale.is_strong
             for cell in cells
             if cell.workload == workload and cell.rate is not None
         }

@@ -74,7 +74,7 @@ def settings(results: Results, session: Session) -> list[Setting]:
         quiet = [one.rate for one in trials if one.counted and one.rate]
         rates = quiet or [one.rate for one in trials if one.rate]
         if rates:
-            threads = int(cell.factors["threads"] or 0)
+            threads = cell.factors["threads"]
             found.append(Setting(threads, binding.threads, binding.memory, max(rates), not quiet))
     return found
 

@@ -244,7 +244,7 @@ def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
     if precision is None:
         info = framework_info(cell.adapter)
         chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
-    return chosen | {"threads": None, "interop_threads": None, "allocator": None, "batch": 1}
+    return chosen | {"threads": None, "interop_threads": None, "allocator": None}
 
 
 def _code_digest() -> str:

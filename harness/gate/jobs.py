@@ -29,13 +29,10 @@ from harness.study.framework import framework_info
 from harness.study.matrix import adapter_of
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 
 _ALONE: Mapping[str, Any] = {
     "strategy": "none",
-    "nodes": 1,
-    "ranks_per_node": 1,
-    "devices_per_rank": 1,
-    "global_batch": None,
     "input": "synthetic",
 }
 """One rank stands for all: a strategy changes who adds gradients, not what a layer computes.
@@ -91,7 +88,7 @@ class Examiner:
             env=environment(interpreter.env, self._scratch / "caches", own.caches, allocator=None),
             payload=str(payload),
             token=token,
-            nodes=self._nodes.gather(1, int(job.factors["ranks_per_node"])),
+            nodes=self._nodes.gather(1, job.scale.ranks_per_node),
         )
         launch = lay_out(str(trial.job), job, self._platform, worker)
         _, judged = carry_out(
@@ -117,7 +114,8 @@ def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[st
         adapter_module=cell.adapter_module,
         environment=cell.environment,
         strategy="none",
-        factors={**cell.factors, **_ALONE, **factors},
+        scale=Scale(),
+        factors={**cell.other_factors, **_ALONE, **factors},
         options=dict(cell.options),
         warmup=Span(steps=1),
         until=Span(steps=1),

@@ -28,6 +28,7 @@ from harness.worker.gate.tensors import Folder
 from harness.worker.job import Job
 from harness.worker.network.shapes import sites, statistic_shapes
 from harness.worker.network.workload import Training
+from harness.worker.scale import Scale
 
 RANKS = 2
 UPDATES = 2
@@ -40,13 +41,13 @@ Go = Callable[[Job], Judgement]
 
 def is_due(cell: Cell) -> bool:
     """Tell whether a cell's ranks have anything to agree on."""
-    together = cell.strategy != "none" and (cell.ranks > 1 or _several_devices(cell))
+    together = cell.strategy != "none" and (cell.scale.ranks > 1 or _several_devices(cell))
     return together and cell.factors.get("communicate") is not False
 
 
 def _several_devices(cell: Cell) -> bool:
     """Tell whether it is one rank's devices that train together."""
-    return cell.ranks == 1 and int(cell.factors.get("devices_per_rank") or 1) > 1
+    return cell.scale.ranks == 1 and cell.scale.devices_per_rank > 1
 
 
 def words(cell: Cell) -> str:
@@ -137,9 +138,11 @@ def _job(cell: Cell, factors: Mapping[str, Any], given: Path, made: Path, ranks:
     job = door(cell, "examine", factors, {"given": given, "made": made})
     if ranks == 1:
         return job
-    each = "devices_per_rank" if _several_devices(cell) else "ranks_per_node"
-    counted = {**job.factors, "strategy": cell.strategy, each: ranks}
-    return replace(job, strategy=cell.strategy, factors=counted)
+    scale = Scale(ranks_per_node=ranks)
+    if _several_devices(cell):
+        scale = Scale(devices_per_rank=ranks)
+    factors = {**job.factors, "strategy": cell.strategy}
+    return replace(job, strategy=cell.strategy, scale=scale, factors=factors)
 
 
 def _thinned(before: Any, shape: Sequence[int], given: Folder) -> Any:

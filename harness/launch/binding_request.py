@@ -7,10 +7,16 @@ from typing import Any
 
 from harness.launch.binding import Share, Wish
 from harness.platform.platform import Platform
+from harness.worker.scale import Scale
 
 
 def wish(
-    platform: Platform, factors: Mapping[str, Any], *, devices: int, quota: float | None = None
+    platform: Platform,
+    scale: Scale,
+    factors: Mapping[str, Any],
+    *,
+    devices: int,
+    quota: float | None = None,
 ) -> Wish:
     """Ask for a job's ranks under a platform's policy.
 
@@ -21,9 +27,9 @@ def wish(
     quotas = [one for one in (platform.node.cpu_quota, quota) if one is not None]
     wants_devices = factors.get("device") == "gpu" and devices > 0
     return Wish(
-        ranks=factors.get("ranks_per_node") or 1,
+        ranks=scale.ranks_per_node,
         threads=factors.get("threads"),
-        devices=(factors.get("devices_per_rank") or 1) if wants_devices else 0,
+        devices=scale.devices_per_rank if wants_devices else 0,
         observer=platform.observer.cores,
         policy=binding.policy,
         pinned=binding.threads == "pinned",

@@ -17,6 +17,7 @@ from harness import units
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.worker.network.workload import Collective, Nothing, Training
+from harness.worker.scale import Scale
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,19 +91,19 @@ class Cluster:
             raise NoModel(f"{self.platform.name} states no network.bandwidth")
         return network.bandwidth * (network.adapters or 1)
 
-    def flops(self, factors: Mapping[str, Any]) -> float:
+    def flops(self, scale: Scale, factors: Mapping[str, Any]) -> float:
         """Give what one rank's share of a node computes at most."""
-        device = str(factors["device"])
+        device = factors["device"]
         name = f"{device}-{factors['precision']}"
         ceiling = self.platform.ceilings.get(name)
         if ceiling is None or ceiling.compute is None:
             raise NoModel(f"{self.platform.name} states no compute ceiling '{name}'")
         if device == "gpu":
-            return ceiling.compute * int(factors["devices_per_rank"] or 1)
-        share = 1 / int(factors["ranks_per_node"] or 1)
+            return ceiling.compute * scale.devices_per_rank
+        share = 1 / scale.ranks_per_node
         cpus = self.platform.offers()["cpus"]
         if cpus and factors.get("threads"):
-            share = min(share, int(factors["threads"]) / cpus)
+            share = min(share, factors["threads"] / cpus)
         return ceiling.compute * share
 
 
@@ -142,35 +143,33 @@ class Step:
 
 def step(cluster: Cluster, cell: Cell, workload: Any) -> Step:
     """Say what a step of a cell takes; raise NoModel where this model cannot."""
-    factors = cell.factors
-    nodes, each = int(factors["nodes"] or 1), int(factors["ranks_per_node"] or 1)
-    ranks = nodes * each
+    factors, scale = cell.factors, cell.scale
     unmodelled = [name for name in ("checkpoint_every", "tier") if factors.get(name) is not None]
     if cell.content is not None or unmodelled:
         raise NoModel("the model has no storage")
     if isinstance(workload, Nothing):
         return Step(_NOTHING_S, 0.0, together=False, units={cell.unit: 1.0})
     if isinstance(workload, Collective):
-        size = float(factors["message_bytes"] or workload.message_bytes)
-        link = cluster.link(nodes, each)
-        took = _exchange_s(workload.operation, size, ranks, cluster.latency, link)
-        return Step(0.0, took, together=True, units={cell.unit: size / ranks})
+        size = factors["message_bytes"]
+        link = cluster.link(scale.nodes, scale.ranks_per_node)
+        took = _exchange_s(workload.operation, size, scale.ranks, cluster.latency, link)
+        return Step(0.0, took, together=True, units={cell.unit: size / scale.ranks})
     if not isinstance(workload, Training) or cell.macs is None:
         raise NoModel(f"the model knows no workload of kind '{workload.kind}'")
-    batch = float(factors["batch"] or 1) * int(factors["devices_per_rank"] or 1)
-    if factors.get("global_batch") is not None:
-        batch = float(factors["global_batch"] or 1) / ranks
-    operations = _OPERATIONS_PER_MAC * cell.macs * batch
-    compute = operations / (cluster.flops(factors) * cluster.efficiency)
-    together = ranks > 1 and factors.get("communicate") is not False
+    operations = _OPERATIONS_PER_MAC * cell.macs * scale.batch_per_rank
+    compute = operations / (cluster.flops(scale, factors) * cluster.efficiency)
+    together = scale.ranks > 1 and factors.get("communicate") is not False
     exchange = 0.0
     if together:
         size = float(_GRADIENT_BYTES * (cell.parameters or 0))
-        buckets = ceil(size / (float(factors["bucket_mb"] or _BUCKET_MB) * 2**20))
-        link = cluster.link(nodes, each)
-        took = _exchange_s("all-reduce", size, ranks, cluster.latency * max(1, buckets), link)
+        buckets = ceil(size / ((factors["bucket_mb"] or _BUCKET_MB) * 2**20))
+        link = cluster.link(scale.nodes, scale.ranks_per_node)
+        latency = cluster.latency * max(1, buckets)
+        took = _exchange_s("all-reduce", size, scale.ranks, latency, link)
         exchange = max(0.0, took - cluster.overlap * compute * 2 / 3)
-    return Step(compute, exchange, together=together, units={cell.unit: batch})
+    return Step(
+        compute, exchange, together=together, units={cell.unit: float(scale.batch_per_rank)}
+    )
 
 
 def _exchange_s(operation: str, size: float, ranks: int, alpha: float, rate: float) -> float:

@@ -105,7 +105,7 @@ class Box:
                 *(paths[name] for name in _SAVED_TO if name in paths),
             ),
             gpus=share.devices,
-            network=(self.job.factors.get("nodes") or 1) > 1,
+            network=self.job.scale.nodes > 1,
             cpus=rank.cpus,
             node=rank.node,
             binds=tuple(map(parse_bind, self.container.binds)),

@@ -37,7 +37,6 @@ def lay_out(
     starter: Sequence[str] = (),
 ) -> Launch:
     """Place every rank of a job on its node, bound and with what it needs to find the others."""
-    each = int(job.factors.get("ranks_per_node") or 1)
     bindings = [_binding(job, platform, worker, node) for node in worker.nodes]
     box = box_of(platform, job, worker.payload)
     framework = framework_info(adapter_of(job.framework))
@@ -46,7 +45,8 @@ def lay_out(
     marks = dict.fromkeys(mark for binding in bindings for mark in binding.marks)
     return Launch(
         ranks=tuple(
-            layout.rank(seat, bindings[seat.node]) for seat in seats(len(worker.nodes), each)
+            layout.rank(seat, bindings[seat.node])
+            for seat in seats(len(worker.nodes), job.scale.ranks_per_node)
         ),
         observers=tuple(binding.observer for binding in bindings),
         marks=tuple(marks),
@@ -62,7 +62,9 @@ def door(token: str) -> str:
 
 def _binding(job: Job, platform: Platform, worker: Worker, node: Node) -> Binding:
     topology = flat(node.cpus) if node.topology is None else node.topology
-    wanted = wish(platform, job.factors, devices=len(topology.devices), quota=worker.quota)
+    wanted = wish(
+        platform, job.scale, job.factors, devices=len(topology.devices), quota=worker.quota
+    )
     return bind(topology.within(node.cpus), wanted)
 
 

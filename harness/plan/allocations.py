@@ -65,7 +65,7 @@ def allocations(
         count = waiting.get(cell.key, 0)
         if not count:
             continue
-        nodes = int(cell.factors["nodes"] or 1)
+        nodes = cell.scale.nodes
         before = shapes.get(nodes, Allocation(nodes, (), 0, 0.0))
         seconds = before.seconds + count * guess.trial_s[cell.key]
         shapes[nodes] = Allocation(nodes, (*before.keys, cell.key), before.trials + count, seconds)

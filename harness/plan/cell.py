@@ -10,6 +10,8 @@ from typing import Any
 
 from harness.study.factors import FACTORS, OF_INPUT
 from harness.toml.values import Value
+from harness.worker.scale import FACTORS as OF_SCALE
+from harness.worker.scale import Scale
 
 KEY_LENGTH = 16
 _SPOKEN = frozenset({"compile_cache", "shuffle"})
@@ -30,8 +32,10 @@ class Cell:
     environment: str
     """The environment its ranks start in; like ``framework``, but for what a strategy implies."""
     strategy: str
-    factors: Mapping[str, Value]
-    """Every factor but workload and framework; null where none applies."""
+    factors: Mapping[str, Any]
+    """Every factor but workload and framework, of its own type; None where it says nothing."""
+    scale: Scale
+    """What the factors of ``OF_SCALE`` come to."""
     options: Mapping[str, Value]
     label: str
     unit: str
@@ -48,9 +52,9 @@ class Cell:
     """The folder that those files lie in."""
 
     @property
-    def ranks(self) -> int:
-        """How many ranks a trial has."""
-        return int(self.factors["nodes"] or 1) * int(self.factors["ranks_per_node"] or 1)
+    def other_factors(self) -> dict[str, Any]:
+        """Give the factors that its scale does not tell."""
+        return {name: one for name, one in self.factors.items() if name not in OF_SCALE}
 
 
 def cell_key(
@@ -66,13 +70,20 @@ def cell_key(
     are left out, as are options at theirs (the caller leaves those out), so that a new factor or
     option changes no old key. A batch that follows from ``global_batch`` is left out too.
     """
-    telling = {name: value for name, value in factors.items() if value != FACTORS[name].default}
+    telling = {
+        name: _whole(value) for name, value in factors.items() if value != FACTORS[name].default
+    }
     strategy = telling.pop("strategy", FACTORS["strategy"].default)
     if telling.get("global_batch") is not None:
         telling.pop("batch", None)
     facts = [workload, identity, framework, strategy, telling, dict(options)]
     canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:KEY_LENGTH]
+
+
+def _whole(value: Value) -> Value:
+    """Write a whole number as one: 20.0 ms are 20 ms, and the same cell."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def fingerprint(payload: str, environment: str, platform: str) -> str:
@@ -136,9 +147,9 @@ def _text(value: Value) -> str:
 
 def to_json(cell: Cell) -> dict[str, Any]:
     """Give a cell as plan.json holds it."""
-    return {name: getattr(cell, name) for name in Cell.__dataclass_fields__}
+    return {**vars(cell), "scale": vars(cell.scale)}
 
 
 def from_json(raw: Mapping[str, Any]) -> Cell:
     """Read a cell back."""
-    return Cell(**raw)
+    return Cell(**{**raw, "scale": Scale(**raw["scale"])})

@@ -51,7 +51,7 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     limit = plan.measure.timeout_s
     expected = {key: known.get(key, guess * scale) for key, guess in guesses.items()}
     trials = {key: min(seconds, limit) for key, seconds in expected.items()}
-    nodes = {cell.key: int(cell.factors["nodes"] or 1) for cell in plan.cells}
+    nodes = {cell.key: cell.scale.nodes for cell in plan.cells}
     return Estimate(
         trial_s=trials,
         total_s=sum(trials[key] for key, _ in plan.order),
@@ -77,7 +77,7 @@ def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
 
 
 def _guess(plan: Plan, cell: Cell) -> float:
-    compiling = _COMPILE_S[str(cell.factors["compile_cache"])] if cell.factors["compile"] else 0.0
+    compiling = _COMPILE_S[cell.factors["compile_cache"]] if cell.factors["compile"] else 0.0
     step_s = _step_s(plan, cell)
     start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
     spans = (plan.measure.warmup, plan.measure.until)
@@ -88,10 +88,10 @@ def _guess(plan: Plan, cell: Cell) -> float:
 
 def _epochs_s(span: Span, cell: Cell) -> float:
     """Guess what whole epochs take: where reading is the work, a span ends with one."""
-    samples = int(cell.factors["samples"] or 0)
-    steps = -(-samples // (int(cell.factors["batch"] or 1) * cell.ranks))
+    samples: int = cell.factors["samples"]
+    steps = ceil(samples / cell.scale.batch_per_step)
     each = samples * CONTENTS[str(cell.content)].median_bytes / _READ_BYTES
-    each += steps * float(cell.factors["compute_ms"] or 0.0) / 1e3
+    each += steps * (cell.factors["compute_ms"] or 0) / 1e3
     wanted = span.seconds / each if span.seconds is not None else (span.steps or 0) / steps
     return max(1, ceil(wanted)) * each
 
@@ -105,11 +105,10 @@ def _span_s(span: Span, step_s: float) -> float:
 def _step_s(plan: Plan, cell: Cell) -> float:
     if cell.macs is None:
         return 0.0
-    per_rank = int(cell.factors["batch"] or 1)
+    operations = _OPERATIONS_PER_MAC * cell.macs
     if cell.factors["device"] == "gpu":
-        flops = _GPU_FLOPS
-    else:
-        cpus = plan.platform.offers()["cpus"] or 1
-        ranks = int(cell.factors["ranks_per_node"] or 1)
-        flops = _CPU_FLOPS * max(1, min(cpus // ranks, int(cell.factors["threads"] or cpus)))
-    return cell.macs * _OPERATIONS_PER_MAC * per_rank / flops
+        return operations * cell.scale.batch_per_device / _GPU_FLOPS
+    # The devices of a rank on CPUs are logical: they share the rank's.
+    cpus = plan.platform.offers()["cpus"] or 1
+    share = min(cpus // cell.scale.ranks_per_node, cell.factors["threads"] or cpus)
+    return operations * cell.scale.batch_per_rank / (_CPU_FLOPS * max(1, share))

@@ -15,6 +15,7 @@ from harness.study.framework import FrameworkInfo
 from harness.toml.values import Value
 from harness.worker.network import shapes
 from harness.worker.network.workload import Ceiling, Opening, Reading, Training
+from harness.worker.scale import Scale
 
 _ON_STORAGE = ("read", "write")
 OPEN = "open"
@@ -24,7 +25,7 @@ _PICTURE, _COLOURS = 3, 3
 """Axes of a picture, and its channels."""
 
 
-def content_of(workload: Any, factors: dict[str, Value]) -> str | None:
+def content_of(workload: Any, factors: Mapping[str, Value]) -> str | None:
     """Name what a cell's files hold; None if it reads none."""
     if isinstance(workload, Opening | Reading):
         return workload.content
@@ -71,6 +72,8 @@ def why_not(
     factors: dict[str, Value],
     platform: Platform,
     own: Own | None = None,
+    *,
+    scale: Scale,
 ) -> str | None:
     """Say why a cell cannot read what it is to read."""
     content = content_of(workload, factors)
@@ -86,7 +89,7 @@ def why_not(
         if why is not None:
             return why
     if own is not None:
-        return _why_not_own(own, workload, info, factors, platform)
+        return _why_not_own(own, workload, info, factors, platform, scale=scale)
     if content not in CONTENTS:
         return f"no made files hold what {workload.name} trains on"
     format_name = str(factors["format"])
@@ -102,11 +105,17 @@ def why_not(
     ):
         return unfit
     lacking = _lacks(info, factors) or _no_tier(factors, platform) or _not_read(info, factors)
-    return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform)
+    return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform, scale=scale)
 
 
 def _why_not_own(
-    own: Own, workload: Any, info: FrameworkInfo, factors: dict[str, Value], platform: Platform
+    own: Own,
+    workload: Any,
+    info: FrameworkInfo,
+    factors: dict[str, Value],
+    platform: Platform,
+    *,
+    scale: Scale,
 ) -> str | None:
     """Say why a cell cannot read a user's own files."""
     if isinstance(workload, Training) and (unfit := _why_not_trained(own, workload)) is not None:
@@ -127,7 +136,7 @@ def _why_not_own(
             f"{factors['reader']} decodes {known} here, and under {own.root} lie {min(strange)} too"
         )
     lacking = _not_read(info, factors) or _lacks(info, factors)
-    return lacking or _too_much_memory(own.largest, factors, platform)
+    return lacking or _too_much_memory(own.largest, factors, platform, scale=scale)
 
 
 def _why_not_trained(own: Own, workload: Training) -> str | None:
@@ -200,13 +209,12 @@ def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
     return f"{platform.name} has no storage tier '{tier}' (it has: {has})"
 
 
-def buffer_bytes(sample_bytes: int, factors: Mapping[str, Value]) -> int | None:
+def buffer_bytes(sample_bytes: int, factors: Mapping[str, Any], scale: Scale) -> int | None:
     """Give what the asynchronous reader holds on a node at most; None for another reader."""
     if factors["reader"] not in _ASYNCHRONOUS:
         return None
-    samples = int(factors["buffer_samples"] or 0)
-    ranks = int(factors["ranks_per_node"] or 1)
-    return ranks * int(factors["buffers"] or 1) * samples * sample_bytes
+    samples: int = factors["buffers"] * factors["buffer_samples"]
+    return scale.ranks_per_node * samples * sample_bytes
 
 
 def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
@@ -215,16 +223,16 @@ def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
     for cell in made:
         if cell.content is not None:
             each = CONTENTS[cell.content].most_bytes if own is None else own.largest
-            most = max(most, buffer_bytes(each, cell.factors) or 0)
+            most = max(most, buffer_bytes(each, cell.factors, cell.scale) or 0)
     if not most:
         return []
     return [f"Buffers of asynchronous readers take up to {most / 1e6:,.0f} MB of a node."]
 
 
 def _too_much_memory(
-    sample_bytes: int, factors: dict[str, Value], platform: Platform
+    sample_bytes: int, factors: dict[str, Value], platform: Platform, *, scale: Scale
 ) -> str | None:
-    held = buffer_bytes(sample_bytes, factors)
+    held = buffer_bytes(sample_bytes, factors, scale)
     memory = platform.offers()["memory"]
     if held is None or memory is None or held <= memory // 2:
         return None

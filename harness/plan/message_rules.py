@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from harness.toml.values import Value
 from harness.worker.network.workload import Collective
+from harness.worker.scale import Scale
 
 _FLOAT_BYTES = 4
 
@@ -16,20 +18,19 @@ def complete(workload: Any, factors: dict[str, Value]) -> None:
         factors["message_bytes"] = workload.message_bytes
 
 
-def why_not(workload: Any, factors: dict[str, Value]) -> str | None:
+def why_not(workload: Any, factors: Mapping[str, Any], scale: Scale) -> str | None:
     """Say why a cell cannot exchange what it is to exchange."""
     size = factors["message_bytes"]
     if not isinstance(workload, Collective):
         if size is None:
             return None
         return f"message_bytes is about collectives, and {workload.name} is none"
-    ranks = int(factors["nodes"] or 1) * int(factors["ranks_per_node"] or 1)
-    if ranks < 2:
+    if scale.ranks < 2:
         return f"{workload.name} needs two ranks or more"
     if factors.get("communicate") is False:
         return f"{workload.name} without exchange is nothing at all"
-    if workload.operation == "all-reduce" and int(size or 0) % _FLOAT_BYTES:
+    if workload.operation == "all-reduce" and size % _FLOAT_BYTES:
         return f"{size} bytes are no whole number of float32, which all-reduce adds up"
-    if workload.operation == "all-gather" and int(size or 0) % ranks:
-        return f"{size} bytes do not divide among {ranks} ranks"
+    if workload.operation == "all-gather" and size % scale.ranks:
+        return f"{size} bytes do not divide among {scale.ranks} ranks"
     return None

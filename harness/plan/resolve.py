@@ -22,6 +22,7 @@ from harness.study.measure import Measure
 from harness.toml.values import Value
 from harness.worker.network import shapes
 from harness.worker.network.workload import Checkpointing, Opening, Reading, Training
+from harness.worker.scale import Scale
 
 RESOLVED = (*IN_CELL, "strategy")
 
@@ -33,6 +34,8 @@ class Resolved:
     workload: str
     framework: str
     factors: Mapping[str, Value]
+    scale: Scale | None
+    """None where the global batch does not divide."""
     options: Mapping[str, Value]
     key: str
     why: str | None
@@ -99,7 +102,7 @@ class Resolver:
         factors = {name: asked.get(name, info.default(name)) for name in RESOLVED}
         if factors["layout"] == FACTORS["layout"].default:
             factors["layout"] = info.default("layout")
-        self._share(factors)
+        scale, why = _scale(factors)
         work = subject(workload)
         complete(work.value, info, factors, self._own)
         checkpoint_rules.complete(work.value, factors)
@@ -113,17 +116,19 @@ class Resolver:
         if self._own is not None and content_of(work.value, factors) is not None:
             identity += f" own {self._own.digest}"
         key = cell_key(workload, identity, framework, factors, telling)
-        why = self._why_not(workload, framework, info, factors)
+        if scale is not None:
+            why = self._why_not(workload, framework, factors, scale)
         silent = frozenset(_silent(work.value, info, factors))
-        return Resolved(workload, framework, factors, options, key, why, silent)
+        return Resolved(workload, framework, factors, scale, options, key, why, silent)
 
     def cell(self, point: Resolved, name: str) -> Cell:
         """Make a cell of a point that can run."""
         work = subject(point.workload)
         info = framework_info(adapter_of(point.framework))
         training = work.value if isinstance(work.value, Training) else None
-        content = content_of(work.value, dict(point.factors))
-        samples = training.data.samples if training else None
+        content = content_of(work.value, point.factors)
+        assert point.scale is not None, "what cannot run is no cell"
+        factors: Mapping[str, Any] = point.factors
         return Cell(
             key=point.key,
             workload=point.workload,
@@ -131,15 +136,16 @@ class Resolver:
             framework=point.framework,
             adapter=info.name,
             adapter_module=info.module,
-            environment=environment(point.framework, point.factors),
-            strategy=str(point.factors["strategy"]),
+            environment=environment(point.framework, factors),
+            strategy=factors["strategy"],
             factors=point.telling(),
+            scale=point.scale,
             options=point.options,
             label=name,
             unit=work.value.unit,
             parameters=training.parameters if training else None,
             macs=training.macs if training else None,
-            epoch_samples=_count(point.factors["samples"]) if content else samples,
+            epoch_samples=factors["samples"] if content else _epoch_samples(training),
             content=content,
             own_data=str(self._own.folder) if self._own and content else None,
             own_files=str(self._own.root) if self._own and content else None,
@@ -158,16 +164,10 @@ class Resolver:
             }
         return self._defaults[pair]
 
-    def _share(self, factors: dict[str, Value]) -> None:
-        """Let batch follow from global_batch, where that divides."""
-        whole = factors["global_batch"]
-        if whole is not None:
-            each, rest = divmod(int(whole), _devices(factors))
-            factors["batch"] = None if rest else each
-
     def _why_not(
-        self, workload: str, framework: str, info: FrameworkInfo, factors: dict[str, Value]
+        self, workload: str, framework: str, factors: dict[str, Value], scale: Scale
     ) -> str | None:
+        info = framework_info(adapter_of(framework))
         kind = subject(workload).value.kind
         if kind not in info.kinds:
             runs = ", ".join(info.kinds)
@@ -177,26 +177,21 @@ class Resolver:
             if refusal is not None:
                 return refusal
         work = subject(workload).value
-        reason = why_no_input(work, info, factors, self._platform, self._own)
+        reason = why_no_input(work, info, factors, self._platform, self._own, scale=scale)
         reason = reason or checkpoint_rules.why_not(work, factors, self._platform)
         reason = reason or stripe_rules.why_not(work, factors, self._own)
-        reason = reason or message_rules.why_not(work, factors)
+        reason = reason or message_rules.why_not(work, factors, scale)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))
         if missing is not None:
             return missing
-        if factors["batch"] is None:
-            return (
-                f"a global batch of {factors['global_batch']} does not divide among "
-                f"{_devices(factors)} devices"
-            )
         known = {**self._offers, **factors, "workload": workload, "framework": framework}
         for requirement in info.requires:
             why = requirement.fails(known)
             if why is not None:
                 return why
-        return self._beyond(framework, info, factors, kind)
+        return self._beyond(framework, factors, scale, kind)
 
     def _no_environment(self, name: str) -> str | None:
         name = name.partition("[")[0]
@@ -206,18 +201,17 @@ class Resolver:
         return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
 
     def _beyond(
-        self, framework: str, info: FrameworkInfo, factors: Mapping[str, Value], kind: str
+        self, framework: str, factors: Mapping[str, Any], scale: Scale, kind: str
     ) -> str | None:
         """Say what the platform does not have enough of."""
-        name = self._platform.name
-        nodes, ranks = _number(factors, "nodes"), _number(factors, "ranks_per_node")
-        each = _number(factors, "devices_per_rank")
-        if factors["strategy"] == "none" and nodes * ranks > 1 and kind != "read":
-            return f"{nodes * ranks} ranks need a strategy, and this cell has none"
-        strategy = str(factors["strategy"])
+        name, info = self._platform.name, framework_info(adapter_of(framework))
+        nodes, ranks, each = scale.nodes, scale.ranks_per_node, scale.devices_per_rank
+        strategy = factors["strategy"]
+        if strategy == "none" and scale.ranks > 1 and kind != "read":
+            return f"{scale.ranks} ranks need a strategy, and this cell has none"
         if each > 1 and not info.strategy(strategy).several_devices:
             return _one_device(info, strategy, each)
-        if factors["communicate"] is False and nodes * ranks * each == 1:
+        if factors["communicate"] is False and scale.devices == 1:
             return "one rank exchanges nothing: communicate says something of several"
         available = self._offers["available_nodes"]
         if available is not None and nodes > available:
@@ -227,9 +221,9 @@ class Resolver:
             wanted = f"{ranks * each} GPUs" if ranks * each > 1 else "a GPU"
             return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
         cpus, threads = self._offers["cpus"], factors["threads"] or 1
-        if cpus and ranks * int(threads) > cpus and not self._platform.binding.oversubscribe:
+        if cpus and ranks * threads > cpus and not self._platform.binding.oversubscribe:
             return (
-                f"{ranks} ranks of {threads} threads need {ranks * int(threads)} CPUs; {name} has "
+                f"{ranks} ranks of {threads} threads need {ranks * threads} CPUs; {name} has "
                 f"{cpus} (its binding.oversubscribe would let them share)"
             )
         memory = self._offers["memory"]
@@ -284,20 +278,19 @@ def _one_device(info: FrameworkInfo, strategy: str, each: int) -> str:
     return f"a rank of {info.name} drives {each} devices with {able}"
 
 
-def _count(value: Value) -> int | None:
-    return None if value is None else int(value)
+def _scale(factors: dict[str, Value]) -> tuple[Scale | None, str | None]:
+    """Make the scale, or say why there is none; ``batch`` is then that of each device."""
+    try:
+        scale = Scale.of(factors)
+    except ValueError as why:
+        factors["batch"] = None
+        return None, str(why)
+    factors["batch"] = scale.batch_per_device
+    return scale, None
 
 
-def _number(factors: Mapping[str, Value], name: str) -> int:
-    return int(factors[name] or 1)
-
-
-def _devices(factors: Mapping[str, Value]) -> int:
-    counts = (_number(factors, name) for name in ("nodes", "ranks_per_node", "devices_per_rank"))
-    total = 1
-    for count in counts:
-        total *= count
-    return total
+def _epoch_samples(training: Training | None) -> int | None:
+    return None if training is None else training.data.samples
 
 
 def _gib(size: int) -> str:

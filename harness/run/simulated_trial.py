@@ -52,7 +52,7 @@ class Simulation:
         trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
         started_ns = time.time_ns()
         told = self._step(cell)
-        where = self._healthy(int(cell.factors["nodes"] or 1))
+        where = self._healthy(cell.scale.nodes)
         played = None
         if isinstance(told, Step):
             played = simulated.play(
@@ -115,7 +115,7 @@ class Simulation:
         started_ns: int,
     ) -> list[str]:
         """Write what each rank said; give the ranks' hosts."""
-        each = int(cell.factors["ranks_per_node"] or 1)
+        each = cell.scale.ranks_per_node
         hosts = [_host(node) for node in where for _ in range(each)]
         for rank, host in enumerate(hosts):
             anchor = {
@@ -144,7 +144,7 @@ class Simulation:
             return Judgement(
                 Ended.TIMED_OUT, f"It had not ended after {limit}; raise measure.timeout."
             )
-        each = int(cell.factors["ranks_per_node"] or 1)
+        each = cell.scale.ranks_per_node
         after = (fault.node + 1) % len(where)
         return Judgement(
             Ended.TIMED_OUT,

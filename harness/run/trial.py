@@ -141,7 +141,7 @@ def job_of(bench: Bench, cell: Cell, name: str) -> Job:
     if cell.own_files is not None:
         paths["files"] = Path(cell.own_files)
     if cell.content is None and cell.factors.get("tier") is not None:
-        paths["tier"] = tier_folder(bench.platform, str(cell.factors["tier"]), "data")
+        paths["tier"] = tier_folder(bench.platform, cell.factors["tier"], "data")
     paths |= checkpoint_folders(bench.platform, cell, f"{bench.run_id}/{cell.key}/{name}")
     return Job(
         purpose="probe" if name == PROBE else "trial",
@@ -153,7 +153,8 @@ def job_of(bench: Bench, cell: Cell, name: str) -> Job:
         adapter_module=cell.adapter_module,
         environment=cell.environment,
         strategy=cell.strategy,
-        factors=dict(cell.factors),
+        scale=cell.scale,
+        factors=cell.other_factors,
         options=dict(cell.options),
         warmup=short if name == COLD else measure.warmup,
         until=short if name == COLD else measure.until,
@@ -168,17 +169,17 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         shutil.rmtree(caches, ignore_errors=True)
     caches.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
-    factors = prepared.cell.factors
+    factors, scale = prepared.cell.factors, prepared.cell.scale
     own = framework_info(prepared.cell.adapter).rank_variables(prepared.cell.strategy)
     env = environment(prepared.interpreter.env, caches, own.caches, _allocator(prepared.cell))
-    if prepared.cell.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
+    if scale.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
         env = {**_TELLING, **env}
     return Worker(
         argv=tuple(prepared.interpreter.argv),
         env=env,
         payload=bench.payload,
         token=token,
-        nodes=bench.nodes.gather(int(factors["nodes"] or 1), int(factors["ranks_per_node"] or 1)),
+        nodes=bench.nodes.gather(scale.nodes, scale.ranks_per_node),
         quota=_quota(),
         shim=(sys.executable, "-P", "-m", "harness.agent.shim"),
     )
@@ -191,8 +192,8 @@ def _quota() -> float | None:
 
 
 def _allocator(cell: Cell) -> str | None:
-    name = cell.factors["allocator"]
-    return None if name is None else str(name)
+    name: str | None = cell.factors["allocator"]
+    return name
 
 
 def _with_testimony(outcome: Outcome, end: TrialEnd, clocks: Mapping[str, Any]) -> Outcome:

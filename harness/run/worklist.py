@@ -149,7 +149,7 @@ class Work:
 
     def _run(self, one: Prepared, name: TrialName | str, block: int) -> Outcome | None:
         """Run a trial, or leave it for another session where too few nodes answer."""
-        if self._short is not None and int(one.cell.factors["nodes"] or 1) > self._short.found:
+        if self._short is not None and one.cell.scale.nodes > self._short.found:
             return None
         try:
             return self._run_here(one, name, block)

@@ -45,7 +45,7 @@ def starting(results: Results) -> Table:
             (
                 ranking.workload,
                 ranking.name(cell),
-                int(cell.factors.get("nodes") or 1),
+                cell.scale.nodes,
                 ranks,
                 boxed,
                 median(list(entered.values())),

@@ -3,7 +3,7 @@
 RUN/
   run.json                     identity of the run: version, study name, seed, when, by what
   study.toml                   the study's text as it was read
-  plan.json                    resolved study and platform, cells with keys, holes, order of trials
+  plan.json                    resolved study and platform, cells with keys and scale, holes, order
   provenance.json              the host: versions, git, CPU, memory, kernel, redacted environment
   lock                         held (flock) by the one bakeoff process that writes here
   log.jsonl                    what the session did and why: starts, stops, re-runs, resumes
@@ -36,11 +36,23 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-VERSION = 1  # 1: first
+from harness.errors import RunError
+
+VERSION = 2  # 1: first; 2: the plan states the scale of each cell
+"""Of a run directory: what ``run.json`` and ``plan.json`` say of it."""
 PILOT = 0
 """The block that chooses a reference where none was declared, and is then discarded."""
 
 _TRIAL = re.compile(r"^trial-(\d+)(?:\.(\d+))?$")
+
+
+def refuse_other_format(root: Path, version: object) -> None:
+    """Refuse a run directory that another version wrote."""
+    if version != VERSION:
+        raise RunError(
+            f"{root}: this run has format {version}, and this bakeoff reads format {VERSION}: "
+            "run the study again, or use the bakeoff that wrote it."
+        )
 
 
 @dataclass(frozen=True, order=True)

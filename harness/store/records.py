@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
-from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
+from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
 from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_outcome
+from harness.worker.scale import Scale
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class CellRecord:
     environment: str
     strategy: str
     factors: Mapping[str, Any]
+    """Each of its own type, as the plan was made of them."""
+    scale: Scale
     unit: str
     parameters: int | None
     macs: int | None
@@ -85,7 +88,7 @@ class RunRecord:
 
 
 def read_run(directory: Path) -> RunRecord:
-    """Read everything about a run but its trials; refuse what is no run or of a newer version."""
+    """Read everything about a run but its trials; refuse what is no run or of another format."""
     paths = RunPaths(directory.resolve())
     if not paths.plan.is_file():
         raise RunError(
@@ -95,6 +98,7 @@ def read_run(directory: Path) -> RunRecord:
     plan = _object(paths.plan)
     if not isinstance(plan.get("cells"), list):
         raise DamagedFile(f"{paths.plan} is damaged: it names no cells")
+    refuse_other_format(directory, plan.get("version"))
     try:
         return _run_of(directory, paths, plan)
     except (AttributeError, KeyError, TypeError) as fault:
@@ -182,6 +186,7 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
         environment=raw.get("environment") or raw["framework"],
         strategy=raw.get("strategy") or "none",
         factors=raw["factors"],
+        scale=Scale(**raw["scale"]),
         unit=raw["unit"],
         parameters=raw.get("parameters"),
         macs=raw.get("macs"),

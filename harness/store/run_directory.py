@@ -24,7 +24,7 @@ from harness.store.files import (
     read_json,
     write_json,
 )
-from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths
+from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
 from harness.store.outcome import Outcome, read_outcome
 
 
@@ -55,9 +55,7 @@ def open_run(root: Path) -> RunPaths:
     paths = RunPaths(root)
     if not paths.run.is_file():
         raise RunError(f"{root}: this is no run directory (it has no run.json).")
-    version = read_json(paths.run)["version"]
-    if version != VERSION:
-        raise RunError(f"{root}: this run has format {version}; this bakeoff reads {VERSION}.")
+    refuse_other_format(root, read_json(paths.run)["version"])
     return paths
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from harness.store.records import Gate
 from harness.verdicts.io_results import CheckpointResult, InputResult
 from harness.worker.network.workload import task
+from harness.worker.scale import Scale
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,7 @@ class CellResult:
     framework: str
     strategy: str
     factors: Mapping[str, Any]
+    scale: Scale
     platform: str
     unit: str
     rate: Estimate | None

@@ -148,8 +148,14 @@ class Worker:
 
     def _feed(self, workload: Workload) -> feed.Feed:
         job = self.job
-        paths = dict(job.paths, meeting=job.directory)
-        return feed.describe(workload, job.factors, job.seed, self.where, paths)
+        files = None
+        if "data" in job.paths:
+            from harness.worker.input.files import described  # most trials read nothing
+
+            files = described(
+                job.factors, job.paths["data"], job.seed, self.where, meeting=job.directory
+            )
+        return feed.describe(workload, job.scale, seed=job.seed, place=self.where, files=files)
 
     def _assert_identity(self, activity: Activity, workload: Workload) -> None:
         if not isinstance(workload, Training):

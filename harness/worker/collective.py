@@ -48,7 +48,8 @@ class CollectiveActivity:
 
 def message(workload: Collective, factors: Mapping[str, Any]) -> int:
     """Give the size of the message in bytes."""
-    return int(factors.get("message_bytes") or workload.message_bytes)
+    size: int = factors.get("message_bytes") or workload.message_bytes
+    return size
 
 
 def activity(exchange: Any, workload: Collective, size: int, place: Place) -> CollectiveActivity:

@@ -8,10 +8,11 @@ them with its own generator: speed does not depend on their values, and where nu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
 
 from harness.worker.network.workload import Checkpointing, Training, Workload
 from harness.worker.place import Place
+from harness.worker.scale import Scale
 
 if TYPE_CHECKING:
     from harness.worker.input.files import Files
@@ -46,38 +47,41 @@ class Feed:
 
     seed: int
     """This rank's own."""
-    batch: int
-    """Samples in this rank's step, over all its devices."""
-    global_batch: int
-    """Samples in one step of all ranks; what a learning rate scales with."""
+    scale: Scale
     input: Tuple[int, ...] = ()
     """One sample's shape, channels first."""
     targets: Optional[Targets] = None
     files: Optional[Files] = None
     """What batches are read from; None: one batch is made and kept."""
 
+    @property
+    def batch_per_rank(self) -> int:
+        """Samples in this rank's step, over all its devices."""
+        return self.scale.batch_per_rank
+
+    @property
+    def batch_per_step(self) -> int:
+        """Samples in one step of all ranks; what a learning rate scales with."""
+        return self.scale.batch_per_step
+
 
 def describe(
-    workload: Workload,
-    factors: Mapping[str, Any],
-    seed: int,
-    place: Place,
-    paths: Mapping[str, str] = {},
+    workload: Workload, scale: Scale, *, seed: int, place: Place, files: Optional[Files] = None
 ) -> Feed:
-    """Describe what a rank is fed under the factors and paths of its job.
+    """Describe what a rank is fed at its job's scale; refuse a place that is not of this scale.
 
     What is only to be saved is trained for one step, on as few samples as batch norm allows.
     """
+    if place.size != scale.ranks:
+        raise ValueError(
+            "a job of {} ranks was started with {} (launcher: {})".format(
+                scale.ranks, place.size, place.launcher
+            )
+        )
     if isinstance(workload, Checkpointing):
-        smallest = {**factors, "batch": 2, "global_batch": None}
-        return describe(workload.training, smallest, seed, place, paths)
-    batch = _batch(factors, place.size)
-    feed = Feed(
-        seed=seed + place.rank,
-        batch=batch,
-        global_batch=batch * place.size,
-        files=_files(factors, paths, seed, place),
-    )
+        smallest = replace(scale, batch_per_device=2)
+        return describe(workload.training, smallest, seed=seed, place=place, files=files)
+    feed = Feed(seed=seed + place.rank, scale=scale, files=files)
     if not isinstance(workload, Training):
         return feed
     from harness.worker.network.shapes import output_shapes  # only what trains has layers
@@ -87,23 +91,3 @@ def describe(
         raise ValueError("the loss of {} needs a flat output, not {}".format(workload.name, shape))
     targets = TARGETS[workload.loss](shape[0])
     return replace(feed, input=workload.network.input, targets=targets)
-
-
-def _files(
-    factors: Mapping[str, Any], paths: Mapping[str, str], seed: int, place: Place
-) -> Optional[Files]:
-    if "data" not in paths:
-        return None
-    from harness.worker.input.files import described  # most trials read nothing
-
-    return described(factors, paths["data"], seed, place, paths.get("meeting", ""))
-
-
-def _batch(factors: Mapping[str, Any], size: int) -> int:
-    """Give this rank's share: ``batch`` counts per device, ``global_batch`` over all ranks."""
-    whole = factors.get("global_batch")
-    if whole is None:
-        return int(factors.get("batch") or 1) * int(factors.get("devices_per_rank") or 1)
-    if whole % size:
-        raise ValueError("a global batch of {} does not divide over {} ranks".format(whole, size))
-    return int(whole // size)

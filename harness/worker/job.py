@@ -6,7 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional
 
-VERSION = 2  # 1: first; 2: environment
+from harness.worker.scale import Scale
+
+VERSION = 3  # 1: first; 2: environment; 3: scale, whose factors are none of the others
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Job:
     adapter_module: str
     environment: str  # the one its ranks start in: "torch@horovod", "tensorflow[dataset]"
     strategy: str
+    scale: Scale
     factors: Dict[str, Any]
+    """Those that the scale does not tell."""
     options: Dict[str, Any]
     warmup: Span
     until: Span
@@ -50,6 +54,7 @@ def read(path: str) -> Job:
     version = raw.pop("version")
     if version != VERSION:
         raise ValueError("job version {} is not {}".format(version, VERSION))
+    raw["scale"] = Scale(**raw["scale"])
     raw["warmup"] = Span(**raw["warmup"])
     raw["until"] = Span(**raw["until"])
     return Job(**raw)
@@ -57,5 +62,5 @@ def read(path: str) -> Job:
 
 def text(job: Job) -> str:
     """Write a job as JSON, on one line: indenting is slow, and each trial has one."""
-    spans = {"warmup": vars(job.warmup), "until": vars(job.until)}
-    return json.dumps({"version": VERSION, **vars(job), **spans}, sort_keys=True)
+    values = {name: vars(getattr(job, name)) for name in ("scale", "warmup", "until")}
+    return json.dumps({"version": VERSION, **vars(job), **values}, sort_keys=True)

@@ -133,10 +133,10 @@ def sentence(ranking: Ranking) -> str:
 def _of_messages(ranking: Ranking) -> str:
     """Say how much is carried at most, and how quickly the least is there."""
     most = ranking.cells[0]
-    least = min(ranking.cells, key=lambda cell: int(cell.factors["message_bytes"]))
+    least = min(ranking.cells, key=lambda cell: cell.factors["message_bytes"])
     assert most.rate is not None
     assert least.rate is not None
-    took = numbers.seconds(int(least.factors["message_bytes"]) / least.rate.value)
+    took = numbers.seconds(least.factors["message_bytes"] / least.rate.value)
     carried = f"{numbers.number(most.rate.value / 1e6)} MB/s"
     return f"{ranking.name(most)}: {carried} at most; {ranking.name(least)}: {took} each."
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy
 
 from harness.worker.contracts import Unsupported
-from harness.worker.feed import describe
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.open import container
 from harness.worker.place import find
+from tests.scales import fed
 
 BATCH = 4
 
@@ -23,7 +23,7 @@ def feed_of(workload, folder, **factors):
     asked["format"] = folder.split("-")[-1]
     asked["buffer_samples"] = 8
     path = str(Path(os.environ["FED_SETS"]) / folder)
-    return describe(workload, asked, 1, find({}), {"data": path})
+    return fed(workload, asked, find({}), path)
 
 
 def stored(feed, samples):

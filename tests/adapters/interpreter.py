@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.worker import job as jobs
 from tests import needs
+from tests.scales import parted
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,6 +76,7 @@ def work_with(
         **fields,
     }
     path = directory / "job.json"
+    given["scale"], given["factors"] = parted(given["factors"])
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
     subprocess.run(
         [program, "-m", "harness.worker", path],

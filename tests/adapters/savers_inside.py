@@ -16,6 +16,7 @@ from harness.worker.checkpoints.request import Asked
 from harness.worker.checkpoints.series import Series
 from harness.worker.job import Job, Span
 from harness.worker.place import Place
+from harness.worker.scale import Scale
 from workloads.tinycnn import WORKLOAD
 
 ALONE = Place(0, 1, 0, 1, "here", "none")
@@ -29,10 +30,11 @@ def main(folder: str, framework: str, *savers: str) -> None:
 def told(folder: str, framework: str, options: dict[str, Any]) -> dict[str, Any]:
     """Save through a fast tier, train on at once, restore; say what came back."""
     module = f"harness.worker.adapters.{framework}.adapter"
-    factors = {"batch": 4, "precision": "fp32", "checkpoint_every": 1}
+    factors = {"precision": "fp32", "checkpoint_every": 1}
     job = _job(framework, module, factors, options, folder)
     adapter = importlib.import_module(module).open(job, ALONE)
-    activity = adapter.activity(WORKLOAD, feeds.describe(WORKLOAD, factors, 1, ALONE), options)
+    described = feeds.describe(WORKLOAD, job.scale, seed=1, place=ALONE)
+    activity = adapter.activity(WORKLOAD, described, options)
     activity.step()
     activity.sync()
     saver = activity.saver()
@@ -74,6 +76,7 @@ def _job(
         adapter_module=module,
         environment=framework,
         strategy="none",
+        scale=Scale(batch_per_device=4),
         factors=factors,
         options=options,
         warmup=Span(steps=1),

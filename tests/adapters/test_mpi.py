@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.worker import job as jobs
+from harness.worker.scale import Scale
 from tests.adapters.interpreter import ROOT, losses, python, told, work
 from tests.needs import program
 
@@ -22,6 +23,7 @@ def exchanged(folder: Path, name: str, size: int) -> list[dict[str, Any]]:
         adapter_module="harness.worker.adapters.mpi",
         environment="mpi",
         strategy="mpi",
+        scale=Scale(ranks_per_node=2),
         factors={"message_bytes": size},
         options={},
         warmup=jobs.Span(steps=3),
@@ -64,6 +66,7 @@ def test_ranks_that_no_mpi_started_are_told_what_to_do(tmp_path, monkeypatch):
         workload_module="workloads.all_reduce",
         adapter_module="harness.worker.adapters.mpi",
         strategy="mpi",
+        scale=Scale(ranks_per_node=2),
         factors={"message_bytes": 4000},
     )
     failed = told(events, "failed")

@@ -66,7 +66,7 @@ def trained(environment: str, reader: str, own: Own, place: Path) -> list[dict[s
         interpreter(environment, place),
         environment,
         place / "work",
-        factors={**factors, "prefetch": 1, "devices_per_rank": 1},
+        factors={**factors, "prefetch": 1},
         options={"compile_mode": "default", "backend": "default"} if reader != "tf-data" else {},
         paths={"data": str(own.folder)},
         warmup=Span(steps=3),

@@ -12,6 +12,7 @@ import pytest
 
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 from tests.needs import framework
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,8 @@ def test_two_ranks_save_and_restore_together(saver: str, tmp_path: Path) -> None
         adapter_module="harness.worker.adapters.torch.adapter",
         environment="torch",
         strategy="ddp",
-        factors={"batch": 4, "checkpoint_every": 10, "precision": "fp32", "threads": 1},
+        scale=Scale(ranks_per_node=2, batch_per_device=4),
+        factors={"checkpoint_every": 10, "precision": "fp32", "threads": 1},
         options={"saver": saver},
         warmup=Span(steps=5),
         until=Span(steps=20),

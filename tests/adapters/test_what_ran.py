@@ -13,6 +13,7 @@ import pytest
 from harness.ranks import payload
 from harness.verdicts.asked_vs_ran import contradictions
 from harness.worker import job as jobs
+from harness.worker.scale import Scale
 from tests import needs
 
 pytestmark = pytest.mark.framework
@@ -20,7 +21,6 @@ pytestmark = pytest.mark.framework
 ROOT = Path(__file__).parents[2]
 USUAL = {
     "device": "cpu",
-    "batch": 16,
     "precision": "fp32",
     "compile": False,
     "layout": "default",
@@ -64,6 +64,7 @@ def probe(
         adapter_module=f"harness.worker.adapters.{framework}.adapter",
         environment=framework,
         strategy="none",
+        scale=Scale(batch_per_device=16),
         factors=asked,
         options={},
         warmup=jobs.Span(steps=1),

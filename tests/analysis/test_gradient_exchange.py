@@ -9,7 +9,7 @@ import pytest
 
 from harness.analysis.analyse import analyse
 from harness.analysis.scaling.gradient_exchange import communication, splits
-from harness.analysis.scaling.scaling import scaling_lines, work_of_a_step
+from harness.analysis.scaling.scaling import scaling_lines
 from harness.analysis.tables import records
 from harness.store.dataset import Dataset
 from harness.verdicts.io_results import InputResult
@@ -71,7 +71,7 @@ def test_parts_add_up_to_a_step_whose_medians_do_not(tmp_path: Path) -> None:
         for one in cell.trials[:3]:
             step_s, waited_s = blocks[one.block] if cell.factors["communicate"] else (0.01, 0.0)
             fed = InputResult(cache="cold", wait_share=waited_s / step_s)
-            trials.append(replace(one, rate=work_of_a_step(cell) / step_s, input=fed))
+            trials.append(replace(one, rate=cell.scale.batch_per_step / step_s, input=fed))
         return replace(cell, trials=tuple(trials))
 
     (split,) = splits(replace(results, cells=tuple(map(timed, results.cells))))

@@ -16,6 +16,7 @@ from harness.verdicts.results import CellResult, Estimate
 from harness.worker.input.evidence import cold
 from reports.page.page import render
 from tests.reports import samples
+from tests.scales import parted
 
 
 def of(made: Results, *all_factors: dict[str, Any]) -> Results:
@@ -37,6 +38,7 @@ def of(made: Results, *all_factors: dict[str, Any]) -> Results:
                 cell,
                 key=str(number),
                 factors=factors,
+                scale=parted(factors)[0],
                 trials=trials,
                 rate=Estimate(rate, "samples/s", len(trials), None),
                 comparison=None,

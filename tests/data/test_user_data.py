@@ -12,13 +12,13 @@ import pytest
 from harness.data.formats.tfrecord import crc32c
 from harness.data.user_data import Own, adopt, changed
 from harness.errors import UsageError
-from harness.worker.feed import describe
 from harness.worker.input import records
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.open import reading
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
 from tests.cli.command import bakeoff
+from tests.scales import fed
 
 pytestmark = pytest.mark.io
 
@@ -92,7 +92,7 @@ def state(folder: Path) -> dict[str, tuple[int, int, str]]:
 def delivered(own: Own, reader: str) -> list[bytes]:
     workload = Reading("read-own", "One's own", "pictures", 1)
     factors = {"format": own.format, "reader": reader, "batch": 8, "shuffle": "global"}
-    work = reading(workload, describe(workload, factors, 1, ALONE, {"data": str(own.folder)}))
+    work = reading(workload, fed(workload, factors, ALONE, own.folder))
     work.epochs.turn()
     found = []
     while work.epochs.left():

@@ -26,6 +26,7 @@ from harness.worker.gate.tensors import Folder
 from harness.worker.job import Job, Span
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
+from harness.worker.scale import Scale
 from tests.gate import network as gated
 from tests.needs import framework
 
@@ -151,6 +152,7 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
         adapter_module=info.module,
         environment=subject.name,
         strategy="none",
+        scale=Scale(),
         factors={
             "device": "cpu",
             "precision": precision,

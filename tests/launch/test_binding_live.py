@@ -18,6 +18,7 @@ from harness.machine.sysfs_topology import read_topology
 from harness.machine.topology import MemoryNode, Topology
 from harness.platform.platform import Binding, Observer, Platform
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 from tests.agent.spoken import Agent
 from tests.needs import program
 
@@ -43,7 +44,8 @@ def live(
         adapter_module="harness.worker.adapters.null",
         environment="null",
         strategy="none",
-        factors={"ranks_per_node": 2},
+        scale=Scale(ranks_per_node=2),
+        factors={},
         options={},
         warmup=Span(steps=1),
         until=Span(steps=1),

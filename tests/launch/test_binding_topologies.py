@@ -19,6 +19,7 @@ from harness.launch.profile_topology import claimed, read_synthetic
 from harness.machine.hwloc_topology import read_hwloc
 from harness.machine.topology import Device, Topology
 from harness.platform.platform import load_platform
+from harness.worker.scale import Scale
 
 FOLDER = Path(
     os.environ.get("BAKEOFF_TOPOLOGIES") or Path(__file__).parents[3] / "shared" / "topologies"
@@ -95,8 +96,9 @@ def test_the_map_of_a_catalogued_machine_is_as_accepted(name: str, golden) -> No
     platform = load_platform(name)
     topology = claimed(platform)
     assert topology is not None
-    factors = {"ranks_per_node": 6 if topology.devices else 4, "device": "gpu"}
-    made = bind(topology, wish(platform, factors, devices=len(topology.devices)))
+    scale = Scale(ranks_per_node=6 if topology.devices else 4)
+    wanted = wish(platform, scale, {"device": "gpu"}, devices=len(topology.devices))
+    made = bind(topology, wanted)
     golden(f"launch/{name}.txt", f"{draw_node(topology)}\n{draw(made)}\n")
 
 

@@ -21,6 +21,7 @@ from harness.machine.topology import Core, MemoryNode, Topology
 from harness.platform.platform import Binding, Container, FrameworkThere, Launcher, Platform
 from harness.study.framework_variables import Variables
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 from tests.cli.command import bakeoff
 from tests.launch.test_local import PLATFORM, on
 from tests.needs import program
@@ -48,7 +49,8 @@ JOB = Job(
     adapter_module="harness.worker.adapters.null",
     environment="null",
     strategy="none",
-    factors={"ranks_per_node": 1, "nodes": 1, "container": True},
+    scale=Scale(),
+    factors={"container": True},
     options={},
     warmup=Span(steps=1),
     until=Span(steps=1),

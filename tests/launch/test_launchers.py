@@ -16,6 +16,7 @@ from harness.launch.rendezvous import Seat, ports_needed, seats, variables
 from harness.platform.platform import Launcher, Platform
 from harness.study.framework import framework_info
 from harness.worker.place import find
+from harness.worker.scale import Scale
 from tests.launch.test_local import PLATFORM, WORKER, job
 
 Golden = Callable[[str, str], None]
@@ -49,8 +50,7 @@ def platform(name: str, **settings: str) -> Platform:
 def on_two(ranks: int) -> tuple[Worker, object]:
     shim = ("/home/minna/bakeoff/bin/python", "-P", "-m", "harness.agent.shim")
     worker = dataclasses.replace(WORKER, nodes=TWO, shim=shim)
-    factors = {"nodes": 2, "ranks_per_node": ranks}
-    return worker, dataclasses.replace(job(ranks), factors=factors)
+    return worker, dataclasses.replace(job(ranks), scale=Scale(nodes=2, ranks_per_node=ranks))
 
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))

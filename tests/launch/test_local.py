@@ -8,6 +8,7 @@ from harness.launch.launchers.local import launch
 from harness.machine.topology import Core, Device, MemoryNode, Topology
 from harness.platform.platform import Binding, Observer, Platform
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 
 
 def job(ranks: int) -> Job:
@@ -21,7 +22,8 @@ def job(ranks: int) -> Job:
         adapter_module="harness.worker.adapters.torch.adapter",
         environment="torch",
         strategy="ddp",
-        factors={"nodes": 1, "ranks_per_node": ranks},
+        scale=Scale(ranks_per_node=ranks),
+        factors={},
         options={},
         warmup=Span(steps=20),
         until=Span(seconds=60.0),
@@ -59,8 +61,7 @@ def test_ranks_on_gpus_all_see_them_in_the_order_of_the_ranks():
     memories = (MemoryNode(0, frozenset({0, 1})), MemoryNode(1, frozenset({2, 3})))
     devices = (Device(0, frozenset({2, 3})), Device(1, frozenset({0, 1})))
     worker = on(Topology(cores, memories, devices))
-    factors = {"nodes": 1, "ranks_per_node": 2, "device": "gpu", "devices_per_rank": 1}
-    made = launch("j", dataclasses.replace(job(2), factors=factors), PLATFORM, worker)
+    made = launch("j", dataclasses.replace(job(2), factors={"device": "gpu"}), PLATFORM, worker)
     assert [rank.env["CUDA_VISIBLE_DEVICES"] for rank in made.ranks] == ["1,0", "1,0"]
     assert [rank.env["BAKEOFF_DEVICES"] for rank in made.ranks] == ["1", "0"]
     assert set(made.ranks[0].cpus) <= {0, 1}, "each rank is near its own"
@@ -68,8 +69,8 @@ def test_ranks_on_gpus_all_see_them_in_the_order_of_the_ranks():
 
 
 def test_ranks_without_gpus_are_observed_without_the_nodes_gpus():
-    factors = {"nodes": 1, "ranks_per_node": 1, "device": "cpu"}
-    (rank,) = launch("j", dataclasses.replace(job(1), factors=factors), PLATFORM, WORKER).ranks
+    one = dataclasses.replace(job(1), factors={"device": "cpu"})
+    (rank,) = launch("j", one, PLATFORM, WORKER).ranks
     assert rank.env["BAKEOFF_DEVICES"] == ""
     assert "CUDA_VISIBLE_DEVICES" not in rank.env
 

@@ -18,6 +18,7 @@ from harness.platform.platform import Platform, load_platform
 from harness.study.study import load_study
 from harness.worker import loop
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 
 QUIET = {"latency": "5 us", "jitter": "0 %", "spread": "0 %", "efficiency": "50 %"}
 
@@ -41,8 +42,7 @@ def told(one: Cell, **settings: str) -> Step:
 
 def job(warmup: Span, until: Span, **factors: int) -> Job:
     names = ("trial", "c", "trial-1", "w", "", "torch", "", "torch", "ddp")
-    given = {"ranks_per_node": 1, **factors}
-    return Job(*names, factors=given, options={}, warmup=warmup, until=until, seed=1, directory="")
+    return Job(*names, Scale(**factors), {}, {}, warmup=warmup, until=until, seed=1, directory="")
 
 
 def played(one: Step, where: list[int], wanted: Job, **settings: str) -> simulated.Played:

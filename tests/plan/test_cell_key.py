@@ -99,6 +99,11 @@ def test_the_batch_that_follows_from_a_global_batch_is_left_out() -> None:
     assert key({"global_batch": 64, "batch": 32}, {}) == key({"global_batch": 64, "batch": 16}, {})
 
 
+def test_a_whole_number_is_the_same_however_it_is_written() -> None:
+    assert key({"compute_ms": 20.0}, {}) == key({"compute_ms": 20}, {})
+    assert key({"compute_ms": 20.5}, {}) != key({"compute_ms": 20}, {})
+
+
 @given(st.text(), st.text(), st.text())
 def test_a_fingerprint_tells_its_parts_apart(payload: str, environment: str, platform: str) -> None:
     whole = fingerprint(payload, environment, platform)

@@ -64,6 +64,29 @@ def test_steps_are_guessed_from_the_workload(planned: Planned) -> None:
     assert by_workload["alexnet"] > by_workload["tinycnn"] + 10
 
 
+def test_devices_that_share_a_ranks_cpus_compute_their_batches_one_after_another(
+    planned: Planned,
+) -> None:
+    text = TEXT.replace('until = "60 s"', 'until = "50 steps"').replace("100 s", "9 h")
+    text = text.replace("compile = [false, true]", 'devices_per_rank = 4\nstrategy = "mirrored"')
+    one = estimate(planned(text.replace("devices_per_rank = 4", "batch = 32")))
+    four = estimate(planned(text))
+    larger = estimate(planned(text.replace("devices_per_rank = 4", "batch = 128")))
+    assert list(four.trial_s.values()) == pytest.approx(list(larger.trial_s.values()))
+    assert max(four.trial_s.values()) > max(one.trial_s.values()) + 10
+
+
+def test_accelerators_of_a_rank_compute_their_batches_at_once(
+    planned: Planned, machine: Callable[..., Platform]
+) -> None:
+    text = TEXT.replace('until = "60 s"', 'until = "50 steps"').replace("100 s", "9 h")
+    text = text.replace("compile = [false, true]", 'device = "gpu"\nstrategy = "mirrored"')
+    there = machine(accelerators=[{"model": "H100", "count": 4}])
+    one = estimate(planned(text, platform=there))
+    four = estimate(planned(text.replace('gpu"', 'gpu"\ndevices_per_rank = 4'), platform=there))
+    assert list(four.trial_s.values()) == pytest.approx(list(one.trial_s.values()))
+
+
 def test_a_cell_that_will_not_end_in_time_is_named_not_clamped_in_silence(
     planned: Planned,
 ) -> None:

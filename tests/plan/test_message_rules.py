@@ -4,6 +4,7 @@ import pytest
 
 from harness.plan import message_rules
 from harness.worker.network.workload import Collective, Nothing
+from harness.worker.scale import Scale
 
 
 @pytest.mark.parametrize(
@@ -19,13 +20,13 @@ from harness.worker.network.workload import Collective, Nothing
 def test_a_message_that_cannot_be_exchanged_is_a_hole_with_its_reason(
     operation: str, ranks: int, size: int, why: str | None
 ) -> None:
-    factors = {"nodes": ranks, "ranks_per_node": 1, "message_bytes": size}
-    told = message_rules.why_not(Collective(operation, "a title", operation), factors)
+    workload = Collective(operation, "a title", operation)
+    told = message_rules.why_not(workload, {"message_bytes": size}, Scale(nodes=ranks))
     assert told is None if why is None else told and why in told
 
 
 def test_messages_are_about_collectives_only() -> None:
-    told = message_rules.why_not(Nothing("nothing", "a title"), {"message_bytes": 4})
+    told = message_rules.why_not(Nothing("nothing", "a title"), {"message_bytes": 4}, Scale())
     assert told == "message_bytes is about collectives, and nothing is none"
 
 

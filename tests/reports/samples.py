@@ -21,6 +21,7 @@ from harness.verdicts.results import (
     Reading,
     TrialResult,
 )
+from harness.worker.scale import Scale
 
 START_NS = 1_763_700_000_000_000_000
 MEANING = "smallest and largest of 6 trials"
@@ -101,6 +102,7 @@ def cell(
         framework=framework,
         strategy="none",
         factors={"precision": precision, "batch": batch, "device": "cpu", "nodes": 1},
+        scale=Scale(batch_per_device=batch),
         platform="local",
         unit=unit,
         rate=Estimate(statistics.median(rates), unit, 6, interval(min(rates), max(rates))),
@@ -299,6 +301,7 @@ def scaled() -> Results:
                     key=f"{one.key}{strategy}{devices}",
                     strategy=name,
                     factors={**one.factors, "strategy": name, "nodes": devices},
+                    scale=dataclasses.replace(one.scale, nodes=devices),
                 )
             )
     return dataclasses.replace(

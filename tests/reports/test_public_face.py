@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,8 @@ def test_a_user_s_mistake_is_told_in_a_sentence(
 
 def test_a_damaged_run_is_told_in_a_sentence(tmp_path: Path) -> None:
     run = runs.write_run(tmp_path, [runs.RecordedCell()])
-    (run / "plan.json").write_text('{"cells": [{}]}', encoding="utf-8")
+    plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
+    (run / "plan.json").write_text(json.dumps({**plan, "cells": [{}]}), encoding="utf-8")
     with pytest.raises(bakeoff.BakeoffError, match=r"plan\.json is damaged"):
         bakeoff.load(run)
 

@@ -121,11 +121,14 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         Dataset([tmp_path])
 
 
-def test_a_run_of_a_newer_version_is_refused(run: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "said"), [(1, "format 1, and this bakeoff reads format"), (99, "Update bakeoff")]
+)
+def test_a_run_of_another_version_is_refused(run: Path, version: int, said: str) -> None:
     plan = RunPaths(run).plan
     raw = json.loads(plan.read_text(encoding="utf-8"))
-    plan.write_text(json.dumps({**raw, "version": 99}), encoding="utf-8")
-    with pytest.raises(RunError, match="Update bakeoff"):
+    plan.write_text(json.dumps({**raw, "version": version}), encoding="utf-8")
+    with pytest.raises(RunError, match=said):
         Dataset([run])
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -36,9 +37,10 @@ def test_a_run_is_made_once(tmp_path):
 def test_only_run_directories_of_our_format_are_opened(tmp_path):
     with pytest.raises(RunError, match="no run directory"):
         store.open_run(tmp_path)
-    (tmp_path / "run.json").write_text('{"version": 99}')
-    with pytest.raises(RunError, match="format 99"):
-        store.open_run(tmp_path)
+    for version in (1, 99):
+        (tmp_path / "run.json").write_text(json.dumps({"version": version}))
+        with pytest.raises(RunError, match=f"format {version}, and this bakeoff reads format"):
+            store.open_run(tmp_path)
 
 
 def test_a_run_cannot_be_made_where_nobody_may_write():

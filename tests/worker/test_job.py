@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.worker.job import Job, Span, read, text
+from harness.worker.scale import Scale
 
 JOB = Job(
     purpose="trial",
@@ -19,7 +20,8 @@ JOB = Job(
     adapter_module="harness.worker.adapters.null",
     environment="null",
     strategy="none",
-    factors={"batch": 16, "global_batch": None},
+    scale=Scale(batch_per_device=16),
+    factors={"threads": 2},
     options={"fused": True},
     warmup=Span(steps=20),
     until=Span(seconds=5.0),
@@ -37,7 +39,7 @@ def test_a_job_comes_back_as_it_was_written(tmp_path: Path) -> None:
 def test_a_job_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps({**json.loads(text(JOB)), "version": 99}), encoding="utf-8")
-    with pytest.raises(ValueError, match="job version 99 is not 2"):
+    with pytest.raises(ValueError, match="job version 99 is not 3"):
         read(str(path))
 
 

@@ -15,6 +15,7 @@ from harness.worker.checkpoints import background, checkpoint_files, plain
 from harness.worker.checkpoints.plain import PlainState
 from harness.worker.checkpoints.series import Series
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 
 
 class Asynchronous(PlainState):
@@ -45,6 +46,7 @@ def worked(
         adapter_module="harness.worker.adapters.null",
         environment="null",
         strategy="none",
+        scale=Scale(),
         factors={"checkpoint_every": every},
         options={},
         warmup=Span(steps=5),

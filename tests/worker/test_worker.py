@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from harness.worker.job import Job, Span, text
+from harness.worker.scale import Scale
 from tests import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +59,8 @@ def job(directory: Path, **changes: Any) -> Job:
         adapter_module="harness.worker.adapters.null",
         environment="null",
         strategy="none",
-        factors={"batch": 16, "devices_per_rank": 1, "global_batch": None},
+        scale=Scale(batch_per_device=16),
+        factors={},
         options={},
         warmup=Span(steps=10),
         until=Span(steps=200),
@@ -124,7 +126,7 @@ def test_no_work_at_all_can_be_timed(tmp_path: Path, payload: Path) -> None:
 
 def test_a_rank_writes_a_file_of_its_own(tmp_path: Path, payload: Path) -> None:
     place = {"BAKEOFF_RANK": "1", "BAKEOFF_SIZE": "2", "BAKEOFF_LOCAL_RANK": "1"}
-    ended = work(job(tmp_path), payload, **place)
+    ended = work(job(tmp_path, scale=Scale(ranks_per_node=2)), payload, **place)
     anchor = ended.first("anchor")
     assert (ended.code, anchor["rank"], anchor["local_rank"], anchor["size"]) == (0, 1, 1, 2)
 

@@ -120,11 +120,8 @@ def _comparable(cell: CellResult, figure: Figure, machine: frozenset[str]) -> bo
 
 def devices(cell: CellResult) -> int:
     """Count the devices of a cell; on CPUs a node counts as one."""
-    nodes = int(cell.factors.get("nodes") or 1)
-    if cell.factors.get("device", "cpu") == "cpu":
-        return nodes
-    ranks = int(cell.factors.get("ranks_per_node") or 1)
-    return nodes * ranks * int(cell.factors.get("devices_per_rank") or 1)
+    is_cpu = cell.factors.get("device", "cpu") == "cpu"
+    return cell.scale.nodes if is_cpu else cell.scale.devices
 
 
 def _differences(cell: CellResult, run: RunInfo, figure: Figure) -> Iterator[tuple[float, str]]:
@@ -140,15 +137,13 @@ def _differences(cell: CellResult, run: RunInfo, figure: Figure) -> Iterator[tup
         yield 0.5, f"version {figure.framework_version or 'not stated'}"
     if figure.machine != _machine(run):
         yield 0.5, f"machine {figure.machine}"
-    batch, whole = cell.factors.get("batch"), cell.factors.get("global_batch")
-    theirs = figure.batch
+    theirs, ours = figure.batch, cell.scale.batch_per_device
     if theirs is None and figure.global_batch is not None:
         theirs = figure.global_batch // figure.devices
-    ours = batch if batch is not None else (whole // devices(cell) if whole else None)
     if theirs is None:
         yield 1.0, "batch not stated"
     elif theirs != ours:
-        yield (abs(log2(theirs / ours)) if ours else 1.0), f"batch {theirs}"
+        yield abs(log2(theirs / ours)), f"batch {theirs}"
     pairs = (
         ("precision", figure.precision, cell.factors.get("precision"), 2.0),
         ("layout", figure.layout, cell.factors.get("layout"), 0.5),
@@ -204,13 +199,13 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
             "processor": processor(cell, run) or None,
             "device": cell.factors.get("device", "cpu"),
             "devices": devices(cell),
-            "nodes": cell.factors.get("nodes"),
+            "nodes": cell.scale.nodes,
             "framework": cell.framework.partition("@")[0],
             "framework_version": _version(cell),
             "model": _FAMILIES.get(cell.workload, cell.workload),
             "workload": cell.workload,
-            "batch": cell.factors.get("batch"),
-            "global_batch": cell.factors.get("global_batch"),
+            "batch": cell.scale.batch_per_device,
+            "global_batch": cell.scale.batch_per_step if cell.scale.is_strong else None,
             "precision": cell.factors.get("precision"),
             "layout": cell.factors.get("layout"),
             "loader": cell.factors.get("input"),

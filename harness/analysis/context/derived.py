@@ -48,8 +48,7 @@ def derived(cell: CellResult, run: RunInfo) -> Derived:
         flops = OPERATIONS_PER_MAC * PASSES * cell.macs * cell.rate.value
     share, mark = _against_ceiling(cell, run, flops)
     price, currency = _price(run.platform)
-    nodes = int(cell.factors.get("nodes") or 1)
-    per_node_hour = cell.rate.value * 3600 / nodes if price is not None else None
+    per_node_hour = cell.rate.value * 3600 / cell.scale.nodes if price is not None else None
     return Derived(
         flops=flops,
         share_of_ceiling=share,

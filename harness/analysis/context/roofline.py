@@ -79,8 +79,8 @@ def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[Ceiling]:
 def _intensity(cell: CellResult) -> float | None:
     """Give operations per byte of one step."""
     outputs = _activations(cell.workload)
-    batch = cell.factors.get("batch")
-    if outputs is None or not batch or not cell.macs or not cell.parameters:
+    batch = cell.scale.batch_per_device
+    if outputs is None or not cell.macs or not cell.parameters:
         return None
     size = 2 if cell.factors.get("precision") in _HALF else 4
     moved = _OUTPUT_MOVES * size * outputs * batch + _WEIGHT_MOVES * _WEIGHT_BYTES * cell.parameters

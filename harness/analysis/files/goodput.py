@@ -77,8 +77,7 @@ def _judged(share: float, alone: str, slowed: str) -> Goodput:
 def alone(cell: CellResult, results: Results) -> Alone | None:
     """Say how fast a cell's computing is with input that costs nothing; None where unknown."""
     if not is_training(cell):
-        batches_per_s = 1e3 / float(cell.factors["compute_ms"])
-        return Alone(batches_per_s * int(cell.factors["batch"]) * ranks(cell))
+        return Alone(cell.scale.batch_per_step * 1e3 / cell.factors["compute_ms"])
     other = without_input(cell, results)
     if other is None or other.rate is None:
         return None
@@ -113,16 +112,11 @@ def is_training(cell: CellResult) -> bool:
     return cell.factors.get("input") == "files"
 
 
-def ranks(cell: CellResult) -> int:
-    """Count the ranks of a trial."""
-    return int(cell.factors.get("nodes") or 1) * int(cell.factors.get("ranks_per_node") or 1)
-
-
 def _of_stand_in(cell: CellResult, rate: float) -> Goodput:
     """Give the share of an epoch that its batches were to compute for; the last may be smaller."""
-    samples, batch = int(cell.factors["samples"]), int(cell.factors["batch"])
-    batches = ceil(samples / ranks(cell) / batch)
-    share = batches * float(cell.factors["compute_ms"]) / 1e3 / (samples / rate)
+    samples = cell.factors["samples"]
+    batches = ceil(samples / cell.scale.batch_per_step)
+    share = batches * cell.factors["compute_ms"] / 1e3 / (samples / rate)
     if share > 1:
         took = numbers.share(1 / share)
         why = f"an epoch took {took} of the time that its stand-in was asked to take"

@@ -46,7 +46,7 @@ class Fed:
     @property
     def threads(self) -> int:
         """How many threads or processes its loader has."""
-        return int(self.cell.factors.get("reader_threads") or 1)
+        return self.cell.factors.get("reader_threads") or 1
 
     @property
     def busy(self) -> float | None:
@@ -132,7 +132,8 @@ def _left_out(one: Fed) -> int | None:
     """Count the samples of an epoch that fill no batch of a training."""
     if one.input.delivered is None:
         return None
-    return int(one.cell.factors["samples"]) - round(one.input.delivered)
+    samples: int = one.cell.factors["samples"]
+    return samples - round(one.input.delivered)
 
 
 def _joined(told: Sequence[InputResult]) -> InputResult:

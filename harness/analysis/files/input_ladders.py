@@ -21,7 +21,7 @@ from harness.analysis.files.bottleneck import (
     Step,
     bottleneck,
 )
-from harness.analysis.files.goodput import Alone, alone, ranks
+from harness.analysis.files.goodput import Alone, alone
 from harness.analysis.files.input import Fed, fed
 from harness.analysis.files.ladder import Ladder, Rung
 from harness.analysis.results import Results
@@ -103,14 +103,14 @@ def _chain(one: Fed) -> Chain:
         run=one.cell.run,
         content=str(one.cell.content),
         own_files=one.cell.own_files,
-        format=str(factors.get("format")),
-        samples=int(factors.get("samples") or 0),
+        format=factors["format"],
+        samples=factors["samples"],
         tier=factors.get("tier"),
         stripe_count=factors.get("stripe_count"),
         stripe_mb=factors.get("stripe_mb"),
-        ranks=ranks(one.cell),
-        is_contained=bool(factors.get("container")),
-        shuffle=str(factors.get("shuffle") or "none"),
+        ranks=one.cell.scale.ranks,
+        is_contained=factors.get("container") or False,
+        shuffle=factors.get("shuffle") or "none",
         cache=one.cache,
     )
 
@@ -125,7 +125,7 @@ def _best(some: Sequence[Fed]) -> dict[int, Fed]:
 
 
 def _ladder(chain: Chain, best: dict[int, Fed], lower: Sequence[Fed], results: Results) -> Ladder:
-    batches = {one.cell.factors.get("batch") for one in best.values()}
+    batches = {one.cell.scale.batch_per_rank for one in best.values()}
     rungs = tuple(
         Rung(
             f"{_RUNGS[rung]}: {_named(one)}{_batch(one, batches)}",
@@ -186,15 +186,15 @@ def _busy(best: dict[int, Fed]) -> str:
     return f"Busy of the processors that it could use: {', '.join(said)}." if said else ""
 
 
-def _batch(one: Fed, batches: set[object]) -> str:
+def _batch(one: Fed, batches: set[int]) -> str:
     """Say how many samples were read at once, where a ladder's rungs differ in that."""
-    return f", batches of {one.cell.factors.get('batch')}" if len(batches) > 1 else ""
+    return f", batches of {one.cell.scale.batch_per_rank}" if len(batches) > 1 else ""
 
 
 def _named(one: Fed) -> str:
     factors = one.cell.factors
     words = [one.cell.framework] if one.cell.framework != "null" else []
-    words.append(str(factors.get("reader")))
+    words.append(factors["reader"])
     if (factors.get("reader_threads") or 1) > 1:
         words.append(f"× {factors['reader_threads']}")
     if one.rung == MODEL:

@@ -49,7 +49,7 @@ def expected(results: Results) -> Table:
 def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
     checked = _checked(results, line)
     for point in line.points[1:]:
-        is_apart = int(point.cell.factors.get("nodes") or 1) > 1
+        is_apart = point.cell.scale.nodes > 1
         sweep = sweep_like(results, point.cell) if is_apart else None
         told = checked if checked and point is line.points[-1] else None
         cost_s = _exchange_s(point, sweep) if sweep else None
@@ -80,11 +80,8 @@ def _least(line: ScalingLine, point: ScalingPoint, cost_s: float) -> float | Non
     alone = line.points[0]
     if alone.devices != 1 or alone.cell.rate is None:
         return None
-    batch = alone.cell.factors.get("global_batch") or alone.cell.factors.get("batch")
-    step_s = int(batch or 0) / alone.cell.rate.value
-    if alone.cell.factors.get("global_batch") is not None:
-        step_s /= point.devices
-    return step_s / (step_s + cost_s) if step_s else None
+    step_s = point.cell.scale.batch_per_device / alone.cell.rate.value
+    return step_s / (step_s + cost_s)
 
 
 def _checked(results: Results, line: ScalingLine) -> Forecast | None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
-from harness.analysis.scaling.scaling import devices, work_of_a_step
 from harness.analysis.tables import Column, Table
 from harness.stats.estimate import median, median_interval
 from harness.verdicts.results import CellResult, Interval
@@ -64,7 +63,7 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
 
 
 def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> Exposed | None:
-    work = work_of_a_step(cell)
+    work = float(cell.scale.batch_per_step)
     whole, apart = (_steps(one, work) for one in (cell, other))
     both = sorted(whole.keys() & apart.keys())
     if not both:
@@ -171,7 +170,7 @@ def communication(results: Results) -> Table:
             (
                 one.cell.workload,
                 one.name,
-                devices(one.cell),
+                one.cell.scale.devices,
                 one.whole_s,
                 one.apart_s,
                 one.waited_s,

@@ -51,11 +51,13 @@ def collectives(results: Results) -> Table:
 
 
 def _order(cell: CellResult) -> tuple[object, ...]:
-    return (cell.run, cell.framework, cell.strategy, _ranks(cell), cell.factors["message_bytes"])
-
-
-def _ranks(cell: CellResult) -> int:
-    return int(cell.factors.get("nodes") or 1) * int(cell.factors.get("ranks_per_node") or 1)
+    return (
+        cell.run,
+        cell.framework,
+        cell.strategy,
+        cell.scale.ranks,
+        cell.factors["message_bytes"],
+    )
 
 
 def link_peak(run: RunInfo) -> float | None:
@@ -66,7 +68,7 @@ def link_peak(run: RunInfo) -> float | None:
 
 
 def _row(cell: CellResult, name: str, peak: float | None) -> tuple[object, ...]:
-    size, ranks = float(cell.factors["message_bytes"]), _ranks(cell)
+    size, ranks = cell.factors["message_bytes"], cell.scale.ranks
     factor = bus_factor(cell.workload, ranks)
     assert cell.rate is not None, "a ranked cell has a rate"
     rate = cell.rate.value
@@ -80,7 +82,7 @@ def _row(cell: CellResult, name: str, peak: float | None) -> tuple[object, ...]:
         _times(cell.rate.interval, 1e-9),
         rate * factor / 1e9,
         _times(cell.rate.interval, factor * 1e-9),
-        rate * factor / peak if peak and int(cell.factors.get("nodes") or 1) > 1 else None,
+        rate * factor / peak if peak and cell.scale.nodes > 1 else None,
         _said(cell, "collectives"),
         interfaces(cell),
         cell.rate.n,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.analysis.results import Results
-from harness.analysis.scaling.scaling import devices
 from harness.verdicts.results import CellResult
 
 
@@ -37,7 +36,7 @@ def sweep_like(results: Results, cell: CellResult) -> Sweep | None:
             whose = (one.framework != cell.framework, one.strategy != cell.strategy)
             name = f"{one.framework} {one.strategy}"
             took = float(size) / one.rate.value
-            found.setdefault((*whose, name), []).append((devices(one), float(size), took))
+            found.setdefault((*whose, name), []).append((one.scale.devices, float(size), took))
     for (_, _, name), sweep in sorted(found.items()):
         told = fabric(sweep)
         if told is not None:
@@ -51,4 +50,4 @@ def gradient_bytes(cell: CellResult) -> int | None:
 
 
 def _is_apart(cell: CellResult) -> bool:
-    return int(cell.factors.get("nodes") or 1) > 1
+    return cell.scale.nodes > 1

@@ -11,9 +11,7 @@ from harness.analysis.scaling.network_cost import gradient_bytes, sweep_like
 from harness.analysis.scaling.scaling import (
     ScalingLine,
     batch_meaning,
-    devices,
     scaling_lines,
-    work_of_a_step,
 )
 from harness.analysis.tables import Column, Table, shown_row
 from harness.stats.growth import Check, Count, Fabric, Growth, Prediction, check, grow
@@ -58,17 +56,15 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
     found = []
     for line in scaling_lines(results):
         cell = line.points[-1].cell
-        strong = cell.factors.get("global_batch") is not None
-        work = work_of_a_step(cell) / (1 if strong else devices(cell))
-        if not work:
-            continue
+        scale, strong = cell.scale, cell.scale.is_strong
+        work = float(scale.batch_per_step if strong else scale.batch_per_device)
         counts = [_count(point.cell, work, strong=strong) for point in line.points]
         network = _network(results, cell)
         size = float(gradient_bytes(cell) or 0)
         told = grow(counts, strong=strong, network=network, size=size)
         if told is None:
             continue
-        each = max(_a_node(point.cell) for point in line.points)
+        each = max(point.cell.scale.devices_per_node for point in line.points)
         tested = check(counts, strong=strong, network=network, size=size)
         wanted = sorted({each * count for count in nodes})
         said = [told.predict(count) for count in wanted]
@@ -78,18 +74,13 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
     return found
 
 
-def _a_node(cell: CellResult) -> int:
-    """Count the devices of each node."""
-    return devices(cell) // int(cell.factors.get("nodes") or 1)
-
-
 def _origin(line: ScalingLine) -> str:
     trials = [trial for point in line.points for trial in point.cell.trials if trial.counted]
     return ", ".join(sorted({trial.origin for trial in trials}))
 
 
 def _count(cell: CellResult, work: float, *, strong: bool) -> Count:
-    count = devices(cell)
+    count = cell.scale.devices
     rates = [t.rate for t in cell.trials if t.counted and t.rate]
     return Count(count, tuple(work * (1 if strong else count) / rate for rate in rates))
 
@@ -101,10 +92,10 @@ def _network(results: Results, like: CellResult) -> Fabric | None:
 
 def _warnings(line: ScalingLine, tested: Check | None, wanted: Sequence[int]) -> Iterable[str]:
     largest = line.points[-1].devices
-    across = {int(point.cell.factors.get("nodes") or 1) for point in line.points}
+    across = {point.cell.scale.nodes for point in line.points}
     if max(across) == 1 and max(wanted) > largest:
         yield "Nothing was measured across nodes: the network is not in this prediction."
-    elif max(across) > 1 and len({_a_node(point.cell) for point in line.points}) > 1:
+    elif max(across) > 1 and len({point.cell.scale.devices_per_node for point in line.points}) > 1:
         yield "Counts within a node and across nodes stand on one curve."
     if (origin := _origin(line)) != "measured":
         yield f"What this is fitted to was not measured either: it is {origin}."
@@ -153,7 +144,7 @@ def table(found: Sequence[Forecast]) -> Table:
     )
     rows = []
     for one in found:
-        start = (one.line.workload, one.line.name, batch_meaning(one.line.points[-1].cell))
+        start = (one.line.workload, one.line.name, batch_meaning(one.line.points[-1].cell.scale))
         told = [
             (one.origin, Prediction(c.devices, c.middle, None, None, 0.0))
             for c in one.growth.counts
@@ -190,7 +181,7 @@ def render(found: Sequence[Forecast]) -> str:
     shown = (3, 4, 5, 6, 7, 9, 10, 11)
     for one in found:
         own = table([one])
-        meaning = batch_meaning(one.line.points[-1].cell)
+        meaning = batch_meaning(one.line.points[-1].cell.scale)
         lines += ["", f"{one.line.workload} · {one.line.name} · {meaning}"]
         heads = [own.columns[i].title for i in shown]
         texts = [[shown_row(own, row)[i] for i in shown] for row in own.rows]

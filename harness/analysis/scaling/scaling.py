@@ -12,10 +12,11 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.stats.scaling import SpeedUp, speed_up
 from harness.verdicts.results import CellResult, Interval
+from harness.worker.scale import FACTORS as OF_SCALE
+from harness.worker.scale import Scale
 
-_COUNTS = ("nodes", "ranks_per_node", "devices_per_rank")
 _Cells = list[CellResult]
-_ALSO_CHANGES = frozenset({*_COUNTS, "strategy", "global_batch", "communicate"})
+_ALSO_CHANGES = frozenset(OF_SCALE) - {"batch"} | {"strategy", "communicate"}
 
 
 @dataclass(frozen=True)
@@ -61,37 +62,26 @@ class ScalingLine:
         return self.points[0].devices
 
 
-def devices(cell: CellResult) -> int:
-    """Count the devices (or, on CPUs, the ranks) of a cell."""
-    product = 1
-    for name in _COUNTS:
-        product *= int(cell.factors.get(name) or 1)
-    return product
-
-
-def work_of_a_step(cell: CellResult) -> float:
-    """Count the samples that all devices together take in a step; 0 where nobody can."""
-    whole = cell.factors.get("global_batch")
-    return float(whole or devices(cell) * int(cell.factors.get("batch") or 0))
-
-
-def batch_meaning(cell: CellResult) -> str:
+def batch_meaning(scale: Scale) -> str:
     """Say what is the same at every number of devices: the batch of each, or of all together."""
-    if cell.factors.get("global_batch") is not None:
-        return f"{cell.factors['global_batch']} in all (strong scaling)"
-    return f"{cell.factors.get('batch')} a device (weak scaling)"
+    if scale.is_strong:
+        return f"{scale.batch_per_step} in all (strong scaling)"
+    return f"{scale.batch_per_device} a device (weak scaling)"
 
 
 def _alike(cell: CellResult) -> tuple[object, ...]:
     others = {k: repr(v) for k, v in cell.factors.items() if k not in _ALSO_CHANGES}
-    others["batch"] = batch_meaning(cell)
+    others["batch"] = batch_meaning(cell.scale)
     # One device needs no strategy: it is the baseline of every strategy of its framework.
     return (cell.run, cell.framework, tuple(sorted(others.items())))
 
 
 def _point(cell: CellResult, base: CellResult) -> ScalingPoint | None:
     reached = speed_up(
-        rates_by_block(base), rates_by_block(cell), baseline=devices(base), devices=devices(cell)
+        rates_by_block(base),
+        rates_by_block(cell),
+        baseline=base.scale.devices,
+        devices=cell.scale.devices,
     )
     return ScalingPoint(reached, cell) if reached else None
 
@@ -104,9 +94,9 @@ def _lines(ranking: Ranking) -> list[ScalingLine]:
         groups.setdefault(_alike(cell), []).append(cell)
     found = []
     for cells in groups.values():
-        least = min(devices(cell) for cell in cells)
-        bases = [cell for cell in cells if devices(cell) == least]
-        more = [cell for cell in cells if devices(cell) > least]
+        least = min(cell.scale.devices for cell in cells)
+        bases = [cell for cell in cells if cell.scale.devices == least]
+        more = [cell for cell in cells if cell.scale.devices > least]
         for strategy in dict.fromkeys(cell.strategy for cell in more):
             own = [c for c in bases if c.strategy == strategy] or bases
             layouts = list(_layouts(own[0], [c for c in more if c.strategy == strategy]))
@@ -121,18 +111,15 @@ def _lines(ranking: Ranking) -> list[ScalingLine]:
 
 def _layouts(base: CellResult, more: Sequence[CellResult]) -> Iterator[tuple[str, _Cells]]:
     """Part what grows within a node from what grows over nodes of so many devices each."""
-    within = [cell for cell in more if _nodes(cell) == _nodes(base)]
+    nodes = base.scale.nodes
+    within = [cell for cell in more if cell.scale.nodes == nodes]
     if within:
-        yield "within a node" if _nodes(base) == 1 else "more a node", [base, *within]
+        yield "within a node" if nodes == 1 else "more a node", [base, *within]
     across = [cell for cell in more if cell not in within]
-    for each in sorted({devices(cell) // _nodes(cell) for cell in across}):
-        alike = [c for c in (base, *within, *across) if devices(c) // _nodes(c) == each]
-        start = [] if _nodes(alike[0]) == _nodes(base) else [base]
+    for each in sorted({cell.scale.devices_per_node for cell in across}):
+        alike = [c for c in (base, *within, *across) if c.scale.devices_per_node == each]
+        start = [] if alike[0].scale.nodes == nodes else [base]
         yield f"over nodes, {each} a node", [*start, *alike]
-
-
-def _nodes(cell: CellResult) -> int:
-    return int(cell.factors.get("nodes") or 1)
 
 
 def _name(ranking: Ranking, cell: CellResult) -> str:
@@ -217,7 +204,7 @@ def scaling(results: Results) -> Table:
                 (
                     line.workload,
                     line.name,
-                    batch_meaning(point.cell),
+                    batch_meaning(point.cell.scale),
                     point.devices,
                     rate.value if rate else None,
                     rate.interval if rate else None,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.machine.topology import Topology
     from harness.platform.platform import Platform
     from harness.probe.check import Compared
+    from harness.worker.scale import Scale
 
 _SIGNS = {"agrees": ("✓", "green"), "differs": ("✗", "red"), "not seen": ("·", "bright_black")}
 
@@ -132,6 +133,7 @@ def _claim(row: Compared) -> tuple[Styled, str, str]:
 def show(name: str, ranks: int | None, threads: int | None, gpus: int, as_json: bool) -> None:
     """Show a profile with its sources, its node's layout, and who would run where."""
     from harness.platform.platform import load_platform
+    from harness.worker.scale import Scale
 
     platform = load_platform(name)
     topology = None if as_json else _topology(platform)
@@ -140,15 +142,13 @@ def show(name: str, ranks: int | None, threads: int | None, gpus: int, as_json: 
             f"{name} does not say how many cores its nodes have, so nothing can be laid out.\n"
             "    Give it node.cores, or probe the machine."
         )
-    factors = {
-        "ranks_per_node": ranks,
-        "threads": threads,
-        "device": "gpu" if gpus else "cpu",
-        "devices_per_rank": gpus,
-    }
+    scale = None
+    if ranks is not None:
+        scale = Scale(ranks_per_node=ranks, devices_per_rank=gpus or 1)
+    factors = {"threads": threads, "device": "gpu" if gpus else "cpu"}
     emit(
         platform.model_dump(exclude_none=True),
-        lambda: _profile(platform, topology, factors),
+        lambda: _profile(platform, topology, scale, factors),
         as_json=as_json,
     )
 
@@ -206,7 +206,10 @@ def _topology(platform: Platform) -> Topology | None:
 
 
 def _profile(
-    platform: Platform, topology: Topology | None, factors: Mapping[str, Any]
+    platform: Platform,
+    topology: Topology | None,
+    scale: Scale | None,
+    factors: Mapping[str, Any],
 ) -> Iterator[Part]:
     """Give the values with their sources, then the node, then who would run where."""
     from harness.launch.binding import bind
@@ -222,7 +225,7 @@ def _profile(
         return
     yield ""
     yield draw_node(topology)
-    if factors["ranks_per_node"] is not None:
-        wanted = wish(platform, factors, devices=len(topology.devices))
+    if scale is not None:
+        wanted = wish(platform, scale, factors, devices=len(topology.devices))
         yield ""
         yield draw(bind(topology, wanted))

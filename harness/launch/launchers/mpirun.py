@@ -42,7 +42,7 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
     """Let the MPI's starter start every rank, through the agents."""
     settings = platform.launcher.settings
     dialect = str(settings.get("mpi") or "openmpi")
-    each = int(job.factors["ranks_per_node"])
+    each = job.scale.ranks_per_node
     hosts = [node.name for node in worker.nodes if node.name]
     command, words = _DIALECTS[dialect](hosts, len(worker.nodes), each)
     start = shlex.split(str(settings.get("command") or command))

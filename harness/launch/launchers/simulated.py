@@ -83,7 +83,7 @@ def play(
     import numpy as np
 
     chance = np.random.Generator(np.random.Philox(seed))
-    each = int(job.factors.get("ranks_per_node") or 1)
+    each = job.scale.ranks_per_node
     slow = {node: cluster.is_slow(node) for node in where}
     drift = float(np.exp(cluster.spread * chance.standard_normal()))
     fault = _fault(cluster, chance, len(where))

@@ -50,7 +50,7 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
     mpi = platform.launcher.settings.get("mpi")
     if not mpi:
         return placement.lay_out(job_path, job, platform, worker)
-    each = int(job.factors["ranks_per_node"])
+    each = job.scale.ranks_per_node
     count = len(worker.nodes)
     starter = (
         "srun",

@@ -7,9 +7,7 @@ whose role it is; where there is none, in a folder of their own beside the envir
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from harness.environments import cache
 from harness.errors import Unavailable, nearest
@@ -57,9 +55,9 @@ def data_set(platform: Platform, cell: Cell) -> Path | None:
         return None
     if cell.own_data is not None:
         return Path(cell.own_data)
-    factors: Mapping[str, Any] = cell.factors
+    factors = cell.factors
     folder = data_folder(platform, factors.get("tier"))
-    name = name_of(cell.content, str(factors["format"]), int(factors["samples"]), 1)
+    name = name_of(cell.content, factors["format"], factors["samples"], 1)
     return folder / (name + lustre.of(factors).suffix)
 
 
@@ -78,9 +76,9 @@ def checkpoint_folders(platform: Platform, cell: Cell, trial: str) -> dict[str, 
     factors = cell.factors
     if factors.get("checkpoint_every") is None:
         return {}
-    to = tier_folder(platform, _tier(factors.get("checkpoint_to")), "checkpoint")
+    to = tier_folder(platform, factors.get("checkpoint_to"), "checkpoint")
     folders = {request.TO: to / CHECKPOINTS / trial}
-    through = _tier(factors.get("checkpoint_through"))
+    through = factors.get("checkpoint_through")
     if through is not None:
         fast = tier_folder(platform, through, "fast")
         folders[request.THROUGH] = fast / CHECKPOINTS / trial
@@ -106,10 +104,6 @@ def remove_checkpoints(platform: Platform, cell: Cell, trial: str) -> None:
                 break
             if parent.name == CHECKPOINTS:
                 break
-
-
-def _tier(name: object) -> str | None:
-    return None if name is None else str(name)
 
 
 def create_command(plan: Plan, cell: Cell) -> str:

@@ -1,8 +1,8 @@
 """Examine ranks that train together: each takes its share of one batch, in float64.
 
 The host starts the same request twice, on several ranks with a strategy and on one without, and
-compares: several ranks with a global batch equal one rank with that batch. An adapter that can be
-examined so has a module ``together`` beside it with ``subject(adapter, workload, place) ->
+compares: several ranks with shares of a batch equal one rank with all of it. An adapter that can
+be examined so has a module ``together`` beside it with ``subject(adapter, workload, place) ->
 Subject``, whose ``update`` takes the whole batch and trains on this rank's share of it. Where one
 rank drives several devices, the subject's ``replicas`` counts them, and ``replica(number)`` gives
 the state of each.

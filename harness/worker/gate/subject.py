@@ -42,7 +42,7 @@ channels-first flatten order (an adapter that works channels-last permutes on th
 
 Training mode throughout: batch norm normalises by the batch. Dropout is off, save when a Dropout's
 own PATH is examined as a layer: then it drops, and the host checks rate and scaling. A Residual is
-not examined as a layer; its parts are. The batch counts as the global batch, so an SGD rate with
+not examined as a layer; its parts are. The batch counts as that of a step, so an SGD rate with
 ``rate_batch`` is scaled by it. Starting state: initial = fresh optimiser (moments 0, step 0).
 
 A request with ``norms`` in ``about`` is about ranks that train together: see ``rank_equality.py``.

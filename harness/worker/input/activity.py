@@ -10,8 +10,10 @@ from harness.worker.input.epochs import Epochs
 class ReadingActivity:
     """Fetch a batch, then do what stands for computing with it."""
 
-    def __init__(self, epochs: Epochs, batch: int, unit: str, compute: Callable[[], None]) -> None:
-        self.units: Mapping[str, float] = {unit: float(batch)}
+    def __init__(
+        self, epochs: Epochs, batch_per_rank: int, unit: str, compute: Callable[[], None]
+    ) -> None:
+        self.units: Mapping[str, float] = {unit: float(batch_per_rank)}
         self.epochs = epochs
         self._compute = compute
 

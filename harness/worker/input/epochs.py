@@ -29,7 +29,7 @@ class Epochs:
     """The epochs that one rank reads; the timed loop turns them over."""
 
     def __init__(
-        self, dataset: Dataset, files: Files, loader: Loader, batch: int, *, whole: bool
+        self, dataset: Dataset, files: Files, loader: Loader, batch_per_rank: int, *, whole: bool
     ) -> None:
         self.whole = whole
         """Whether a phase ends only where an epoch does: what is read is the epoch itself. A
@@ -40,7 +40,7 @@ class Epochs:
         self._dataset = dataset
         self._files = files
         self._loader = loader
-        self._batch = batch
+        self._batch_per_rank = batch_per_rank
         self._number = -1
         self._order: Sequence[int] = ()
         self._left = self._left_out = 0
@@ -110,16 +110,16 @@ class Epochs:
         share = len(order)
         if not self.whole:  # ranks that train together take equally many steps
             shortest = min(len(self._order_of(rank)) for rank in range(files.size))
-            order = order[: shortest // self._batch * self._batch]
+            order = order[: shortest // self._batch_per_rank * self._batch_per_rank]
         if not order:
             raise ValueError(
                 "{} samples over {} ranks leave no batch of {}".format(
-                    dataset.samples, files.size, self._batch
+                    dataset.samples, files.size, self._batch_per_rank
                 )
             )
         self._order = order
         self._left_out = share - len(order)
-        self._left = -(-len(order) // self._batch)
+        self._left = -(-len(order) // self._batch_per_rank)
         self._delivered, self._bytes, self._compared = [], 0, 0
         if self._meeting is None or files.is_first_here:
             self._prepare()

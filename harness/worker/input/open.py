@@ -30,10 +30,10 @@ def reading(
 ) -> ReadingActivity:
     """Open what a read workload reads."""
     dataset, files = opened(feed)
-    loader = loader_of(dataset, files, feed.batch, own)
-    epochs = Epochs(dataset, files, loader, feed.batch, whole=True)
+    loader = loader_of(dataset, files, feed.batch_per_rank, own)
+    epochs = Epochs(dataset, files, loader, feed.batch_per_rank, whole=True)
     return ReadingActivity(
-        epochs, feed.batch, workload.unit, stand_in(files.compute, files.compute_ms)
+        epochs, feed.batch_per_rank, workload.unit, stand_in(files.compute, files.compute_ms)
     )
 
 
@@ -47,15 +47,17 @@ def opened(feed: Feed) -> "tuple[Dataset, Files]":
     return Dataset(files.folder), files
 
 
-def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = None) -> Loader:
+def loader_of(
+    dataset: Dataset, files: Files, batch_per_rank: int, own: Optional[Own] = None
+) -> Loader:
     """Choose the loader that a reader's name stands for."""
-    loader = None if own is None else own(dataset, files, batch)
+    loader = None if own is None else own(dataset, files, batch_per_rank)
     if loader is not None:
         return loader
     room = int(dataset.manifest["largest"])
     shape: Any = {
         "room": room,
-        "batch": batch,
+        "batch_per_rank": batch_per_rank,
         "threads": files.threads,
         "prefetch": files.prefetch,
     }
@@ -65,7 +67,7 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
         read = stretches.pread if files.reader == "pread" else stretches.mapped
         return PlainLoader(read, rest=stretches.rest, **shape)
     if files.reader == "open":
-        return OpeningLoader(dataset, batch=batch, threads=files.threads)
+        return OpeningLoader(dataset, batch_per_rank=batch_per_rank, threads=files.threads)
     if files.reader == "direct":
         return PlainLoader(Direct(dataset).read, **shape)
     if files.reader == "threads":
@@ -75,7 +77,7 @@ def loader_of(dataset: Dataset, files: Files, batch: int, own: Optional[Own] = N
         return AsyncLoader(
             dataset,
             container,
-            batch=batch,
+            batch_per_rank=batch_per_rank,
             threads=files.threads,
             buffers=files.buffers,
             buffer_samples=files.buffer_samples,

@@ -20,7 +20,7 @@ class SGD:
     """Heavy-ball momentum as torch writes it: v = m v + g + d w; w = w - rate v.
 
     Weight decay touches the weights of convolutions and dense layers only. With ``rate_batch`` the
-    rate is scaled by the global batch over it.
+    rate is scaled by the batch of a step over it.
     """
 
     rate: float
@@ -171,10 +171,10 @@ Workload = Union[Training, Nothing, Ceiling, Reading, Opening, Checkpointing, Co
 Shape = Tuple[int, ...]
 
 
-def learning_rate(optimiser: Optimiser, global_batch: int) -> float:
-    """Give the rate for a global batch, scaled where the optimiser says so."""
+def learning_rate(optimiser: Optimiser, batch_per_step: int) -> float:
+    """Give the rate for the batch of a step, scaled where the optimiser says so."""
     if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
-        return optimiser.rate * global_batch / optimiser.rate_batch
+        return optimiser.rate * batch_per_step / optimiser.rate_batch
     return optimiser.rate
 
 

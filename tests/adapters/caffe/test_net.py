@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.worker import feed, place
+from harness.worker import place
 from harness.worker.adapters.caffe import blobs, prototxt
 from harness.worker.adapters.caffe.blobs import convolved, pooled
 from harness.worker.adapters.caffe.lowering import lower
@@ -33,6 +33,7 @@ from harness.worker.network.layers import (
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import SGD, Adam, DataSet, Training
 from tests.adapters.tinygrad import every_layer
+from tests.scales import fed
 
 ALONE = place.find({})
 POSSIBLE = ("tinycnn", "alexnet", "alexnet_caffe", "alexnet_chien", "resnet50", "neuron_inverter")
@@ -50,7 +51,7 @@ def training(shape: tuple[int, ...], *layers: Layer) -> Training:
 
 
 def net(made: Training, batch: int = 2) -> prototxt.Message:
-    message, _ = lower(made, feed.describe(made, {"batch": batch}, 1, ALONE))
+    message, _ = lower(made, fed(made, {"batch": batch}, ALONE))
     return prototxt.read(prototxt.write(message))
 
 
@@ -79,7 +80,7 @@ def test_the_prototxt_learns_the_published_number_of_parameters(name: str) -> No
     "made", [*map(workload, POSSIBLE), every_layer.WORKLOAD], ids=lambda one: one.name
 )
 def test_every_layer_comes_out_in_the_described_shape(made: Training) -> None:
-    message, tops = lower(made, feed.describe(made, {"batch": 2}, 1, ALONE))
+    message, tops = lower(made, fed(made, {"batch": 2}, ALONE))
     inferred = {layer: shape for (layer, _), shape in blobs.infer(message).tops.items()}
     for site in sites(made.network):
         is_line = len(made.network.input) == 2 and len(site.output) == 2
@@ -217,7 +218,7 @@ def test_class_numbers_stay_below_their_count() -> None:
 )
 def test_a_solver_states_its_rule_and_saves_nothing(rule: SGD | Adam) -> None:
     made = Training("x", "X", "i", Network((4,), ()), "cross-entropy", rule, DataSet("x", 1), 0, 0)
-    written = solver(made, net="n", global_batch=64, display=3, device="cpu", seed=7)
+    written = solver(made, net="n", batch_per_step=64, display=3, device="cpu", seed=7)
     said = dict(prototxt.read(prototxt.write(written)))
     assert said["snapshot_after_train"] is False
     assert said["display"] == 3

@@ -20,6 +20,7 @@ from harness.store.dataset import Dataset
 from harness.study.study import load_study
 from harness.worker import job as jobs
 from harness.worker.adapters.caffe.program import CaffeFailed, time_net
+from tests.scales import parted
 from workloads.tinycnn import WORKLOAD
 
 HERE = Path(__file__).parent
@@ -55,6 +56,7 @@ def work(folder: Path, dialect: str = "bvlc", gpus: int = 0, **fields: Any) -> l
         **fields,
     }
     path = folder / "job.json"
+    given["scale"], given["factors"] = parted(given["factors"])
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
     caffe = str(program(folder, dialect, gpus))
     named = {"CAFFE_BIN": caffe} if dialect == "bvlc" else {"INTEL_CAFFE_BIN": caffe}

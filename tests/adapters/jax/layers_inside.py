@@ -10,6 +10,7 @@ from harness.worker.adapters.jax import adapter, settings, strategies, training
 from harness.worker.adapters.jax.lowering import Lowered, Pass
 from harness.worker.job import Job, Span
 from harness.worker.network.layers import Conv, Flatten, Network
+from harness.worker.scale import Scale
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = (
@@ -31,7 +32,7 @@ def opened(precision, layout="channels-last"):
     factors = {"precision": precision, "layout": layout}
     here, span = place.find({}), Span(steps=1)
     names = ("examine", "cell", "trial-1", "any", "", "jax", "", "jax", "none")
-    job = Job(*names, factors=factors, options={}, warmup=span, until=span, seed=3, directory="")
+    job = Job(*names, Scale(), factors, {}, warmup=span, until=span, seed=3, directory="")
     return adapter.JaxAdapter(settings.apply(factors, here), job, here, strategies.Strategy())
 
 
@@ -104,14 +105,14 @@ def test_every_workload_is_lowered_with_its_parameters_and_outputs():
 
 
 def test_every_rank_starts_from_the_same_weights_but_its_own_batch():
-    from harness.worker import feed
     from harness.worker.place import Place
+    from tests.scales import fed
 
     workload = importlib.import_module("tests.adapters.singa.line").WORKLOAD
     starts = []
     for rank in (0, 1):
         where = Place(rank, 2, rank, 2, "here", "none")
-        described = feed.describe(workload, {"batch": 2}, 3, where)
+        described = fed(workload, {"batch": 2}, where)
         starts.append(opened("fp32").activity(workload, described, {}))
     names = starts[0].state.parameters
     for name in names:

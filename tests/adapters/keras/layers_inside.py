@@ -7,12 +7,13 @@ from harness.worker import place
 from harness.worker.adapters.keras import adapter
 from harness.worker.adapters.keras.lowering import KerasLowering
 from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = ("alexnet_caffe", "cosmoflow_lee", "neuron_inverter", "resnet50", "tinycnn")
 FACTORS = {"precision": "fp32", "device": "cpu"}
 NAMES = ("examine", "k", "t", "check", "", "keras", "", "keras", "none")
-JOB = Job(*NAMES, FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
+JOB = Job(*NAMES, Scale(), FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
 OPENED = adapter.open(JOB, place.find({}))
 
 

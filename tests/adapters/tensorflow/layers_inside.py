@@ -14,6 +14,7 @@ from harness.worker.adapters.tensorflow.lowering.layer_style import Pass
 from harness.worker.adapters.tensorflow.lowering.network import Lowering
 from harness.worker.job import Job, Span
 from harness.worker.network.layers import Dense, Network
+from harness.worker.scale import Scale
 from tests.adapters.tensorflow import examined
 
 WORKLOADS = (
@@ -29,7 +30,7 @@ WORKLOADS = (
 )
 FACTORS = {"precision": "fp32", "device": "cpu"}
 NAMES = ("examine", "k", "t", "check", "", "tensorflow", "", "tensorflow", "none")
-JOB = Job(*NAMES, FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
+JOB = Job(*NAMES, Scale(), FACTORS, {}, Span(1), Span(1), 3, tempfile.gettempdir())
 OPENED = adapter.open(JOB, place.find({}))
 
 

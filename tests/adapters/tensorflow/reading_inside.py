@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 from harness.worker.adapters.tensorflow.loading import SIDE, own
-from harness.worker.feed import describe
 from harness.worker.input.evidence.audit import WrongDelivery
 from harness.worker.input.open import reading
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
+from tests.scales import fed
 
 WORKLOAD = Reading("read-small", "Small pictures", "small-pictures", 24)
 
@@ -21,7 +21,7 @@ def read(name, autotune=False, **factors):
     asked = {"format": form, "reader": "tf-data", "batch": 5, "reader_threads": 2}
     asked.update({"prefetch": 1, "cache": "as-found"}, **factors)
     folder = str(Path(os.environ["READING_SETS"]) / name)
-    feed = describe(WORKLOAD, asked, 1, Place(0, 1, 0, 1, "here", "none"), {"data": folder})
+    feed = fed(WORKLOAD, asked, Place(0, 1, 0, 1, "here", "none"), folder)
     work = reading(WORKLOAD, feed, own(autotune=autotune))
     work.epochs.turn()
     told, batches = [], []

@@ -7,12 +7,13 @@ import torch
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from harness.worker import feed, place
+from harness.worker import place
 from harness.worker.adapters.torch import settings
 from harness.worker.adapters.torch.activity import TrainingActivity
 from harness.worker.adapters.torch.strategies import exchange_hooks
 from harness.worker.adapters.torch.strategies.ddp import DataParallel
 from harness.worker.adapters.torch.training import Trainer
+from tests.scales import fed
 from workloads.tinycnn import WORKLOAD
 
 LATE_S = 0.05
@@ -26,17 +27,17 @@ def watched(communicates=True, late_s=0.0):
         time.sleep(late_s)
         return exchange(*given, **named)
 
-    factors, alone = {"batch": 4}, place.find({})
+    alone = place.find({})
     with tempfile.TemporaryDirectory() as folder:
         distributed.init_process_group(
             "gloo", init_method="file://" + folder + "/meeting", rank=0, world_size=1
         )
         distributed.all_reduce = slow
         try:
-            applied = settings.apply(factors, {}, alone)
+            applied = settings.apply({}, {}, alone)
             trainer = Trainer(WORKLOAD, applied, 1, DataParallel(applied, None, communicates))
             trainer.start_optimiser(4)
-            described = feed.describe(WORKLOAD, factors, 1, alone)
+            described = fed(WORKLOAD, {"batch": 4}, alone)
             activity = TrainingActivity(trainer, described, "images")
             activity.step()
             return exchange_hooks.watched(activity).get("exchange_hooks"), trainer

@@ -14,6 +14,7 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import Spec
 from harness.worker.job import Job, Span, text
+from harness.worker.scale import Scale
 from tests.needs import framework
 
 pytestmark = pytest.mark.framework
@@ -24,8 +25,8 @@ SPEC = Spec("tiny-pictures", "npy", 256)
 def events(
     folder: Path, workload: str, *, options: Mapping[str, Any] = {}, **factors: Any
 ) -> list[dict[str, Any]]:
-    asked = {"batch": 16, "device": "cpu", "precision": "fp32", "threads": 1, "layout": "default"}
-    asked |= {"deterministic": True, "format": "npy", "cache": "cold", "devices_per_rank": 1}
+    asked = {"device": "cpu", "precision": "fp32", "threads": 1, "layout": "default"}
+    asked |= {"deterministic": True, "format": "npy", "cache": "cold"}
     asked |= {"shuffle": "file", "buffer_samples": 64, "reader_threads": 2, **factors}
     place = folder / "-".join(map(str, factors.values()))
     place.mkdir()
@@ -39,6 +40,7 @@ def events(
         adapter_module="harness.worker.adapters.torch.adapter",
         environment="torch",
         strategy="none",
+        scale=Scale(batch_per_device=16),
         factors=asked,
         options={"compile_mode": "default", "backend": "default", **options},
         warmup=Span(steps=3),

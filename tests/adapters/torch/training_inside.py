@@ -6,7 +6,7 @@ import math
 import torch
 from torch import nn
 
-from harness.worker import feed, place
+from harness.worker import place
 from harness.worker.adapters.torch import failures, settings
 from harness.worker.adapters.torch.activity import MarkedActivity, TrainingActivity, draw
 from harness.worker.adapters.torch.lowering.network import Lowered
@@ -15,6 +15,7 @@ from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Network, ReLU
 from harness.worker.network.shapes import output_shapes
 from harness.worker.network.workload import SGD, Adam, DataSet, Training
+from tests.scales import fed
 
 SMALL = {
     "alexnet": (3, 64, 64),
@@ -57,7 +58,7 @@ def trainer(training=None, seed=1, **factors):
 
 
 def batch(model, size=4):
-    described = feed.describe(tiny(), {"batch": size}, 1, ALONE)
+    described = fed(tiny(), {"batch": size}, ALONE)
     return draw(described, model)
 
 
@@ -203,7 +204,7 @@ def test_marks_on_the_device_are_allocated_before_the_first_step():
 
     real, torch.cuda.Event = torch.cuda.Event, Event
     try:
-        description = feed.describe(tiny(), {"batch": 4}, 1, ALONE)
+        description = fed(tiny(), {"batch": 4}, ALONE)
         activity = MarkedActivity(trainer(), description, "images")
         before = len(made)
         assert set(recorded) == set(made)
@@ -221,7 +222,7 @@ def test_a_batch_is_seeded_and_has_the_described_targets():
     assert torch.equal(one[0], again[0])
     assert one[1].dtype == torch.int64
     assert int(one[1].max()) < 3
-    activity = TrainingActivity(made, feed.describe(tiny(), {"batch": 4}, 1, ALONE), "images")
+    activity = TrainingActivity(made, fed(tiny(), {"batch": 4}, ALONE), "images")
     assert activity.units == {"images": 4}
     assert activity.values() == {}
 

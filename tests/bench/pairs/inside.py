@@ -19,6 +19,7 @@ import time
 
 from harness.worker import feed, place
 from harness.worker.job import Job, Span
+from tests.scales import parted
 
 WARM_STEPS = 2
 TURN_S = 0.3
@@ -42,11 +43,13 @@ def opened(framework, name, batch, chosen, strategy="none", environment=()):
     adapter = importlib.import_module("harness.worker.adapters." + framework + ".adapter")
     workload = importlib.import_module("workloads." + name).WORKLOAD
     where = place.find(dict(environment))
-    factors = {"precision": "fp32", **chosen, "batch": batch}
+    scale, factors = parted(
+        {"precision": "fp32", "batch": batch, **chosen, "ranks_per_node": where.size}
+    )
     names = ("trial", "", "", name, "", framework, "", framework, strategy)
-    job = Job(*names, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
+    job = Job(*names, scale, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
     made = adapter.open(job, where)
-    described = feed.describe(workload, factors, 1, where)
+    described = feed.describe(workload, scale, seed=1, place=where)
     return made, lambda: made.activity(workload, described, {})
 
 

@@ -11,16 +11,16 @@ import sys
 import time
 from typing import Any
 
-from harness.worker.feed import describe
 from harness.worker.input.open import Own, reading
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
+from tests.scales import fed
 
 
 def opened(folder: str, factors: dict[str, Any]) -> Any:
     """Open the files as a trial of a read workload does."""
     workload = Reading("read", "What is read", "any", 1)
-    feed = describe(workload, factors, 1, Place(0, 1, 0, 1, "here", "none"), {"data": folder})
+    feed = fed(workload, factors, Place(0, 1, 0, 1, "here", "none"), folder)
     own: Own | None = None
     if factors["reader"] == "dataloader":
         from harness.worker.adapters.torch.input.loading import own as loaders

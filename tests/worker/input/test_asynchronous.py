@@ -12,13 +12,13 @@ import pytest
 
 from harness.data.create import create
 from harness.data.sets import Spec
-from harness.worker.feed import describe
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.loaders.asynchronous import AsyncLoader
 from harness.worker.input.loaders.requests import MOST_BYTES, requests
 from harness.worker.input.open import reading
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
+from tests.scales import fed
 
 pytestmark = pytest.mark.io
 
@@ -43,7 +43,7 @@ def run(folder: Path, reader: str, **factors: Any) -> tuple[list[tuple[int, byte
         "buffer_samples": 128,
         **factors,
     }
-    feed = describe(WORKLOAD, asked, 1, Place(0, 1, 0, 1, "here", "none"), {"data": str(folder)})
+    feed = fed(WORKLOAD, asked, Place(0, 1, 0, 1, "here", "none"), folder)
     work = reading(WORKLOAD, feed)
     work.epochs.turn()
     taken: list[tuple[int, bytes]] = []
@@ -92,8 +92,8 @@ def test_a_large_sample_is_read_in_pieces(tmp_path: Path) -> None:
 def test_a_reading_process_that_is_killed_ends_the_trial(tmp_path: Path) -> None:
     create(SPEC, tmp_path / SPEC.name, doing=lambda _: None)
     asked = {"format": "npy", "reader": "async-process", "batch": 16, "buffer_samples": 128}
-    place, paths = Place(0, 1, 0, 1, "here", "none"), {"data": str(tmp_path / SPEC.name)}
-    work = reading(WORKLOAD, describe(WORKLOAD, asked, 1, place, paths))
+    place = Place(0, 1, 0, 1, "here", "none")
+    work = reading(WORKLOAD, fed(WORKLOAD, asked, place, tmp_path / SPEC.name))
     work.epochs.turn()
     (pid,) = work.epochs._loader.pids()
     os.kill(pid, signal.SIGKILL)
@@ -124,7 +124,7 @@ def test_whatever_goes_wrong_in_a_reader_reaches_whoever_waits(is_process: bool)
 
     made: Any = SimpleNamespace(has_index=False, manifest={"largest": 8})
     how = {"threads": 1, "buffers": 1, "buffer_samples": 1, "process": is_process}
-    loader = AsyncLoader(made, broken, batch=1, **how)  # type: ignore[arg-type]
+    loader = AsyncLoader(made, broken, batch_per_rank=1, **how)  # type: ignore[arg-type]
     loader.begin([0])
     with pytest.raises(Exception, match="the container: is odd"):
         loader.next()

@@ -14,7 +14,6 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import Spec
 from harness.worker import loop
-from harness.worker.feed import describe
 from harness.worker.input import open as opening
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.evidence.audit import WrongDelivery
@@ -24,6 +23,7 @@ from harness.worker.input.open import reading
 from harness.worker.job import Span
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
+from tests.scales import fed
 
 pytestmark = pytest.mark.io
 
@@ -57,7 +57,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def activity(sets: Path, **factors: Any) -> Any:
     factors = {"format": "npy", "reader": "pread", "batch": 32, "buffer_samples": 64, **factors}
     folder = sets / f"tiny-pictures-{factors['format']}-200"
-    return reading(WORKLOAD, describe(WORKLOAD, factors, 1, ALONE, {"data": str(folder)}))
+    return reading(WORKLOAD, fed(WORKLOAD, factors, ALONE, folder))
 
 
 def timed(work: Any) -> list[dict[str, Any]]:

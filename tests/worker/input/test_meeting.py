@@ -14,13 +14,13 @@ from harness.data.create import create
 from harness.data.sets import Spec
 from harness.study import measure
 from harness.worker import loop
-from harness.worker.feed import describe
 from harness.worker.input.evidence import cold
 from harness.worker.input.meeting import TIMEOUT_S, Absent, Meeting
 from harness.worker.input.open import reading
 from harness.worker.job import Span
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
+from tests.scales import fed
 
 WORKLOAD = Reading("read-tiny", "Tiny pictures", "tiny-pictures", 25)
 
@@ -76,10 +76,9 @@ def test_ranks_read_the_same_epochs_and_no_pages_are_dropped_amid_one(
     spec = Spec("tiny-pictures", "npy", 25)
     create(spec, tmp_path / "set", doing=lambda _: None)
     factors = {"format": "npy", "reader": "pread", "batch": 1, "cache": "cold"}
-    paths = {"data": str(tmp_path / "set"), "meeting": str(tmp_path)}
     works = [
-        reading(WORKLOAD, describe(WORKLOAD, factors, 1, Place(rank, 2, rank, 2, "", ""), paths))
-        for rank in range(2)
+        reading(WORKLOAD, fed(WORKLOAD, factors, place, tmp_path / "set", meeting=str(tmp_path)))
+        for place in (Place(rank, 2, rank, 2, "", "") for rank in range(2))
     ]
     monkeypatch.setattr(works[1], "_compute", lambda: time.sleep(0.002))
     left: list[int] = []
@@ -107,8 +106,8 @@ def test_ranks_read_the_same_epochs_and_no_pages_are_dropped_amid_one(
 def test_only_one_rank_of_a_node_prepares_what_they_share(tmp_path: Path) -> None:
     spec = Spec("tiny-pictures", "npy", 25)
     create(spec, tmp_path / "set", doing=lambda _: None)
-    paths = {"data": str(tmp_path / "set"), "meeting": str(tmp_path)}
     factors = {"format": "npy", "reader": "pread", "batch": 1}
     places = [Place(rank, 4, rank % 2, 2, "", "") for rank in range(4)]
-    files = [describe(WORKLOAD, factors, 1, place, paths).files for place in places]
+    there = tmp_path / "set"
+    files = [fed(WORKLOAD, factors, place, there).files for place in places]
     assert [one is not None and one.is_first_here for one in files] == [True, False, True, False]

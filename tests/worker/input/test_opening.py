@@ -14,12 +14,12 @@ import pytest
 
 from harness.data.create import create
 from harness.data.sets import Spec
-from harness.worker.feed import describe
 from harness.worker.input.loaders.opening import OpeningLoader
 from harness.worker.input.open import reading
 from harness.worker.network.workload import Opening
 from harness.worker.place import Place
 from tests.cli.command import bakeoff
+from tests.scales import fed
 
 pytestmark = pytest.mark.io
 
@@ -64,9 +64,7 @@ def opened(folder: Path, threads: int) -> Any:
     workload = Opening("open", "Open", "tiny-pictures", COUNT)
     factors = {"format": "raw", "reader": "open", "reader_threads": threads, "shuffle": "global"}
     place = Place(0, 1, 0, 1, "here", "none")
-    return reading(
-        workload, describe(workload, {**factors, "batch": 7}, 1, place, {"data": folder})
-    )
+    return reading(workload, fed(workload, {**factors, "batch": 7}, place, folder))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -110,7 +108,7 @@ def test_a_file_that_is_gone_ends_the_trial(tmp_path: Path) -> None:
 
 def test_whatever_goes_wrong_in_a_thread_reaches_whoever_waits() -> None:
     """A path that no system call takes is a ValueError, not an OSError."""
-    loader = OpeningLoader(SimpleNamespace(paths=["a\0b"]), batch=1, threads=1)  # type: ignore[arg-type]
+    loader = OpeningLoader(SimpleNamespace(paths=["a\0b"]), batch_per_rank=1, threads=1)  # type: ignore[arg-type]
     loader.begin([0])
     met: list[BaseException] = []
 

@@ -12,13 +12,13 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import Spec
 from harness.worker.contracts import Unsupported
-from harness.worker.feed import describe
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.evidence import cold
 from harness.worker.input.loaders.loader import Batch
 from harness.worker.input.open import opened, reading
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
+from tests.scales import fed
 
 WORKLOAD = Reading("read-tiny", "Tiny pictures", "tiny-pictures", 200)
 ALONE = Place(0, 1, 0, 1, "here", "none")
@@ -36,7 +36,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def activity(sets: Path, **factors: Any) -> Any:
     factors = {"format": "npy", "reader": "pread", "batch": 32, **factors}
     folder = sets / f"tiny-pictures-{factors['format']}-200"
-    feed = describe(WORKLOAD, factors, 1, ALONE, {"data": str(folder)})
+    feed = fed(WORKLOAD, factors, ALONE, folder)
     return reading(WORKLOAD, feed)
 
 
@@ -156,7 +156,7 @@ def test_mincore_agrees_with_cachestat(sets: Path) -> None:
 
 
 def test_a_set_that_is_not_finished_is_unsupported(sets: Path, tmp_path: Path) -> None:
-    feed = describe(WORKLOAD, {"batch": 1}, 1, ALONE, {"data": str(tmp_path)})
+    feed = fed(WORKLOAD, {"format": "npy", "reader": "pread"}, ALONE, tmp_path)
     with pytest.raises(Unsupported, match="no finished data set"):
         opened(feed)
 

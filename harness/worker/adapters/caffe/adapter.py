@@ -12,7 +12,6 @@ from __future__ import annotations
 import builtins
 import os
 import resource
-from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.worker import loop
@@ -43,9 +42,8 @@ class CaffeActivity:
     def __init__(self, adapter: CaffeAdapter, workload: Training, feed: Feed) -> None:
         self._adapter = adapter
         self._workload = workload
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
-        # each GPU runs a net of its own, with the batch that is written there
-        self._feed = feed = replace(feed, batch=adapter.each(feed.batch))
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
+        self._feed = feed
         source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
         self.net, tops = lower(workload, feed, source)
         self._net_path = adapter.write("net.prototxt", self.net)
@@ -58,7 +56,7 @@ class CaffeActivity:
         message = solver(
             self._workload,
             net=self._net_path,
-            global_batch=self._feed.global_batch,
+            batch_per_step=self._feed.batch_per_step,
             display=loop.steps_per_window(step_s, until),
             device=self._adapter.device,
             seed=self._feed.seed,
@@ -78,7 +76,10 @@ class CaffeActivity:
             said = self.timing.shapes.get(layer)
             if said is None:
                 continue
-            expected = (self._feed.batch, *(size for size in wanted[path] if size != 1))
+            expected = (
+                self._feed.scale.batch_per_device,
+                *(size for size in wanted[path] if size != 1),
+            )
             if (said[0], *(size for size in said[1:] if size != 1)) != expected:
                 raise WrongShape(
                     "layer '{}' is {} in Caffe, not {}".format(path, said[1:], wanted[path])
@@ -98,7 +99,7 @@ class CaffeAdapter:
             raise Unsupported("Intel's flavour computes on CPUs")
         variable, name = PROGRAMS[self.flavour]
         self._argv = [os.environ.get(variable) or name]
-        count = int(job.factors.get("devices_per_rank") or 1)
+        count = job.scale.devices_per_rank
         self._gpus = [place.local_rank * count + number for number in range(count)]
         self._threads = threads(job.factors)
         self._env = program.environment(self._threads)
@@ -192,15 +193,6 @@ class CaffeAdapter:
         """Run ``caffe train``."""
         argv = [*self._argv, "train", "-solver", solver_path, *self._flags(self._gpus)]
         return program.train(argv, self._env, self._log("train"))
-
-    def each(self, batch: int) -> int:
-        """Give one GPU's part of the rank's batch."""
-        part, rest = divmod(batch, len(self._gpus))
-        if rest:
-            raise Unsupported(
-                "a batch of {} does not divide over {} GPUs".format(batch, len(self._gpus))
-            )
-        return part
 
     def _flags(self, gpus: Sequence[int]) -> List[str]:
         flags = ["-gpu", ",".join(map(str, gpus))] if self.device == "gpu" else []

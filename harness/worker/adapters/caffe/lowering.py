@@ -183,7 +183,8 @@ def _data(net: Lowering, feed: Feed) -> None:
         assert feed.targets is not None
         filler, label = GAUSSIAN, (feed.targets.length,)
     own: Message = [("data_filler", GAUSSIAN), ("data_filler", filler)]
-    for shape in ((feed.batch, *picture), (feed.batch, *label)):
+    batch = feed.scale.batch_per_device  # each GPU runs a net of its own
+    for shape in ((batch, *picture), (batch, *label)):
         own.append(("shape", [("dim", size) for size in shape]))
     net.add("input", "DummyData", [], "data", ("top", "label"), ("dummy_data_param", own))
 
@@ -197,7 +198,11 @@ def _files(net: Lowering, feed: Feed, folder: str) -> None:
                 dataset.shape or "encoded pictures", tuple(feed.input)
             )
         )
-    source: Message = [("source", folder), ("batch_size", feed.batch), ("backend", Word("LMDB"))]
+    source: Message = [
+        ("source", folder),
+        ("batch_size", feed.scale.batch_per_device),
+        ("backend", Word("LMDB")),
+    ]
     source += [("prefetch", files.prefetch)]
     scale: Message = [("scale", 1 / float(dataset.manifest["scale"]))]
     own = [("top", "label"), ("transform_param", scale), ("data_param", source)]

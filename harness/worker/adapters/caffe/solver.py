@@ -20,11 +20,11 @@ ENDLESS = 2**31 - 1
 
 
 def solver(
-    workload: Training, *, net: str, global_batch: int, display: int, device: str, seed: int
+    workload: Training, *, net: str, batch_per_step: int, display: int, device: str, seed: int
 ) -> Message:
     """Write a solver that goes on until it is stopped."""
     rule = workload.optimiser
-    message: Message = [("net", net), ("base_lr", learning_rate(rule, global_batch))]
+    message: Message = [("net", net), ("base_lr", learning_rate(rule, batch_per_step))]
     message += [("lr_policy", "fixed"), ("max_iter", ENDLESS), ("display", display)]
     message += lowering_of(OPTIMISERS, type(rule), "caffe")(rule)
     message += [("snapshot", 0), ("snapshot_after_train", False)]

@@ -43,14 +43,16 @@ class JaxActivity:
         self.state = strategy.replicate(draw(seed))
         given = jax.jit(
             lambda key: training.draw_batch(
-                net, (feed.batch, *feed.input), feed.targets, key, jax.numpy.float32
+                net, (feed.batch_per_rank, *feed.input), feed.targets, key, jax.numpy.float32
             )
         )(jax.random.key(feed.seed + 1))
         self._given = strategy.share(given)
-        step = training.make_step(net, workload, settings.precision, feed.global_batch, has_dropout)
+        step = training.make_step(
+            net, workload, settings.precision, feed.batch_per_step, has_dropout
+        )
         self._step = strategy.jit(step)
         self._loss: Any = None
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
         self.saver_name = "orbax"
         jax.block_until_ready((self.state, self._given))
 

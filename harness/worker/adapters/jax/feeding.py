@@ -31,8 +31,8 @@ class Feeder:
                     dataset.shape or "encoded pictures", shape
                 )
             )
-        loader = loader_of(dataset, files, feed.batch)
-        self.epochs = Epochs(dataset, files, loader, feed.batch, whole=False)
+        loader = loader_of(dataset, files, feed.batch_per_rank)
+        self.epochs = Epochs(dataset, files, loader, feed.batch_per_rank, whole=False)
         self._kind = numpy.dtype(dataset.manifest["dtype"])
         scale = float(dataset.manifest["scale"])
         length = dataset.manifest["target_length"]

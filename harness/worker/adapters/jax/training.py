@@ -132,7 +132,7 @@ def slopes(
 
 
 def make_step(
-    net: Lowered, workload: Training, precision: str, global_batch: int, has_dropout: bool
+    net: Lowered, workload: Training, precision: str, batch_per_step: int, has_dropout: bool
 ) -> Callable[[State, Given], Tuple[State, Any]]:
     """Build the step: (state, batch) -> (state, loss)."""
 
@@ -140,7 +140,7 @@ def make_step(
         key, draw = jax.random.split(state.key) if has_dropout else (state.key, None)
         gradients, (loss, statistics, _, _) = slopes(net, workload, precision, state, given, draw)
         count = state.step + 1
-        parameters, moved = update(workload, state, gradients, count, global_batch)
+        parameters, moved = update(workload, state, gradients, count, batch_per_step)
         fresh = State(parameters, statistics, moved, count, key, state.scale)
         return (fresh if state.scale is None else _unless_overflown(state, fresh, gradients)), loss
 
@@ -167,7 +167,7 @@ def _unless_overflown(before: State, after: State, gradients: Arrays) -> State:
 
 
 def update(
-    workload: Training, state: State, gradients: Arrays, count: Any, global_batch: int
+    workload: Training, state: State, gradients: Arrays, count: Any, batch_per_step: int
 ) -> Tuple[Arrays, Tuple[Arrays, ...]]:
     """Give the new parameters and moments."""
     rule = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").update
@@ -176,7 +176,7 @@ def update(
     for name, weight in state.parameters.items():
         old = tuple(moment[name] for moment in state.moments)
         new[name], made = rule(
-            workload.optimiser, name, weight, gradients[name], old, count, global_batch
+            workload.optimiser, name, weight, gradients[name], old, count, batch_per_step
         )
         for moment, value in zip(moved, made):
             moment[name] = value
@@ -184,9 +184,9 @@ def update(
 
 
 def _sgd(
-    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, global_batch: int
+    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, batch_per_step: int
 ) -> Tuple[Any, Tuple[Any, ...]]:
-    rate = rule.rate * global_batch / rule.rate_batch if rule.rate_batch else rule.rate
+    rate = rule.rate * batch_per_step / rule.rate_batch if rule.rate_batch else rule.rate
     if rule.weight_decay and name.endswith("/weight"):
         slope = slope + rule.weight_decay * weight
     velocity = rule.momentum * old[0] + slope
@@ -194,7 +194,7 @@ def _sgd(
 
 
 def _adam(
-    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, global_batch: int
+    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, batch_per_step: int
 ) -> Tuple[Any, Tuple[Any, ...]]:
     first = rule.beta1 * old[0] + (1 - rule.beta1) * slope
     second = rule.beta2 * old[1] + (1 - rule.beta2) * jnp.square(slope)

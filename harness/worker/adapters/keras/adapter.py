@@ -55,7 +55,7 @@ class KerasAdapter:
 
         try:
             lowering = KerasLowering(workload.network, is_dropping=True)
-            self._trainer = KerasTrainer(workload, lowering, feed.global_batch)
+            self._trainer = KerasTrainer(workload, lowering, feed.batch_per_step)
             dtype = tf.as_dtype(keras.config.dtype_policy().compute_dtype)
             compiled = bool(self._job.factors.get("compile"))
             if feed.files is not None:
@@ -64,7 +64,9 @@ class KerasAdapter:
                 how = {"compiled": compiled, "autotune": bool(options.get("autotune"))}
                 return fed(self._trainer, feed, workload.unit, lowering.arrangement, dtype, **how)
             batch = draw(feed, lowering.arrangement, dtype)
-            return TrainingActivity(self._trainer, batch, {workload.unit: feed.batch}, compiled)
+            return TrainingActivity(
+                self._trainer, batch, {workload.unit: feed.batch_per_rank}, compiled
+            )
         except tf.errors.OpError as error:
             raise failures.read(error) from error
 

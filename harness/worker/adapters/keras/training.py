@@ -44,7 +44,7 @@ class TextbookAdam(keras.optimizers.Adam):
 class KerasTrainer:
     """A model, its loss and its optimiser."""
 
-    def __init__(self, workload: Training, lowering: KerasLowering, global_batch: int) -> None:
+    def __init__(self, workload: Training, lowering: KerasLowering, batch_per_step: int) -> None:
         self.lowering = lowering
         self.strategy = Strategy()
         self._decay = getattr(workload.optimiser, "weight_decay", 0.0)
@@ -55,7 +55,7 @@ class KerasTrainer:
         self._variables = [lowering.variable(name) for name in names]
         dtype = keras.config.dtype_policy()
         self._loss = lowering_of(LOSSES, workload.loss, "keras")(dtype.variable_dtype)
-        self._optimiser = optimiser(workload.optimiser, global_batch)
+        self._optimiser = optimiser(workload.optimiser, batch_per_step)
         if dtype.compute_dtype == "float16":
             self._optimiser = keras.optimizers.LossScaleOptimizer(self._optimiser)
         self._optimiser.build(self._variables)
@@ -111,9 +111,9 @@ class KerasSubject:
         self.dtype = dtype
         self.stored = stored
 
-    def trainer(self, initial: Mapping[str, Any], global_batch: int) -> KerasTrainer:
+    def trainer(self, initial: Mapping[str, Any], batch_per_step: int) -> KerasTrainer:
         """Start an optimiser on given values."""
-        trainer = KerasTrainer(self._workload, self._lowering, global_batch)
+        trainer = KerasTrainer(self._workload, self._lowering, batch_per_step)
         for name, value in initial.items():
             trainer.values[name].assign(value)
         return trainer
@@ -138,21 +138,21 @@ class KerasSubject:
         return run_layer, learned
 
 
-def optimiser(rule: Any, global_batch: int) -> Any:
+def optimiser(rule: Any, batch_per_step: int) -> Any:
     """Give the Keras optimiser of a rule.
 
     numpy's numbers, because Keras rounds a plain one to float32 on its way into a float64 update.
     """
-    return lowering_of(OPTIMISERS, type(rule), "keras")(rule, global_batch)
+    return lowering_of(OPTIMISERS, type(rule), "keras")(rule, batch_per_step)
 
 
-def _adam(rule: Adam, _global_batch: int) -> Any:
+def _adam(rule: Adam, _batch_per_step: int) -> Any:
     betas = numpy.float64(rule.beta1), numpy.float64(rule.beta2)
     return TextbookAdam(rule.rate, *betas, rule.epsilon)
 
 
-def _sgd(rule: SGD, global_batch: int) -> Any:
-    rate = rule.rate * global_batch / rule.rate_batch if rule.rate_batch else rule.rate
+def _sgd(rule: SGD, batch_per_step: int) -> Any:
+    rate = rule.rate * batch_per_step / rule.rate_batch if rule.rate_batch else rule.rate
     return keras.optimizers.SGD(rate, momentum=numpy.float64(rule.momentum))
 
 

@@ -75,22 +75,22 @@ class Batch:
 
     def __init__(self, net: Lowered, feed: Feed, device: Any) -> None:
         draw = numpy.random.default_rng(feed.seed + 1)
-        self.x = tensor.Tensor(input_shape(net, feed.batch), device)
+        self.x = tensor.Tensor(input_shape(net, feed.batch_per_rank), device)
         self.x.copy_from_numpy(draw.standard_normal(self.x.shape, dtype=numpy.float32))
         if isinstance(feed.targets, Classes):
-            self.target = tensor.Tensor((feed.batch,), device, tensor.int32)
-            numbers = draw.integers(0, feed.targets.count, feed.batch)
+            self.target = tensor.Tensor((feed.batch_per_rank,), device, tensor.int32)
+            numbers = draw.integers(0, feed.targets.count, feed.batch_per_rank)
             self.target.copy_from_numpy(numbers.astype(numpy.int32))
         else:
             assert feed.targets is not None
-            self.target = tensor.Tensor((feed.batch, feed.targets.length), device)
+            self.target = tensor.Tensor((feed.batch_per_rank, feed.targets.length), device)
             vectors = draw.standard_normal(self.target.shape, dtype=numpy.float32)
             self.target.copy_from_numpy(vectors)
 
 
 def prepare(net: Lowered, workload: Training, feed: Feed, batch: Batch, compiled: bool) -> Trained:
     """Make a model whose parameters exist, and draw them."""
-    rate = learning_rate(workload.optimiser, feed.global_batch)
+    rate = learning_rate(workload.optimiser, feed.batch_per_step)
     made = Trained(net, workload, rate)
     made.compile([batch.x], is_train=True, use_graph=compiled, sequential=False)
     _draw(made, net, feed.seed)

@@ -85,12 +85,12 @@ def waiter() -> Any:
 
 def draw(feed: Feed, arrangement: Arrangement, dtype: Any) -> Any:
     """Draw one batch on the device, in the layout and type the network computes in."""
-    shape = [feed.batch, *arrangement.sample()]
+    shape = [feed.batch_per_rank, *arrangement.sample()]
     x = tf.cast(tf.random.stateless_normal(shape, (feed.seed, 1)), dtype)
     if isinstance(feed.targets, Classes):
         count = feed.targets.count
         seed = (feed.seed, 2)
         kind = tf.int32
-        return x, tf.random.stateless_uniform([feed.batch], seed, 0, count, dtype=kind)
+        return x, tf.random.stateless_uniform([feed.batch_per_rank], seed, 0, count, dtype=kind)
     assert feed.targets is not None
-    return x, tf.random.stateless_normal([feed.batch, feed.targets.length], (feed.seed, 2))
+    return x, tf.random.stateless_normal([feed.batch_per_rank, feed.targets.length], (feed.seed, 2))

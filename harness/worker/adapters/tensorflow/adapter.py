@@ -52,7 +52,9 @@ class TensorFlowAdapter:
                 seed = self._job.seed
                 return ServedActivity(self._strategy, workload, lowering, feed, seed)
             initial = lowering.initial(self._job.seed)
-            self._trainer = Trainer(workload, lowering, initial, feed.global_batch, self._strategy)
+            self._trainer = Trainer(
+                workload, lowering, initial, feed.batch_per_step, self._strategy
+            )
             compiled = bool(self._job.factors.get("compile"))
             if feed.files is not None:
                 from harness.worker.adapters.tensorflow.feeding import fed
@@ -62,7 +64,7 @@ class TensorFlowAdapter:
                 return fed(self._trainer, feed, workload.unit, arrangement, dtype, **how)
             drawn = draw(feed, lowering.arrangement, lowering.style.dtype)
             batch = self._strategy.spread(drawn)
-            units = {workload.unit: feed.batch}
+            units = {workload.unit: feed.batch_per_rank}
             return TrainingActivity(self._trainer, batch, units, compiled)
         except tf.errors.OpError as error:
             raise failures.read(error) from error

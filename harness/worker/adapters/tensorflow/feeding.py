@@ -128,13 +128,13 @@ def fed(
     dataset, files = opened(feed)
     preparation = Preparation(dataset, feed, arrangement, dtype)
     loaders = own(autotune=how["autotune"], prepare=preparation, size=feed.input[1:])
-    loader = loader_of(dataset, files, feed.batch, loaders)
+    loader = loader_of(dataset, files, feed.batch_per_rank, loaders)
     prepared = None
     if not isinstance(loader, TfDataLoader):
         prepared = _converter(preparation, feed)
-    epochs = Epochs(dataset, files, loader, feed.batch, whole=False)
+    epochs = Epochs(dataset, files, loader, feed.batch_per_rank, whole=False)
     batch = draw(feed, arrangement, dtype)
-    units = {unit: feed.batch}
+    units = {unit: feed.batch_per_rank}
     return FedActivity(trainer, batch, units, how["compiled"], (epochs, prepared))
 
 
@@ -143,7 +143,8 @@ def _converter(preparation: Preparation, feed: Feed) -> Any:
     kind = preparation.stored
     length = int(numpy.prod(feed.input))
     traced = tf.function(preparation.__call__, autograph=False).get_concrete_function(
-        tf.TensorSpec([feed.batch], tf.int64), tf.TensorSpec([feed.batch, length], kind)
+        tf.TensorSpec([feed.batch_per_rank], tf.int64),
+        tf.TensorSpec([feed.batch_per_rank, length], kind),
     )
 
     def convert(read: Any) -> Tuple[Any, Any]:

@@ -37,7 +37,7 @@ class TfDataLoader:
         self,
         dataset: Dataset,
         files: Files,
-        batch: int,
+        batch_per_rank: int,
         *,
         autotune: bool,
         prepare: Optional[Prepare] = None,
@@ -52,7 +52,7 @@ class TfDataLoader:
         self._paths_asked: List[str] = []
         self._dataset = dataset
         self._files = files
-        self._batch = batch
+        self._batch_per_rank = batch_per_rank
         self._parallel = AUTOTUNE if autotune else files.threads
         self._prefetch = AUTOTUNE if autotune else files.prefetch
         self._epochs = 0
@@ -64,7 +64,7 @@ class TfDataLoader:
         self._epochs += 1
         read = self._raw(order) if self.keeps_order else self._records(order)
         prepare = self._prepare
-        pipeline = read.batch(self._batch, drop_remainder=prepare is not None)
+        pipeline = read.batch(self._batch_per_rank, drop_remainder=prepare is not None)
         if prepare is not None:
             pipeline = pipeline.map(
                 lambda samples, lengths, stored: (samples, lengths, prepare(samples, stored)),
@@ -185,9 +185,9 @@ class TfDataLoader:
 def own(**how: Any) -> Callable[[Dataset, Files, int], Optional[TfDataLoader]]:
     """Give tf.data where it is asked for; ``how``: autotune, prepare, size."""
 
-    def made(dataset: Dataset, files: Files, batch: int) -> Optional[TfDataLoader]:
+    def made(dataset: Dataset, files: Files, batch_per_rank: int) -> Optional[TfDataLoader]:
         if files.reader != READER:
             return None
-        return TfDataLoader(dataset, files, batch, **how)
+        return TfDataLoader(dataset, files, batch_per_rank, **how)
 
     return made

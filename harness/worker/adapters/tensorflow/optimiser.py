@@ -20,7 +20,7 @@ class Update:
     """An optimiser with its slots; ``apply`` belongs inside a traced function."""
 
     def __init__(
-        self, rule: Any, variables: Mapping[str, Any], decayed: Collection[str], global_batch: int
+        self, rule: Any, variables: Mapping[str, Any], decayed: Collection[str], batch_per_step: int
     ) -> None:
         self._rule = rule
         self._variables = variables
@@ -28,7 +28,7 @@ class Update:
         self._rate = rule.rate
         self._kind = lowering_of(OPTIMISERS, type(rule), "tensorflow")
         if isinstance(rule, SGD) and rule.rate_batch is not None:
-            self._rate = rule.rate * global_batch / rule.rate_batch
+            self._rate = rule.rate * batch_per_step / rule.rate_batch
         self._slots: Dict[str, List[Any]] = {
             name: [
                 tf.Variable(tf.zeros_like(variable), trainable=False)

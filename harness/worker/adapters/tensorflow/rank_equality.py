@@ -23,9 +23,9 @@ class _Lowered(LoweredSubject):
         super().__init__(workload, lowering)
         self._strategy = strategy
 
-    def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
+    def trainer(self, initial: Mapping[str, Any], batch_per_step: int) -> Trainer:
         """Start an optimiser and variables."""
-        return Trainer(self._workload, self.lowering, initial, global_batch, self._strategy)
+        return Trainer(self._workload, self.lowering, initial, batch_per_step, self._strategy)
 
 
 class TogetherSubject(TensorFlowSubject):

@@ -121,7 +121,7 @@ class TensorFlowSubject:
         }
 
     def _start(self, given: Tensor) -> Any:
-        """Make variables and optimiser once the global batch is known."""
+        """Make variables and optimiser once the batch of a step is known."""
         if self._trainer is None:
             self._trainer = self._lowered.trainer(self._cast_state(), given.shape[0])
         return self._trainer

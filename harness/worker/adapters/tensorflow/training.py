@@ -25,7 +25,7 @@ class Trainer:
         workload: Training,
         lowering: Lowering,
         initial: Mapping[str, Any],
-        global_batch: int,
+        batch_per_step: int,
         strategy: Optional[Strategy] = None,
     ) -> None:
         self.workload = workload
@@ -35,7 +35,7 @@ class Trainer:
         with self.strategy.scope():
             self.values = self._variables(initial)
             self.learned = {name: self.values[name] for name in names}
-            self._optimiser(global_batch)
+            self._optimiser(batch_per_step)
             is_scaled = lowering.style.dtype == tf.float16
             self.loss_scale = LossScale() if is_scaled else None
 
@@ -45,9 +45,9 @@ class Trainer:
             name: tf.Variable(value, trainable=name in names) for name, value in initial.items()
         }
 
-    def _optimiser(self, global_batch: int) -> None:
+    def _optimiser(self, batch_per_step: int) -> None:
         rule, decayed = self.workload.optimiser, self.lowering.decayed()
-        self._update = Update(rule, self.learned, decayed, global_batch)
+        self._update = Update(rule, self.learned, decayed, batch_per_step)
 
     def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Run forward and backward; give the pass, output, loss and gradients by name."""
@@ -102,9 +102,9 @@ class LoweredSubject:
         self.dtype = lowering.style.dtype
         self.stored = lowering.stored
 
-    def trainer(self, initial: Mapping[str, Any], global_batch: int) -> Trainer:
+    def trainer(self, initial: Mapping[str, Any], batch_per_step: int) -> Trainer:
         """Start an optimiser and variables."""
-        return Trainer(self._workload, self.lowering, initial, global_batch)
+        return Trainer(self._workload, self.lowering, initial, batch_per_step)
 
     def alone(self, path: str, state: Mapping[str, Any]) -> Any:
         """Give one layer as a function of its input, and its parameters by name.

@@ -25,14 +25,14 @@ class TinygradActivity:
         from harness.worker.adapters.tinygrad.training import Trainer, draw_batch
 
         self._trainer = Trainer(workload, feed.seed)
-        shape = (feed.batch, *feed.input)
+        shape = (feed.batch_per_rank, *feed.input)
         self._given = draw_batch(self._trainer, shape, feed.targets, feed.seed + 1)
         self.captured = TinyJit(
-            lambda: self._trainer.step(self._given["x"], self._given["target"], feed.global_batch)
+            lambda: self._trainer.step(self._given["x"], self._given["target"], feed.batch_per_step)
         )
         self._device = Device[Device.DEFAULT]
         self._loss: Any = None
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch)}
+        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
 
     def step(self) -> None:
         """Enqueue one step: the first runs, the second is captured, all others are replayed."""

@@ -57,12 +57,12 @@ class Trainer:
         output = self.net.run(x, one)
         return lowering_of(LOSSES, self.workload.loss, "tinygrad")(output, target), output, one
 
-    def step(self, x: Any, target: Any, global_batch: int) -> Any:
+    def step(self, x: Any, target: Any, batch_per_step: int) -> Any:
         """Run one training step; give its loss."""
         loss, _, one = self.loss(x, target)
         slopes = loss.gradient(*self.parameters.values())
         named = dict(zip(self.parameters, slopes))
-        rate = learning_rate(self.workload.optimiser, global_batch)
+        rate = learning_rate(self.workload.optimiser, batch_per_step)
         changes = self._optimiser.update(self, self.workload.optimiser, named, rate)
         changes += [(self.statistics[name], value) for name, value in one.updated.items()]
         return loss.realize(*[old.assign(new) for old, new in changes])

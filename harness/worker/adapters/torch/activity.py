@@ -17,7 +17,7 @@ class TrainingActivity:
     """Steps of training on the synthetic batch."""
 
     def __init__(self, trainer: Trainer, feed: Feed, unit: str) -> None:
-        self.units: Mapping[str, float] = {unit: feed.batch}
+        self.units: Mapping[str, float] = {unit: feed.batch_per_rank}
         self.trainer = trainer
         self.batch = draw(feed, trainer)
         self._loss: Any = None
@@ -98,8 +98,8 @@ def draw(feed: Feed, trainer: Trainer) -> Tuple[torch.Tensor, torch.Tensor]:
     device = trainer.settings.device
     generator = torch.Generator(device=device).manual_seed(feed.seed)
     made: Dict[str, Any] = {"generator": generator, "device": device}
-    inputs = trainer.place(torch.randn(feed.batch, *feed.input, **made))
+    inputs = trainer.place(torch.randn(feed.batch_per_rank, *feed.input, **made))
     if isinstance(feed.targets, Classes):
-        return inputs, torch.randint(feed.targets.count, (feed.batch,), **made)
+        return inputs, torch.randint(feed.targets.count, (feed.batch_per_rank,), **made)
     assert feed.targets is not None
-    return inputs, torch.randn(feed.batch, feed.targets.length, **made)
+    return inputs, torch.randn(feed.batch_per_rank, feed.targets.length, **made)

@@ -74,7 +74,7 @@ class TorchAdapter:
             make = partial(fed, loaders=own(options, feed.input[1:]))
         try:
             self._trainer = Trainer(workload, self._settings, self._job.seed, self._strategy)
-            self._trainer.start_optimiser(feed.global_batch)
+            self._trainer.start_optimiser(feed.batch_per_step)
             return make(self._trainer, feed, workload.unit)
         except RuntimeError as error:
             raise failures.read(error) from error

@@ -60,10 +60,10 @@ class Trainer:
         self._workload = workload
         self.optimiser: Any = None
 
-    def start_optimiser(self, global_batch: int) -> None:
+    def start_optimiser(self, batch_per_step: int) -> None:
         """Begin with fresh optimiser state, at the rate for this batch."""
         chosen = self._workload.optimiser
-        rate = learning_rate(chosen, global_batch)
+        rate = learning_rate(chosen, batch_per_step)
         made = lowering_of(OPTIMISERS, type(chosen), "torch")(chosen, self.network, rate)
         self.optimiser = self.strategy.wrap_optimiser(made, self.network)
 

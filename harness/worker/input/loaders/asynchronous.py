@@ -62,21 +62,21 @@ class AsyncLoader:
         dataset: Dataset,
         container: Callable[[Dataset], Any],
         *,
-        batch: int,
+        batch_per_rank: int,
         threads: int,
         buffers: int,
         buffer_samples: int,
         process: bool,
     ) -> None:
-        if buffer_samples % batch:
+        if buffer_samples % batch_per_rank:
             raise ValueError(
                 "a buffer of {} samples is no whole number of batches of {}".format(
-                    buffer_samples, batch
+                    buffer_samples, batch_per_rank
                 )
             )
         self._dataset = dataset
         self._container = container
-        self._batch = batch
+        self._batch_per_rank = batch_per_rank
         self._threads = threads
         self._pool: Any = None
         self._size = buffer_samples
@@ -168,7 +168,7 @@ class AsyncLoader:
 
     def next(self) -> Batch:
         """Give the next batch out of its buffer."""
-        start = self._given * self._batch
+        start = self._given * self._batch_per_rank
         within = start % self._size
         if start == 0:
             self._tell(self._order)
@@ -180,7 +180,7 @@ class AsyncLoader:
             self._wait()
             self._filled += 1
         self._given += 1
-        samples = self._order[start : start + self._batch]
+        samples = self._order[start : start + self._batch_per_rank]
         buffer = self._buffers[(self._filled - 1) % len(self._buffers)]
         data = [
             buffer.slot(place, buffer.lengths[place])

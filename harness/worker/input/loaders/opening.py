@@ -19,9 +19,9 @@ class OpeningLoader:
 
     keeps_order = True
 
-    def __init__(self, dataset: Dataset, *, batch: int, threads: int) -> None:
+    def __init__(self, dataset: Dataset, *, batch_per_rank: int, threads: int) -> None:
         self._paths = dataset.paths
-        self._batch = batch
+        self._batch_per_rank = batch_per_rank
         self._order: Sequence[int] = ()
         self._given = 0
         self._fault: Optional[BaseException] = None
@@ -47,21 +47,21 @@ class OpeningLoader:
         self._done[self._given % len(self._threads)].acquire()
         if self._fault is not None:
             raise self._fault
-        start = self._given * self._batch
+        start = self._given * self._batch_per_rank
         self._given += 1
-        return Batch(self._order[start : start + self._batch], (), 0)
+        return Batch(self._order[start : start + self._batch_per_rank], (), 0)
 
     def _serve(self, number: int) -> None:
         go, done = self._go[number], self._done[number]
-        stride = self._batch * len(self._threads)
+        stride = self._batch_per_rank * len(self._threads)
         while True:
             go.acquire()
             order = self._order
             if not order:
                 return
-            for start in range(number * self._batch, len(order), stride):
+            for start in range(number * self._batch_per_rank, len(order), stride):
                 try:
-                    self._ask(order[start : start + self._batch])
+                    self._ask(order[start : start + self._batch_per_rank])
                 except BaseException as fault:  # noqa: BLE001 handed to whoever waits for the batch
                     self._fault = fault
                 done.release()

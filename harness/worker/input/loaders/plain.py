@@ -20,10 +20,10 @@ Read = Callable[[int, memoryview], int]
 class _Work:
     """One batch on its way: what is to be read, where it goes, and how much is still missing."""
 
-    def __init__(self, room: int, batch: int) -> None:
-        self.buffers = [memoryview(bytearray(room)) for _ in range(batch)]
+    def __init__(self, room: int, batch_per_rank: int) -> None:
+        self.buffers = [memoryview(bytearray(room)) for _ in range(batch_per_rank)]
         self.samples: Sequence[int] = ()
-        self.lengths = [0] * batch
+        self.lengths = [0] * batch_per_rank
         self.left = 0
         self.lock = threading.Lock()
         self.done = threading.Event()
@@ -52,15 +52,15 @@ class PlainLoader:
         read: Read,
         *,
         room: int,
-        batch: int,
+        batch_per_rank: int,
         threads: int,
         prefetch: int,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         self._read = read
         self.rest = rest
-        self._batch = batch
-        self._ring = [_Work(room, batch) for _ in range(prefetch + 2)]
+        self._batch_per_rank = batch_per_rank
+        self._ring = [_Work(room, batch_per_rank) for _ in range(prefetch + 2)]
         self._prefetch = prefetch
         self._tasks: Any = SimpleQueue()
         self._order: Sequence[int] = ()
@@ -89,8 +89,8 @@ class PlainLoader:
 
     def _ask(self) -> bool:
         """Hand the next batch's samples to the threads; tell whether there was one."""
-        start = self._asked * self._batch
-        samples = self._order[start : start + self._batch]
+        start = self._asked * self._batch_per_rank
+        samples = self._order[start : start + self._batch_per_rank]
         if not samples:
             return False
         work = self._ring[self._asked % len(self._ring)]

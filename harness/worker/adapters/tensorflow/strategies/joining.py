@@ -46,8 +46,7 @@ def _mirrored(job: Job, place: Place, is_gpu: bool) -> Strategy:
         raise Unsupported("mirrored needs TensorFlow 2.4 or later; 1.15 can use horovod")
     if place.size > 1:
         raise Unsupported("mirrored has one rank, with several devices; multiworker has several")
-    count = int(job.factors.get("devices_per_rank") or 1)
-    return Mirrored(count, is_gpu, job.factors.get("bucket_mb"))
+    return Mirrored(job.scale.devices_per_rank, is_gpu, job.factors.get("bucket_mb"))
 
 
 def _horovod(job: Job, place: Place) -> Horovod:

@@ -76,14 +76,14 @@ class ServedTrainer(Trainer):
                 found[name] = tf.Variable(value, trainable=name in learned, name=called)
         return found
 
-    def _optimiser(self, global_batch: int) -> None:
+    def _optimiser(self, batch_per_step: int) -> None:
         """Keep each variable's momentum where the variable lies."""
         self._updates: Dict[str, Update] = {}
         rule, decayed = self.workload.optimiser, self.lowering.decayed()
         for where in dict.fromkeys(self._where.values()):
             there = {name: self.learned[name] for name in self._at(where)}
             with tf.device(where):
-                self._updates[where] = Update(rule, there, decayed, global_batch)
+                self._updates[where] = Update(rule, there, decayed, batch_per_step)
 
     def _at(self, where: str) -> List[str]:
         return [name for name, one in self._where.items() if one == where]
@@ -128,13 +128,13 @@ class ServedActivity:
         feed: Feed,
         seed: int,
     ) -> None:
-        self.units: Mapping[str, float] = {workload.unit: feed.batch}
+        self.units: Mapping[str, float] = {workload.unit: feed.batch_per_rank}
         self.agree = strategy.agree
         lowering.style.has_groups()  # is tried out now: within a graph nothing runs
         with strategy.graph.as_default():
             tf.compat.v1.set_random_seed(feed.seed)
             initial = lowering.initial(seed)
-            self.trainer = ServedTrainer(workload, lowering, initial, feed.global_batch, strategy)
+            self.trainer = ServedTrainer(workload, lowering, initial, feed.batch_per_step, strategy)
             with tf.device(strategy.here):
                 batch = [
                     tf.Variable(one, trainable=False, name="batch")

@@ -80,14 +80,20 @@ class TorchLoader:
     keeps_order = True
 
     def __init__(
-        self, dataset: Dataset, files: Files, batch: int, *, pinned: bool, size: Sequence[int]
+        self,
+        dataset: Dataset,
+        files: Files,
+        batch_per_rank: int,
+        *,
+        pinned: bool,
+        size: Sequence[int],
     ) -> None:
         if pinned and not torch.cuda.is_available():
             raise Unsupported("pinned memory is for copies to a GPU, and torch sees none")
         self._order = _Order()
         self._loader = torch_data.DataLoader(
             _Samples(dataset, Decoder(size) if files.decode else None),
-            batch_size=batch,
+            batch_size=batch_per_rank,
             sampler=self._order,
             num_workers=files.threads,
             prefetch_factor=max(1, files.prefetch),
@@ -128,11 +134,11 @@ class TorchLoader:
 def own(options: Mapping[str, Any], size: Sequence[int] = (SIDE, SIDE)) -> Own:
     """Give torch's own loader where it is asked for; pictures are decoded to a size."""
 
-    def made(dataset: Dataset, files: Files, batch: int) -> Optional[TorchLoader]:
+    def made(dataset: Dataset, files: Files, batch_per_rank: int) -> Optional[TorchLoader]:
         if files.reader != "dataloader":
             return None
         pinned = bool(options.get("pin_memory"))
-        return TorchLoader(dataset, files, batch, pinned=pinned, size=size)
+        return TorchLoader(dataset, files, batch_per_rank, pinned=pinned, size=size)
 
     return made
 
@@ -154,7 +160,11 @@ class _Fed:
                 )
             )
         self.epochs = Epochs(
-            dataset, files, loader_of(dataset, files, feed.batch, loaders), feed.batch, whole=False
+            dataset,
+            files,
+            loader_of(dataset, files, feed.batch_per_rank, loaders),
+            feed.batch_per_rank,
+            whole=False,
         )
         self._trainer: Trainer = trainer
         self._dtype = _TYPES[dataset.manifest["dtype"] or _BYTES]
