@@ -18,8 +18,8 @@ from harness.store.events.rank_streams import read_streams
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended
 from harness.store.records import CellRecord, Gate, RunRecord
-from harness.verdicts.judge import rejecting
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
+from harness.verdicts.thresholds import rejecting
 from harness.verdicts.trial import judge_trial
 from harness.verdicts.what_ran import what_ran
 

@@ -13,8 +13,8 @@ from harness.analysis import stopping
 from harness.stats import compare
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
-from harness.verdicts.judge import rejecting
 from harness.verdicts.results import CellResult, Comparison, Interval
+from harness.verdicts.thresholds import rejecting
 
 
 def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:

@@ -11,8 +11,8 @@ from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
 from harness.store.outcome import Ended
 from harness.units import counted
-from harness.verdicts.judge import REJECTING
 from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.thresholds import REJECTING
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
 
 WIDE = 0.10

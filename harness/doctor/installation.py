@@ -15,9 +15,9 @@ import harness
 from harness import plugins
 from harness.doctor.finding import Finding
 from harness.environments import cache, pythons
-from harness.environments.index.download_size import size
 from harness.environments.inventory import inventory
 from harness.environments.lock import Lock, load_lock, lock_files
+from harness.environments.package_index.download_size import size
 from harness.errors import Unavailable
 
 PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")

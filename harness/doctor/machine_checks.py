@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.doctor.finding import Finding
-from harness.environments.index.download_size import size
+from harness.environments.package_index.download_size import size
 from harness.machine.machine import Machine
 from harness.units import per_cent
 

@@ -12,9 +12,9 @@ from typing import Protocol
 from harness import locks
 from harness.environments import cache, verify
 from harness.environments.cache import Environment
-from harness.environments.index.download_size import size
-from harness.environments.index.pip import Item, NotOffered
 from harness.environments.lock import Lock, Reference, load_lock
+from harness.environments.package_index.download_size import size
+from harness.environments.package_index.pip import Item, NotOffered
 from harness.errors import BakeoffError, Unavailable
 
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from harness.environments import cache, pythons, verify
 from harness.environments.cache import Environment
-from harness.environments.index.pip import installer
 from harness.environments.lock import Lock, Reference, load_lock, lock_files, missing_program
+from harness.environments.package_index.pip import installer
 from harness.errors import Unavailable, UsageError
 
 _GONE = "its Python is gone; build it again"

@@ -18,9 +18,9 @@ from harness.environments.build import Listener, Order, build, lock_to_build
 from harness.environments.cache import Environment
 from harness.environments.from_source import source_build
 from harness.environments.from_source.source_recipe import read_source
-from harness.environments.index.download_size import amount
-from harness.environments.index.pip import Item, installer
 from harness.environments.lock import Lock, Reference, normal
+from harness.environments.package_index.download_size import amount
+from harness.environments.package_index.pip import Item, installer
 from harness.environments.pythons import Python
 from harness.errors import BakeoffError, Unavailable
 from harness.machine import gpus

@@ -13,11 +13,11 @@ from pathlib import Path
 from harness.environments import cache
 from harness.environments.build import Listener, Order, build, lock_to_build
 from harness.environments.cache import Environment
-from harness.environments.index import pip_for_nodes
-from harness.environments.index.download_size import amount
-from harness.environments.index.pip import NotOffered
-from harness.environments.index.pip_for_nodes import Target
 from harness.environments.lock import Reference
+from harness.environments.package_index import pip_for_nodes
+from harness.environments.package_index.download_size import amount
+from harness.environments.package_index.pip import NotOffered
+from harness.environments.package_index.pip_for_nodes import Target
 from harness.errors import BakeoffError, Unavailable
 from harness.ranks.remote_node import NodeThere
 

@@ -20,9 +20,9 @@ from harness.launch.placement import lay_out
 from harness.plan.cell import Cell
 from harness.platform.platform import Observer, Platform
 from harness.ranks.commands import Assignment, carry_out
+from harness.ranks.failure_reasons import Judgement
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
-from harness.ranks.outcome import Judgement
 from harness.ranks.rank_environment import environment
 from harness.store.layout import TrialPaths
 from harness.study.framework import framework_info

@@ -20,7 +20,7 @@ from harness.gate.result import DIFFERS, NOT_CHECKED, Part, Result, record
 from harness.gate.semantics import Finding
 from harness.gate.tensors import draws, folders, requests
 from harness.plan.cell import Cell
-from harness.ranks.outcome import Judgement
+from harness.ranks.failure_reasons import Judgement
 from harness.store.outcome import Ended
 from harness.worker.gate.rank_equality import path_of
 from harness.worker.gate.subject import stride

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from harness.agent.protocol import TrialCommand, TrialEnd
 from harness.launch.contract import Launch, Node, Worker
+from harness.ranks.failure_reasons import Judgement, judge
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
 from harness.ranks.on_nodes import Lost
-from harness.ranks.outcome import Judgement, judge
 from harness.store.events.rank_tail import said
 from harness.store.layout import TrialPaths
 

@@ -17,7 +17,7 @@ from harness.launch.cluster_model import Cluster, NoModel, Step, step
 from harness.launch.launchers import simulated
 from harness.launch.launchers.simulated import Fault, Played
 from harness.plan.cell import Cell
-from harness.ranks.outcome import LOST, Judgement
+from harness.ranks.failure_reasons import LOST, Judgement
 from harness.run.trial import Bench, Prepared, job_of
 from harness.store.layout import TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.units import counted
 from harness.verdicts.results import Contradiction
-from harness.worker.input.evidence.cold import COLD_HERE
+from harness.worker.input.evidence.page_cache import COLD_HERE
 
 TYPES: Mapping[Any, str] = {
     "fp32": "float32",

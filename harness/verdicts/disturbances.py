@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.store.events.rank_streams import Stream
 from harness.store.samples.recording import Series
 from harness.verdicts.hardware_use import NodeUse, Span, devices
-from harness.verdicts.judge import Hardware
+from harness.verdicts.thresholds import Hardware
 
 _CPU = ("rank.user", "rank.system")
 _RUNNING = ("cpu.user", "cpu.nice", "cpu.system")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.store.events.epoch_events import Epoch, Input
 from harness.verdicts.io_results import InputResult
 from harness.worker.input.evidence.audit import digest
-from harness.worker.input.evidence.cold import CHARGED, COLD_HERE, label
+from harness.worker.input.evidence.page_cache import CHARGED, COLD_HERE, label
 
 if TYPE_CHECKING:
     pass

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.verdicts.judge import THRESHOLDS, Finding
+from harness.verdicts.thresholds import THRESHOLDS, Finding
 
 _FAST = re.compile(r"infiniband|omni-?path|slingshot|roce|aries|gemini|efa|rdma", re.IGNORECASE)
 _SOCKETS = ("NET/Socket", "tcp")

@@ -11,10 +11,10 @@ from harness.stats import steady
 from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import TrialPaths
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trial
-from harness.verdicts import checkpoints, disturbances, epochs, hardware_use, judge
+from harness.verdicts import checkpoints, disturbances, epochs, hardware_use, thresholds
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.judge import rejecting
 from harness.verdicts.results import Start, TrialResult
+from harness.verdicts.thresholds import rejecting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,22 +69,22 @@ def judge_trial(
     begin = _begin(times, steady_from, fed, ordered)
     shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = hardware_use.nodes_of(record, streams, begin.start)
-    findings = judge.gravest_first(
+    findings = thresholds.gravest_first(
         (
-            *judge.judge(begin, shape),
-            *judge.judge_ranks(_step_by_rank(record, streams, begin.start)),
+            *thresholds.judge(begin, shape),
+            *thresholds.judge_ranks(_step_by_rank(record, streams, begin.start)),
             *_routes(run, record, streams),
             *(
                 finding
                 for seen in disturbances.hardware(nodes, streams, begin.start)
-                for finding in judge.judge_hardware(seen)
+                for finding in thresholds.judge_hardware(seen)
             ),
         ),
         tolerated,
     )
     return TrialResult(
         **told,
-        verdict=judge.worst(findings, tolerated),
+        verdict=thresholds.worst(findings, tolerated),
         evidence=(
             *(finding.evidence for finding in findings),
             *_of_clocks(record, streams),
@@ -209,7 +209,7 @@ def _total(values: Any) -> int | None:
 
 def _routes(
     run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream]
-) -> tuple[judge.Finding, ...]:
+) -> tuple[thresholds.Finding, ...]:
     """Hold the ways that messages took against what the platform of the run claims."""
     if run is None or len(streams) < 2:
         return ()

@@ -13,7 +13,7 @@ from harness.analysis.files.input_ladders import ladders
 from harness.analysis.results import Results
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult, Estimate
-from harness.worker.input.evidence import cold
+from harness.worker.input.evidence import page_cache
 from reports.page.page import render
 from tests.reports import samples
 from tests.scales import parted
@@ -231,7 +231,7 @@ def test_a_ladder_that_no_second_witness_calls_cold_says_so() -> None:
         replace(
             cell,
             trials=tuple(
-                replace(one, input=one.input and replace(one.input, cache=cold.COLD_HERE))
+                replace(one, input=one.input and replace(one.input, cache=page_cache.COLD_HERE))
                 for one in cell.trials
             ),
         )

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.environments import pythons
-from harness.environments.index.download_size import amount, size
-from harness.environments.index.pip import Item
 from harness.environments.lock import Reference, load_lock, lock_files, parse_lock
+from harness.environments.package_index.download_size import amount, size
+from harness.environments.package_index.pip import Item
 from harness.environments.pythons import satisfies
 from harness.errors import FaultyFile, Unavailable, UsageError
 from tests import needs

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.environments import cache, on_nodes, worker_python
-from harness.environments.index import pip_for_nodes
 from harness.environments.lock import Reference, load_lock
+from harness.environments.package_index import pip_for_nodes
 from harness.errors import Unavailable
 from harness.platform.hardware import Node
 from harness.platform.platform import Launcher, Platform

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments.index.pip import Installer
+from harness.environments.package_index.pip import Installer
 from tests.pipes import wait_until_nobody_reads
 
 PIP = """

@@ -4,8 +4,8 @@ import pytest
 
 from harness.environments.from_source import source_build
 from harness.environments.from_source.source_recipe import Substitution, read_source
-from harness.environments.index.pip import Installer
 from harness.environments.lock import Reference, load_lock
+from harness.environments.package_index.pip import Installer
 from harness.errors import Unavailable
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from harness.analysis.read import read_results
 from harness.cli.verbs.sql import command as sql
-from harness.verdicts.judge import THRESHOLDS
+from harness.verdicts.thresholds import THRESHOLDS
 from reports.page.page import render
 from tests.runs import Behaviour, RecordedCell, write_run
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.verdicts.judge import REJECTING, rejecting
 from harness.verdicts.route_claims import Claim, Route, judge_routes
+from harness.verdicts.thresholds import REJECTING, rejecting
 
 FAST = Claim("InfiniBand HDR")
 

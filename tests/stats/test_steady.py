@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.stats.steady import FEWEST_WINDOWS, begin, describe
-from harness.verdicts.judge import THRESHOLDS, judge, worst
+from harness.verdicts.thresholds import THRESHOLDS, judge, worst
 from tests.runs import Behaviour, step_times
 from tests.stats.truth import verdicts
 

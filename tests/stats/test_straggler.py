@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from harness.verdicts.judge import judge_ranks
+from harness.verdicts.thresholds import judge_ranks
 
 
 def test_the_rank_that_is_behind_is_named_with_its_host() -> None:

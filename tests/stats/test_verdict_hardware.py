@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.verdicts.judge import (
+from harness.verdicts.thresholds import (
     REJECTING,
     SEVERITY,
     THRESHOLDS,

@@ -18,7 +18,7 @@ from harness.stats.estimate import LEVEL, median_interval
 from harness.stats.repeat import decide, schedule
 from harness.stats.steady import begin, describe
 from harness.stats.unpaired import changes
-from harness.verdicts.judge import SEVERITY, judge, worst
+from harness.verdicts.thresholds import SEVERITY, judge, worst
 from tests.stats.simulator import (
     NOISE,
     RECORDED,

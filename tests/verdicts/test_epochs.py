@@ -11,7 +11,7 @@ import pytest
 from harness.store.events import epoch_events, event_lines
 from harness.verdicts import epochs
 from harness.worker.input.evidence.audit import digest
-from harness.worker.input.evidence.cold import CHARGED, label
+from harness.worker.input.evidence.page_cache import CHARGED, label
 
 
 def written(path: Path, said: list[dict[str, Any]]) -> Path:

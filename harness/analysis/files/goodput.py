@@ -14,8 +14,8 @@ from statistics import median
 
 from harness.analysis import numbers
 from harness.analysis.results import Results
-from harness.verdicts.judge import REJECTING
 from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.thresholds import REJECTING
 
 ALIKE = 0.9
 """Within a tenth two rates are the same."""

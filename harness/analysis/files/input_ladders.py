@@ -25,7 +25,7 @@ from harness.analysis.files.goodput import Alone, alone
 from harness.analysis.files.input import Fed, fed
 from harness.analysis.files.ladder import Ladder, Rung
 from harness.analysis.results import Results
-from harness.worker.input.evidence.cold import COLD_HERE
+from harness.worker.input.evidence.page_cache import COLD_HERE
 
 _RUNGS = {
     BYTES: "bytes read",

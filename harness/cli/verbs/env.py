@@ -100,7 +100,7 @@ def list_environments(as_json: bool) -> None:
 
 
 def _in_columns(entries: Iterable[Entry]) -> Table:
-    from harness.environments.index.download_size import size
+    from harness.environments.package_index.download_size import size
 
     rows = [
         (
@@ -161,8 +161,8 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:
     """Delete environments and give their space back."""
     from harness.environments import inventory, local, verify
-    from harness.environments.index.download_size import size
     from harness.environments.lock import Reference
+    from harness.environments.package_index.download_size import size
 
     folders = [folder for name in names for folder in _owned(inventory, Reference.parse(name))]
     if old:

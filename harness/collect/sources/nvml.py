@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.collect.devices import used_by
-from harness.collect.gpu import Gpu
+from harness.collect.nvml_readings import Gpu
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 

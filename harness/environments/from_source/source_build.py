@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.environments import cache, verify
 from harness.environments.from_source.source_recipe import Source, Substitution
-from harness.environments.index.pip import Installer, started
+from harness.environments.package_index.pip import Installer, started
 from harness.errors import Unavailable
 
 _LAST_LINES = 12

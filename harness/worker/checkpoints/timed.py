@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from harness.worker.checkpoints import checkpoint_files as keeping
 from harness.worker.checkpoints.series import Series
 from harness.worker.events import Events
-from harness.worker.input.evidence import cold
+from harness.worker.input.evidence import page_cache
 
 MUTATING_STEPS = 3
 
@@ -90,15 +90,15 @@ class Timed:
         self._agree()
         self.tell()
         one = series.newest()
-        kind, paths = cold.file_system(one.folder), one.paths()
-        cold.evict(paths)
-        resident, read = cold.resident_bytes(paths), cold.used()["read_bytes"]
+        kind, paths = page_cache.file_system(one.folder), one.paths()
+        page_cache.evict(paths)
+        resident, read = page_cache.resident_bytes(paths), page_cache.used()["read_bytes"]
         start = self._clock()
         saver.restore(one.folder)
         sync()
         end = self._clock()
-        read = cold.used()["read_bytes"] - read
-        told: Dict[str, Any] = dict(cold.proof(max(1, one.bytes), read, resident, kind))
+        read = page_cache.used()["read_bytes"] - read
+        told: Dict[str, Any] = dict(page_cache.proof(max(1, one.bytes), read, resident, kind))
         told.update(files_true=keeping.is_true(one), state_true=None)
         if series.is_keeper:
             told["state_true"] = saver.digest() == before

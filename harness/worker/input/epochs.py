@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from harness.worker.facts.resources import threads
 from harness.worker.input.dataset import Dataset
-from harness.worker.input.evidence import cold, counters
+from harness.worker.input.evidence import counters, page_cache
 from harness.worker.input.evidence.audit import audited
 from harness.worker.input.evidence.imprints import Imprints
 from harness.worker.input.files import COLD, WARM, Files
@@ -54,7 +54,7 @@ class Epochs:
         self._resident: Optional[int] = None
         self._before: Mapping[str, int] = {}
         self._given: Optional[int] = None
-        self._kind = cold.file_system(dataset.paths[0])
+        self._kind = page_cache.file_system(dataset.paths[0])
         self._meeting: Optional[Meeting] = None
         if files.size > 1 and files.meeting:
             self._meeting = Meeting(files.meeting, files.rank, files.size)
@@ -124,15 +124,15 @@ class Epochs:
         if self._meeting is None or files.is_first_here:
             self._prepare()
         self.agree()
-        self._resident = cold.resident_bytes(dataset.paths)
+        self._resident = page_cache.resident_bytes(dataset.paths)
         self._loader.begin(order)
         self._given = counters.given(dataset.paths[0], self._kind)
-        self._before = cold.used(self._loader.pids())
+        self._before = page_cache.used(self._loader.pids())
 
     def _prepare(self) -> None:
         """Let the page cache hold what it is to hold."""
         if self._files.cache == COLD:
-            cold.evict(self._dataset.paths)
+            page_cache.evict(self._dataset.paths)
         elif self._files.cache == WARM and self._number == 0:
             _read_once(self._dataset.paths)
 
@@ -149,14 +149,14 @@ class Epochs:
         )
 
     def _end(self) -> Dict[str, Any]:
-        after = cold.used(self._loader.pids())
+        after = page_cache.used(self._loader.pids())
         spent = {name: after[name] - self._before[name] for name in after}
         now = counters.given(self._dataset.paths[0], self._kind)
         given = None if now is None or self._given is None else now - self._given
         self.look()
         told = audited(self._order, self._delivered, keeps_order=self._loader.keeps_order)
         own_share = len(self._order) / self._dataset.samples
-        proved = cold.proof(
+        proved = page_cache.proof(
             max(1, round(self._dataset.bytes * own_share)),
             spent["read_bytes"],
             self._resident,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.worker.input.dataset import Dataset
-from harness.worker.input.evidence import cold
+from harness.worker.input.evidence import page_cache
 
 INSIDE = Path(__file__).with_name("inside.py")
 ROOT = Path(__file__).parents[3]
@@ -78,7 +78,7 @@ class Fio:
                 own = dataset.paths[job :: self._jobs]
                 file.write(f"[job{job}]\nfilename={':'.join(own)}\nsize={length * len(own)}\n")
             file.flush()
-            cold.evict(dataset.paths)
+            page_cache.evict(dataset.paths)
             done = subprocess.run(
                 ["fio", "--output-format=json", "--group_reporting", file.name],
                 check=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.worker.input.evidence import cold
+from harness.worker.input.evidence import page_cache
 from harness.worker.input.evidence.counters import given
 
 pytestmark = pytest.mark.io
@@ -43,7 +43,7 @@ def test_lustre_s_servers_are_added_up(tmp_path: Path) -> None:
 def test_where_nobody_is_charged_pages_and_storage_have_to_agree(
     resident: int, moved: int, label: str
 ) -> None:
-    told = cold.proof(1000, 0, resident, "lustre", moved)
+    told = page_cache.proof(1000, 0, resident, "lustre", moved)
     assert told["cache"] == label
     assert "storage gave" in str(told["witness"])
 
@@ -57,6 +57,6 @@ def test_a_page_cache_alone_is_no_witness_of_what_lies_beneath_it(
     kind: str, resident: int, label: str
 ) -> None:
     """A pass-through over files that are cached themselves has no page of its own in memory."""
-    told = cold.proof(1000, 0, resident, kind)
+    told = page_cache.proof(1000, 0, resident, kind)
     assert told["cache"] == label
     assert told["cold_fraction"] == max(0.0, 1 - resident / 1000)

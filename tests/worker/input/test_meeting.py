@@ -14,7 +14,7 @@ from harness.data.create import create
 from harness.data.sets import Spec
 from harness.study import measure
 from harness.worker import loop
-from harness.worker.input.evidence import cold
+from harness.worker.input.evidence import page_cache
 from harness.worker.input.meeting import TIMEOUT_S, Absent, Meeting
 from harness.worker.input.open import reading
 from harness.worker.job import Span
@@ -82,13 +82,13 @@ def test_ranks_read_the_same_epochs_and_no_pages_are_dropped_amid_one(
     ]
     monkeypatch.setattr(works[1], "_compute", lambda: time.sleep(0.002))
     left: list[int] = []
-    dropped = cold.evict
+    dropped = page_cache.evict
 
     def watched(files: Any) -> None:
         left.extend(work.epochs.left() for work in works)
         dropped(files)
 
-    monkeypatch.setattr(cold, "evict", watched)
+    monkeypatch.setattr(page_cache, "evict", watched)
     said = [Said(), Said()]
 
     def rank(number: int) -> None:

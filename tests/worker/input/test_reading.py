@@ -13,7 +13,7 @@ from harness.data.create import create
 from harness.data.sets import Spec
 from harness.worker.contracts import Unsupported
 from harness.worker.input.dataset import Dataset
-from harness.worker.input.evidence import cold
+from harness.worker.input.evidence import page_cache
 from harness.worker.input.loaders.loader import Batch
 from harness.worker.input.open import opened, reading
 from harness.worker.network.workload import Reading
@@ -104,7 +104,7 @@ def test_a_deliberately_cached_cold_epoch_is_called_warm(
         for path in paths:
             Path(path).read_bytes()
 
-    monkeypatch.setattr(cold, "evict", cheat)
+    monkeypatch.setattr(page_cache, "evict", cheat)
     work = activity(sets, cache="cold")
     work.epochs.turn()
     epoch(work)
@@ -112,7 +112,7 @@ def test_a_deliberately_cached_cold_epoch_is_called_warm(
 
 
 def test_an_epoch_after_eviction_is_called_cold_where_a_disk_is_below(sets: Path) -> None:
-    if cold.file_system(str(sets)) not in ("ext4", "xfs", "btrfs"):
+    if page_cache.file_system(str(sets)) not in ("ext4", "xfs", "btrfs"):
         pytest.skip("the temporary folder lies on no disk")
     work = activity(sets, cache="cold", format="raw", reader="mmap")
     work.epochs.turn()
@@ -148,10 +148,10 @@ def test_mincore_agrees_with_cachestat(sets: Path) -> None:
     data = Path(path).read_bytes()
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = os.open(path, os.O_RDONLY)
-    stat = cold._cachestat(libc, descriptor)
+    stat = page_cache._cachestat(libc, descriptor)
     if stat is None:
         pytest.skip("this kernel has no cachestat")
-    assert cold._mincore(libc, descriptor, len(data)) == stat.cache * 4096
+    assert page_cache._mincore(libc, descriptor, len(data)) == stat.cache * 4096
     os.close(descriptor)
 
 

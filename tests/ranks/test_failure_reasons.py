@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.agent.protocol import TrialEnd
-from harness.ranks.outcome import judge
+from harness.ranks.failure_reasons import judge
 from harness.store.events.rank_tail import Said
 from harness.store.layout import TrialPaths
 from harness.store.outcome import MemoryEvidence, RankEnd

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.environments import pythons
-from harness.environments.index.pip import NOT_OFFERED, Item, NotOffered, installer, started
+from harness.environments.package_index.pip import NOT_OFFERED, Item, NotOffered, installer, started
 from harness.environments.pythons import Python
 from harness.errors import Unavailable
 from harness.ranks.remote_node import NodeThere

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.environments.index.pip import Item
+from harness.environments.package_index.pip import Item
 
 _TIMEOUT_S = 5.0
 
