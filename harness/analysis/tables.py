@@ -111,7 +111,7 @@ def filled(of: Table) -> Table:
             continue
         if column.key in _SILENT and len(values) == 1:
             continue
-        if column.key in _USUAL and values == {repr(_USUAL[column.key])}:
+        if column.key in _USUAL and all(row[index] == _USUAL[column.key] for row in of.rows):
             continue
         keep.append(index)
     return Table(

@@ -162,6 +162,11 @@ def test_the_trials_of_a_study_too_large_to_list_are_all_drawn():
     assert "as a table" not in section
 
 
+def test_a_column_that_says_the_usual_of_every_trial_is_left_out():
+    assert 'data-key="outcome"' not in render(samples.demo())
+    assert 'data-key="outcome"' in render(samples.failures())
+
+
 def test_what_is_vendored_is_what_was_published():
     folder = Path(render.__code__.co_filename).parents[1] / "assets" / "uplot"
     for line in (folder / "SHA256SUMS.txt").read_text().splitlines():
