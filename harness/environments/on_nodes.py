@@ -19,7 +19,7 @@ from harness.environments.package_index.download_size import amount
 from harness.environments.package_index.pip import NotOffered
 from harness.environments.package_index.pip_for_nodes import Target
 from harness.errors import BakeoffError, Unavailable
-from harness.ranks.remote_node import NodeThere
+from harness.ranks.remote_node import RemoteNode
 
 _LONG_S = 1800.0
 
@@ -27,7 +27,7 @@ _LONG_S = 1800.0
 def create(
     reference: Reference,
     listener: Listener,
-    node: NodeThere,
+    node: RemoteNode,
     *,
     python: Path | None = None,
     device: str | None = None,
@@ -46,13 +46,13 @@ def create(
     return build(
         order,
         there.python.tag,
-        runs=lambda built: node.ask(str(built.executable), "-c", "").returncode == 0,
+        runs=lambda built: node.ask(str(built.executable), "-c", "").code == 0,
         fill=partial(_fill, order, there, node),
         through=node.launcher,
     )
 
 
-def _fill(order: Order, there: Target, node: NodeThere, root: Path) -> list[str]:
+def _fill(order: Order, there: Target, node: RemoteNode, root: Path) -> list[str]:
     """Make the environment; what is wrong with it, the node's own commands tell."""
     node.run(str(there.python.path), "-I", "-m", "venv", "--clear", "--without-pip", str(root))
     tag = there.python.tag
@@ -76,7 +76,7 @@ def _fill(order: Order, there: Target, node: NodeThere, root: Path) -> list[str]
     return []
 
 
-def _pip(there: Target, node: NodeThere, wheels: Path) -> str:
+def _pip(there: Target, node: RemoteNode, wheels: Path) -> str:
     """Give a pip that serves the node's Python: the index's newest, or the one it brought along."""
     try:
         there.fetch(["pip"], wheels)
@@ -98,7 +98,7 @@ def _pip(there: Target, node: NodeThere, wheels: Path) -> str:
         return f"{found[0]}/pip"
 
 
-def _require_shared(node: NodeThere) -> None:
+def _require_shared(node: RemoteNode) -> None:
     """Refuse a folder that the node does not see: nothing else than files joins the two."""
     word = secrets.token_hex(8)
     file = cache.home() / f".seen-{word}"
@@ -114,5 +114,5 @@ def _require_shared(node: NodeThere) -> None:
         file.unlink()
 
 
-def _has_gpu(node: NodeThere) -> bool:
-    return node.ask("sh", "-c", "ls /dev/nvidia[0-9]*").returncode == 0
+def _has_gpu(node: RemoteNode) -> bool:
+    return node.ask("sh", "-c", "ls /dev/nvidia[0-9]*").code == 0

@@ -18,7 +18,7 @@ from harness.environments.lock import Reference, load_lock, lock_files
 from harness.environments.worker_python import Interpreter
 from harness.machine.machine import read_machine
 from harness.platform.platform import FrameworkThere, Platform
-from harness.ranks.nodes import HERE, launcher, run_on
+from harness.ranks.nodes import HERE, launcher, reached
 from harness.study.recorded_variables import is_telling
 
 _OF_ONE_JOB = ("BAKEOFF_", "SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
@@ -63,7 +63,7 @@ def _machine(platform: Platform) -> dict[str, Any]:
     if not nodes or nodes[0] == HERE:
         return processors()
     argv = (sys.executable, "-P", "-m", "harness.gate.conditions")
-    told: dict[str, Any] = json.loads(run_on(platform, nodes[0], argv))
+    told: dict[str, Any] = json.loads(reached(platform, nodes[0]).run(*argv))
     return told
 
 

@@ -20,21 +20,21 @@ from harness.platform.hardware import LINK
 from harness.platform.sources import hardware_leaves
 from harness.probe.check import facts
 from harness.probe.probe import Surroundings, look, profile
-from harness.ranks.remote_node import NodeThere
+from harness.ranks.remote_node import RemoteNode
 from harness.study.framework import framework_info
 from harness.worker.facts import node_survey
 
 _PYTHONS = ("python3", "/usr/libexec/platform-python")
 
 
-def tell(node: NodeThere) -> dict[str, Any]:
+def tell(node: RemoteNode) -> dict[str, Any]:
     """Let a node tell what it is."""
     text = Path(node_survey.__file__).read_text("utf-8")
     words = []
     for python in _PYTHONS:
         answer = node.ask(python, "-c", text)
         start = answer.stdout.find('{"uname"')  # a login script may greet first
-        if answer.returncode == 0 and start >= 0:
+        if answer.code == 0 and start >= 0:
             told: dict[str, Any] = json.JSONDecoder().raw_decode(answer.stdout[start:])[0]
             return told
         words += answer.stderr.strip().splitlines()[-2:]
@@ -98,7 +98,7 @@ def odd_ones(every: Mapping[str, Surroundings]) -> list[str]:
     return found
 
 
-def profile_there(seen: Surroundings, title: str, node: NodeThere, count: int) -> dict[str, Any]:
+def profile_there(seen: Surroundings, title: str, node: RemoteNode, count: int) -> dict[str, Any]:
     """Give the profile of nodes like the one seen, started through its launcher."""
     data = profile(seen, title)
     data["nodes"] = count

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,9 +23,9 @@ from harness.ranks.agent_client import AgentProcess
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.node_offer import free_ports, read_offered_topology
 from harness.ranks.on_nodes import Lost, Part
+from harness.ranks.remote_node import RemoteNode
 
 HERE = ""
-_PATIENCE_S = 60.0
 _PORTS = 96
 """Asked for once a node, then taken in turn."""
 
@@ -40,27 +39,10 @@ def launcher(platform: Platform) -> Launcher:
     return module
 
 
-def run_on(
-    platform: Platform, node: str, argv: Sequence[str], *, timeout_s: float = _PATIENCE_S
-) -> str:
-    """Run one command on one node of the allocation and give what it printed."""
-    command = launcher(platform).reach(node, argv, platform.launcher.settings)
-    try:
-        answer = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        raise Unavailable(f"node {node or 'here'}: {problem}") from problem
-    if answer.returncode != 0:
-        said = answer.stderr.strip().splitlines()[-3:] or [f"exit code {answer.returncode}"]
-        raise Unavailable(f"node {node or 'here'}: {argv[0]} failed: " + "\n    ".join(said))
-    return answer.stdout
+def reached(platform: Platform, node: str) -> RemoteNode:
+    """Give a node of the allocation, to run commands on."""
+    settings = platform.launcher.settings
+    return RemoteNode(node, platform.launcher.name, settings, launcher(platform).reach)
 
 
 class TooFewNodes(Unavailable):
@@ -116,7 +98,7 @@ class Nodes:
             return replace(self._known[name], ports=free_ports(ports_needed(each), "127.0.0.1"))
         if name not in self._known:
             argv = (sys.executable, "-P", "-m", "harness.ranks.node_offer", str(_PORTS))
-            told = json.loads(run_on(self._platform, name, argv))
+            told = json.loads(reached(self._platform, name).run(*argv))
             cpus = tuple(told["cpus"][: self._platform.node.cpus])
             topology = read_offered_topology(told["topology"]).within(cpus)
             self._known[name] = Node(cpus, (), name=name, address=name, topology=topology)

@@ -7,13 +7,13 @@ known or done there is done there, through the same door by which agents are sta
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness import plugins
-from harness.errors import Unavailable, UsageError
+from harness import commands, plugins
+from harness.commands import Answer
+from harness.errors import UsageError
 from harness.platform import platform as platforms
 
 _TIMEOUT_S = 120.0
@@ -22,7 +22,7 @@ _SLURM = ("partition", "account", "qos", "constraint", "gres", "reservation")
 
 
 @dataclass(frozen=True)
-class NodeThere:
+class RemoteNode:
     """One node that a launcher reaches."""
 
     name: str
@@ -36,38 +36,21 @@ class NodeThere:
 
     def run(self, *argv: str, timeout_s: float = _TIMEOUT_S) -> str:
         """Run a command there and give what it printed."""
-        answer = self.ask(*argv, timeout_s=timeout_s)
-        if answer.returncode != 0:
-            said = (answer.stderr or answer.stdout).strip().splitlines()[-3:]
-            raise Unavailable(
-                f"{self} ({self.launcher}): {argv[0]} ended with {answer.returncode}:\n    "
-                + "\n    ".join(said or ["it said nothing"])
-            )
-        return answer.stdout
+        return self.ask(*argv, timeout_s=timeout_s).required()
 
-    def ask(self, *argv: str, timeout_s: float = _TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    def ask(self, *argv: str, timeout_s: float = _TIMEOUT_S) -> Answer:
         """Run a command there and give how it ended."""
-        command = [*self.reach(self.name, argv, self.settings)]
-        try:
-            return subprocess.run(
-                command,
-                env=self._environment(),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except FileNotFoundError:
-            raise Unavailable(f"{self.launcher}: {command[0]} is no program here.") from None
-        except subprocess.TimeoutExpired:
-            raise Unavailable(
-                f"{self} did not answer through {self.launcher} within {timeout_s:g} s."
-            ) from None
+        return commands.run(
+            [*self.reach(self.name, argv, self.settings)],
+            timeout_s=timeout_s,
+            env=self._environment(),
+            what=f"{self} ({self.launcher}): {argv[0]}",
+        )
 
     def _environment(self) -> dict[str, str]:
-        """Tell srun outside of an allocation what to ask for."""
+        """Tell srun what to ask for; inside of an allocation, that was asked already."""
+        if "SLURM_JOB_ID" in os.environ:
+            return dict(os.environ)
         asked = {
             f"SLURM_{key.upper()}": str(self.settings[key])
             for key in _SLURM
@@ -76,7 +59,7 @@ class NodeThere:
         return {**asked, **os.environ}
 
 
-def through(ref: str, nodes: str | None) -> list[NodeThere]:
+def through(ref: str, nodes: str | None) -> list[RemoteNode]:
     """Name the nodes that a launcher reaches; a platform's name gives its launcher's settings too.
 
     ``nodes`` is a list such as ``n1,n2`` or ``cn[01-04]``; without it, what the launcher has at
@@ -102,4 +85,4 @@ def through(ref: str, nodes: str | None) -> list[NodeThere]:
     names = unfolded(nodes) if nodes is not None else module.nodes(settings, os.environ)
     if nodes is not None and "hosts" not in settings and not hasattr(module, "script"):
         settings["hosts"] = nodes  # an engine with a queue knows its nodes by itself
-    return [NodeThere(one, name, settings, reach) for one in names]
+    return [RemoteNode(one, name, settings, reach) for one in names]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness import plugins
+from harness import commands, plugins
+from harness.commands import Unanswered
 from harness.errors import Unavailable, UsageError
 from harness.launch.batch_script import Batch
 from harness.plan.allocations import Allocation
@@ -26,10 +26,6 @@ from harness.store.run_directory import identity
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
-
-
-class Unanswered(Unavailable):
-    """The queue was asked, and nobody knows what it did."""
 
 
 @dataclass(frozen=True)
@@ -216,20 +212,6 @@ def _asked(argv: Sequence[str], *, unless: str | None = None) -> str:
 
     ``unless`` it says this, which is an answer.
     """
-    try:
-        answer = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as problem:
-        raise Unanswered(f"{argv[0]} did not answer within {_PATIENCE_S:g} s.") from problem
-    except OSError as problem:
-        raise Unavailable(f"{argv[0]}: {problem}") from problem
-    if answer.returncode != 0 and (unless is None or unless not in answer.stderr):
-        raise Unavailable(f"{argv[0]} failed: {answer.stderr.strip() or answer.returncode}")
-    return answer.stdout
+    answer = commands.run(argv, timeout_s=_PATIENCE_S)
+    is_answer = unless is not None and unless in answer.stderr
+    return answer.stdout if is_answer else answer.required()

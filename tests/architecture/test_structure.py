@@ -30,6 +30,7 @@ FLOORS = (
         "harness.data",
         "harness.store",
         "harness.plugins",
+        "harness.commands",
         "harness.exact",
         "harness.gate.tensors",
     ),

@@ -16,14 +16,14 @@ from harness.environments.package_index import pip_for_nodes
 from harness.errors import Unavailable
 from harness.platform.hardware import Node
 from harness.platform.platform import Launcher, Platform
-from harness.ranks.remote_node import NodeThere, through
+from harness.ranks.remote_node import RemoteNode, through
 from tests.tiny_framework import TinyFramework, Told
 
 TINY = Reference.parse("tiny")
 
 
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeThere:
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RemoteNode:
     """Give a node behind an ssh that greets first, and where pip knows of no index."""
     program = tmp_path / "bin" / "ssh"
     program.parent.mkdir()
@@ -39,7 +39,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeThere:
 
 @pytest.mark.engine
 def test_an_offline_node_gets_its_wheels_from_a_shared_folder(
-    tiny: TinyFramework, told: Told, node: NodeThere
+    tiny: TinyFramework, told: Told, node: RemoteNode
 ) -> None:
     tiny.offer("1.0", needs=('other==9.9; platform_machine == "pdp11"',))
     built = on_nodes.create(TINY, told, node, python=Path(sys.executable))
@@ -63,19 +63,19 @@ def test_an_offline_node_gets_its_wheels_from_a_shared_folder(
 
 
 def test_a_node_without_the_shared_folder_is_told(
-    tiny: TinyFramework, told: Told, node: NodeThere
+    tiny: TinyFramework, told: Told, node: RemoteNode
 ) -> None:
     blind = replace(node, reach=lambda _, argv, __: ("true",) if argv[0] == "cat" else argv)
     with pytest.raises(Unavailable, match=r"n1 does not see (.|\n)* share"):
         on_nodes.create(TINY, told, blind, python=Path(sys.executable))
 
 
-def test_a_node_without_a_fitting_python_is_told(node: NodeThere) -> None:
+def test_a_node_without_a_fitting_python_is_told(node: RemoteNode) -> None:
     with pytest.raises(Unavailable, match=r"tiny needs Python ==3.99, and n1 has none of"):
         pip_for_nodes.find(node, "==3.99", explicit=None, purpose="tiny")
 
 
-def power9(node: NodeThere) -> pip_for_nodes.Target:
+def power9(node: RemoteNode) -> pip_for_nodes.Target:
     """Give this Python as if it ran on a POWER9 under RHEL 8."""
     here = pip_for_nodes.find(node, ">=3.7", explicit=Path(sys.executable), purpose="x")
     python = replace(here.python, machine="ppc64le")
@@ -84,7 +84,7 @@ def power9(node: NodeThere) -> pip_for_nodes.Target:
 
 
 def test_wheels_are_chosen_by_the_nodes_tags_and_markers(
-    tiny: TinyFramework, node: NodeThere, tmp_path: Path
+    tiny: TinyFramework, node: RemoteNode, tmp_path: Path
 ) -> None:
     plain = tiny.offer("1.0", needs=('other==9.9; platform_machine == "ppc64le"',))
     wheel = tiny.offer("9.9", name="other")

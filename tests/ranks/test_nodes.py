@@ -13,7 +13,7 @@ from harness.errors import Unavailable
 from harness.launch.contract import Node
 from harness.platform.platform import Launcher, Observer, Platform
 from harness.ranks.interrupts import Interrupts
-from harness.ranks.nodes import Nodes, run_on
+from harness.ranks.nodes import Nodes, reached
 from harness.ranks.on_nodes import Lost
 
 TOKEN = f"nodes-{os.getpid()}/cell/trial-1"
@@ -78,9 +78,9 @@ def test_nodes_are_asked_once_what_they_offer(nodes, platform):
 
 
 def test_a_command_on_a_node_gives_what_it_printed_or_why_not(platform):
-    assert run_on(platform, "n2", ("echo", "here I am")) == "here I am\n"
-    with pytest.raises(Unavailable, match=r"node n2: ls failed: .*nowhere"):
-        run_on(platform, "n2", ("ls", "/nowhere"))
+    assert reached(platform, "n2").run("echo", "here I am") == "here I am\n"
+    with pytest.raises(Unavailable, match=r"n2 \(ssh\): ls ended with 2: .*nowhere"):
+        reached(platform, "n2").run("ls", "/nowhere")
 
 
 def test_a_rank_that_dies_ends_the_trial_on_all_nodes_at_once(nodes, tmp_path):

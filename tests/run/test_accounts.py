@@ -39,13 +39,15 @@ def test_how_jobs_ended_is_read_from_the_accounts(
 
 def test_a_queue_without_accounts_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sacct(tmp_path, monkeypatch, "echo 'accounting storage is disabled' >&2", code=1)
-    with pytest.raises(Unavailable, match="sacct failed: accounting storage is disabled") as told:
+    with pytest.raises(
+        Unavailable, match="sacct ended with 1: accounting storage is disabled"
+    ) as told:
         queue.ends(SLURM, JOBS)
     job = QueuedJob(allocation=1, job="7", nodes=1, left=2)
     said = Standing("r", total=4, left=2, queued=0, jobs=(job,))
     assert in_words(replace(said, accounts=str(told.value)))[1:] == [
         "  job 7, 1 node: gone; 2 trials left",
-        "How jobs ended is not known: sacct failed: accounting storage is disabled",
+        "How jobs ended is not known: sacct ended with 1: accounting storage is disabled",
         "Nobody is at work on it. To go on: bakeoff resume r --detach",
     ]
     ended = replace(job, state="TIMEOUT", ended=True, elapsed="00:07:01")

@@ -53,7 +53,7 @@ def test_jobs_that_slurm_has_forgotten_are_no_error(program) -> None:
 @pytest.mark.parametrize("says", ["Unable to contact slurm controller", ""])
 def test_a_queue_that_does_not_answer_is_not_taken_for_an_empty_one(program, says: str) -> None:
     program("squeue", f"echo '{says}' >&2", "exit 1")
-    with pytest.raises(Unavailable, match=f"squeue failed: {says or 1}"):
+    with pytest.raises(Unavailable, match=f"squeue ended with 1: {says or 'It printed nothing'}"):
         queue.states(SLURM, JOBS)
 
 
@@ -66,7 +66,7 @@ def test_a_second_job_that_is_refused_leaves_the_first_and_says_how_to_go_on(
     with pytest.raises(Unavailable) as refused:
         queue.submit(paths, SLURM, WANTED)
     assert str(refused.value) == (
-        "sbatch failed: Invalid account\n"
+        "sbatch ended with 1: Invalid account\n"
         f"In the queue already: 101. Let them end, or take them back (bakeoff cancel {paths.root})"
         f"; then submit what is left: bakeoff resume {paths.root} --detach"
     )

@@ -18,7 +18,7 @@ from harness.environments import pythons
 from harness.environments.package_index.pip import NOT_OFFERED, Item, NotOffered, installer, started
 from harness.environments.pythons import Python
 from harness.errors import Unavailable
-from harness.ranks.remote_node import NodeThere
+from harness.ranks.remote_node import RemoteNode
 
 # Runs in any Python since 2.7; what pip's markers ask, and the C library that wheels are built for.
 ASK = """
@@ -148,7 +148,7 @@ class Target:
             raise Unavailable(f"pip could not do it (exit code {process.returncode}):\n    {text}")
 
 
-def find(node: NodeThere, specifier: str, *, explicit: Path | None, purpose: str) -> Target:
+def find(node: RemoteNode, specifier: str, *, explicit: Path | None, purpose: str) -> Target:
     """Find a node's Python for an environment: the given one, this one, or another on its PATH."""
     named = [f"python3.{minor}" for minor in pythons.minors(specifier)]
     candidates = [str(explicit)] if explicit is not None else [sys.executable, *named, "python3"]
