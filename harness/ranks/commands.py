@@ -11,7 +11,7 @@ from harness.ranks.failure_reasons import Judgement, judge
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
 from harness.ranks.on_nodes import Lost
-from harness.store.events.rank_tail import said
+from harness.store.events.rank_tail import read_rank_tail
 from harness.store.layout import TrialPaths
 
 _GRACE_S = 5.0
@@ -59,5 +59,5 @@ def carry_out(
 ) -> tuple[TrialEnd | Lost, Judgement]:
     """Run a job's ranks to their ends; give what the agents testify, and what it comes to."""
     end = nodes.run(commands(job), interrupts=interrupts, on_tick=on_tick)
-    words = {rank.rank: said(job.trial, rank.rank) for rank in job.launch.ranks}
-    return end, judge(end, words, trial=job.trial, timeout_s=job.timeout_s)
+    tails = {rank.rank: read_rank_tail(job.trial, rank.rank) for rank in job.launch.ranks}
+    return end, judge(end, tails, trial=job.trial, timeout_s=job.timeout_s)

@@ -10,7 +10,7 @@ from signal import Signals
 from harness.agent.protocol import TrialEnd
 from harness.ranks.on_nodes import Lost
 from harness.ranks.stuck_ranks import who_waited
-from harness.store.events.rank_tail import Said
+from harness.store.events.rank_tail import RankTail
 from harness.store.layout import TrialPaths
 from harness.store.outcome import Ended, RankEnd
 
@@ -39,7 +39,7 @@ class Judgement:
 
 
 def judge(
-    end: TrialEnd | Lost, said: Mapping[int, Said], *, trial: TrialPaths, timeout_s: float
+    end: TrialEnd | Lost, tails: Mapping[int, RankTail], *, trial: TrialPaths, timeout_s: float
 ) -> Judgement:
     """Find the end that the evidence supports."""
     if isinstance(end, Lost):
@@ -48,41 +48,43 @@ def judge(
         return Judgement(Ended.CANCELLED, f"The trial was cancelled; {_AGAIN}")
     if end.cause == "closed":
         return Judgement(Ended.CANCELLED, f"The agent was told to end; {_AGAIN}")
-    for rank, words in sorted(said.items()):
-        if words.failed_kind == Ended.UNSUPPORTED:
-            return Judgement(Ended.UNSUPPORTED, _sentence(words.failed_message))
-        if words.failed_kind == Ended.OUT_OF_MEMORY:
-            return Judgement(Ended.OUT_OF_MEMORY, _memory(end, rank, words.failed_message))
-    guilty = _guilty(end.ranks, said)
+    for rank, tail in sorted(tails.items()):
+        if tail.failed_kind == Ended.UNSUPPORTED:
+            return Judgement(Ended.UNSUPPORTED, _sentence(tail.failed_message))
+        if tail.failed_kind == Ended.OUT_OF_MEMORY:
+            return Judgement(Ended.OUT_OF_MEMORY, _memory(end, rank, tail.failed_message))
+    guilty = _guilty(end.ranks, tails)
     if end.cause == "timeout":
-        return Judgement(Ended.TIMED_OUT, _timeout(end, said, trial, timeout_s))
+        return Judgement(Ended.TIMED_OUT, _timeout(end, tails, trial, timeout_s))
     if guilty is None:
         return Judgement(Ended.OK, "")
-    words = said.get(guilty.rank, Said())
-    own = _MEMORY_WORDS.search(words.failed_message) or _MEMORY_WORDS.search(words.stderr)
+    tail = tails.get(guilty.rank, RankTail())
+    own = _MEMORY_WORDS.search(tail.failed_message) or _MEMORY_WORDS.search(tail.stderr)
     if own is not None:
         return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, own[0].strip()))
     if end.memory.oom_kills and guilty.signal is not None:
         return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, "the kernel killed it"))
-    return Judgement(Ended.FAILED, _failure(guilty, words, trial, has_peers=len(end.ranks) > 1))
+    return Judgement(Ended.FAILED, _failure(guilty, tail, trial, has_peers=len(end.ranks) > 1))
 
 
-def _guilty(ranks: Sequence[RankEnd], said: Mapping[int, Said]) -> RankEnd | None:
+def _guilty(ranks: Sequence[RankEnd], tails: Mapping[int, RankTail]) -> RankEnd | None:
     """Find the rank to blame: one that ended badly by itself goes before those ended with it."""
-    bad = [end for end in ranks if end.exit_code != 0 or not said.get(end.rank, Said()).finished]
+    bad = [
+        end for end in ranks if end.exit_code != 0 or not tails.get(end.rank, RankTail()).finished
+    ]
     alone = [end for end in bad if not end.stopped]
     # A rank whose peer was killed fails by itself as well, and nobody knows which came first.
     killed = [end for end in alone if end.signal is not None]
     return next(iter(killed or alone or bad), None)
 
 
-def _failure(end: RankEnd, words: Said, trial: TrialPaths, *, has_peers: bool) -> str:
+def _failure(end: RankEnd, tail: RankTail, trial: TrialPaths, *, has_peers: bool) -> str:
     rank = f"Rank {end.rank} on {end.host}" if has_peers else f"Rank {end.rank}"
-    where = f" in phase {words.phase}" if words.phase else " before its first event"
+    where = f" in phase {tail.phase}" if tail.phase else " before its first event"
     if end.problem is not None:
         return f"{rank}: {_sentence(end.problem)} Check the environment with `bakeoff env check`."
-    if words.failed_kind is not None:
-        message = f"{rank} failed{where}: {_sentence(words.failed_message)}"
+    if tail.failed_kind is not None:
+        message = f"{rank} failed{where}: {_sentence(tail.failed_message)}"
     elif end.signal is not None:
         message = f"{rank} was ended by signal {end.signal} ({Signals(end.signal).name}){where}."
         if end.signal == Signals.SIGKILL:
@@ -91,7 +93,7 @@ def _failure(end: RankEnd, words: Said, trial: TrialPaths, *, has_peers: bool) -
         message = f"{rank} ended{where} with exit code 0 but without finishing its trial."
     else:
         message = f"{rank} ended with exit code {end.exit_code}{where}."
-    return message + _complaint(words) + f" Log: {trial.stderr(end.rank)}"
+    return message + _complaint(tail) + f" Log: {trial.stderr(end.rank)}"
 
 
 def _memory(end: TrialEnd, rank: int, words: str) -> str:
@@ -111,23 +113,25 @@ def _memory_advice(end: TrialEnd, words: str) -> str:
     return "Try a smaller batch, or a larger measure.memory."
 
 
-def _timeout(end: TrialEnd, said: Mapping[int, Said], trial: TrialPaths, timeout_s: float) -> str:
+def _timeout(
+    end: TrialEnd, tails: Mapping[int, RankTail], trial: TrialPaths, timeout_s: float
+) -> str:
     late = [rank.rank for rank in end.ranks if rank.stopped]
     first = late[0] if late else 0
-    words = said.get(first, Said())
+    tail = tails.get(first, RankTail())
     ranks = "Rank" if len(late) == 1 else "Ranks"
-    where = f"in phase {words.phase}" if words.phase else "before its first event"
+    where = f"in phase {tail.phase}" if tail.phase else "before its first event"
     hosts = {rank.rank: rank.host for rank in end.ranks}
     why = who_waited(end.waits, hosts) or "If that is how long it takes, raise measure.timeout."
     return (
         f"{ranks} {', '.join(map(str, late))} had not ended after {timeout_s:g} s, {where}. "
-        f"{why}{_complaint(words)} Log: {trial.stderr(first)}"
+        f"{why}{_complaint(tail)} Log: {trial.stderr(first)}"
     )
 
 
-def _complaint(words: Said) -> str:
+def _complaint(tail: RankTail) -> str:
     """Quote the last lines of stderr."""
-    lines = [text.rstrip() for text in words.stderr.splitlines() if text.strip()]
+    lines = [text.rstrip() for text in tail.stderr.splitlines() if text.strip()]
     return "\n    " + "\n    ".join(lines[-_LAST_LINES:]) + "\n   " if lines else ""
 
 

@@ -16,7 +16,7 @@ from harness.run.progress import Observer, Progress, SessionResult
 from harness.run.setup import Ground
 from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
 from harness.store import run_directory as store
-from harness.store.events.rank_tail import glance
+from harness.store.events.running_trial import read_trial_progress, units_per_s
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.store.run_directory import Identity, identity
@@ -198,7 +198,7 @@ class Work:
         trial: TrialPaths | None,
         elapsed_s: float,
     ) -> Progress:
-        now = glance(trial, one.cell.unit) if trial is not None else None
+        now = read_trial_progress(trial) if trial is not None else None
         total, left = len(self._ledger.due.planned()), self._ledger.due.left()
         return Progress(
             run=self._paths.root,
@@ -209,7 +209,7 @@ class Work:
             label=one.cell.label,
             trial=str(name),
             phase=now.phase if now else None,
-            rate=now.rate if now else None,
+            rate=units_per_s(trial, now, one.cell.unit) if trial and now else None,
             unit=one.cell.unit,
             left_s=self._time_left.seconds(left, one.cell.key, elapsed_s),
         )

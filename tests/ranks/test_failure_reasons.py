@@ -7,11 +7,11 @@ import pytest
 
 from harness.agent.protocol import TrialEnd
 from harness.ranks.failure_reasons import judge
-from harness.store.events.rank_tail import Said
+from harness.store.events.rank_tail import RankTail
 from harness.store.layout import TrialPaths
 from harness.store.outcome import MemoryEvidence, RankEnd
 
-FINISHED = Said(phase="close", finished=True)
+FINISHED = RankTail(phase="close", finished=True)
 TRIAL = TrialPaths(Path("/run"))
 
 
@@ -41,7 +41,7 @@ def killed(number: int = 0, signal: int = 9, **changes: Any) -> RankEnd:
 def test_a_trial_is_ok_only_when_every_rank_finished():
     both = end(rank(0), rank(1))
     assert judge(both, {0: FINISHED, 1: FINISHED}, trial=TRIAL, timeout_s=60).ended == "ok"
-    judged = judge(both, {0: FINISHED, 1: Said(phase="measure")}, trial=TRIAL, timeout_s=60)
+    judged = judge(both, {0: FINISHED, 1: RankTail(phase="measure")}, trial=TRIAL, timeout_s=60)
     assert judged.ended == "failed"
     assert "Rank 1 on n1 ended in phase measure with exit code 0" in judged.reason
 
@@ -66,7 +66,7 @@ def test_the_kernels_memory_killer_is_told_from_other_kills():
     ],
 )
 def test_frameworks_say_that_memory_is_gone_each_in_its_way(words):
-    said = Said(phase="build", stderr=f"a line before\n{words}\n")
+    said = RankTail(phase="build", stderr=f"a line before\n{words}\n")
     judged = judge(end(rank(exit_code=1)), {0: said}, trial=TRIAL, timeout_s=60)
     assert judged.ended == "out-of-memory"
 
@@ -81,14 +81,14 @@ def test_frameworks_say_that_memory_is_gone_each_in_its_way(words):
     ],
 )
 def test_out_of_memory_gives_only_advice_that_helps(oom_kills, words, advice):
-    said = Said(phase="build", failed_kind="out-of-memory", failed_message=words)
+    said = RankTail(phase="build", failed_kind="out-of-memory", failed_message=words)
     ended = end(rank(exit_code=1), oom_kills=oom_kills)
     assert advice in judge(ended, {0: said}, trial=TRIAL, timeout_s=60).reason
 
 
 def test_the_rank_that_ended_first_is_blamed_not_those_that_were_ended_with_it():
     both = end(killed(0, 15, stopped=True), rank(1, exit_code=3), cause="rank-failed")
-    said = {1: Said(phase="build", failed_kind="error", failed_message="KeyError: 'x'")}
+    said = {1: RankTail(phase="build", failed_kind="error", failed_message="KeyError: 'x'")}
     judged = judge(both, said, trial=TRIAL, timeout_s=60)
     blamed = "Rank 1 on n1 failed in phase build: KeyError: 'x'."
     assert judged.reason == f"{blamed} Log: /run/rank.1.err"
@@ -96,20 +96,20 @@ def test_the_rank_that_ended_first_is_blamed_not_those_that_were_ended_with_it()
 
 def test_a_timeout_names_who_was_late_and_where():
     late = end(rank(0), killed(1, 15, stopped=True), cause="timeout")
-    judged = judge(late, {0: FINISHED, 1: Said(phase="warm-up")}, trial=TRIAL, timeout_s=90)
+    judged = judge(late, {0: FINISHED, 1: RankTail(phase="warm-up")}, trial=TRIAL, timeout_s=90)
     assert judged.ended == "timed-out"
     assert judged.reason.startswith("Rank 1 had not ended after 90 s, in phase warm-up.")
 
 
 def test_unsupported_is_an_honest_hole_even_if_other_ranks_were_ended_for_it():
     both = end(rank(0, exit_code=3), killed(1, 15, stopped=True), cause="rank-failed")
-    said = {0: Said(failed_kind="unsupported", failed_message="no bf16 here")}
+    said = {0: RankTail(failed_kind="unsupported", failed_message="no bf16 here")}
     judged = judge(both, said, trial=TRIAL, timeout_s=60)
     assert (judged.ended, judged.reason) == ("unsupported", "no bf16 here.")
 
 
 def test_a_failure_quotes_the_last_lines_of_stderr():
-    said = Said(phase="open", stderr="\n".join(f"line {number}" for number in range(9)))
+    said = RankTail(phase="open", stderr="\n".join(f"line {number}" for number in range(9)))
     reason = judge(end(rank(exit_code=1)), {0: said}, trial=TRIAL, timeout_s=60).reason
     assert "line 8" in reason
     assert "line 3" not in reason

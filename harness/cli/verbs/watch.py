@@ -16,7 +16,7 @@ import click
 
 from harness.cli.output import emit_json, visible
 from harness.errors import RunError
-from harness.store.events.running_trial import Said
+from harness.store.events.running_trial import TrialProgress
 from harness.units import per_cent
 
 if TYPE_CHECKING:
@@ -78,9 +78,11 @@ def command(run: str, *, once: bool, as_json: bool) -> int:
 
 
 @dataclass(frozen=True)
-class RunningTrial(Said):
-    """Where a running trial stands, and how many trials of its run are done."""
+class WatchedTrial(TrialProgress):
+    """What a running trial does, which it is, and how many trials of its run are done."""
 
+    label: str
+    trial: str
     done: int
     total: int
 
@@ -99,7 +101,7 @@ class Channel:
 class Look:
     """What `bakeoff watch --json` prints."""
 
-    trial: RunningTrial | None
+    trial: WatchedTrial | None
     """None: no trial has begun."""
     nodes: Mapping[str, tuple[Channel, ...]]
 
@@ -114,12 +116,12 @@ class Watcher:
         self._log_bytes = -1
         self._standing = 0, 0
 
-    def look(self) -> tuple[RunningTrial | None, dict[str, Readings]]:
+    def look(self) -> tuple[WatchedTrial | None, dict[str, Readings]]:
         """Read what is new: what the trial says, and each node's channels."""
-        from harness.store.events.running_trial import running, said
+        from harness.store.events.running_trial import label, latest_trial, read_trial_progress
         from harness.store.samples.follow_samples import Follower
 
-        trial = running(self._paths)
+        trial = latest_trial(self._paths)
         if trial is None:
             return None, {}
         if self._trial is None or trial.root != self._trial.root:
@@ -129,7 +131,14 @@ class Watcher:
             self._followers.setdefault(_node(path), Follower(path))
         told = {node: one.look() for node, one in sorted(self._followers.items())}
         done, total = self._counted()
-        return RunningTrial(**vars(said(self._paths, trial)), done=done, total=total), told
+        watched = WatchedTrial(
+            **vars(read_trial_progress(trial)),
+            label=label(self._paths, trial),
+            trial=trial.root.name,
+            done=done,
+            total=total,
+        )
+        return watched, told
 
     def _counted(self) -> tuple[int, int]:
         """Count the trials that are done, and all, as the session does.
@@ -177,7 +186,7 @@ def _node(path: Path) -> str:
     return path.name.removeprefix("samples.").removesuffix(".bin")
 
 
-def _headline(standing: RunningTrial) -> str:
+def _headline(standing: WatchedTrial) -> str:
     words = [
         f"{standing.done}/{standing.total} trials",
         f"{standing.label}, {standing.trial}",

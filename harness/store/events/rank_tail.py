@@ -1,6 +1,6 @@
-"""Read the ends of a rank's files: what it did last, how fast it goes, what it said.
+"""Read the ends of a rank's files: how far it came, why it failed, the end of its stderr.
 
-Only the last few kilobytes are read, so that looking at a running trial costs next to nothing.
+Only the last kilobytes are read, so that looking at a running trial costs next to nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +14,28 @@ from typing import Any
 
 from harness.store.layout import TrialPaths
 
-_GLANCE = 4096
 _TAIL = 1 << 16
+_HEAD = 1 << 16
 
 
-def said(trial: TrialPaths, rank: int) -> Said:
-    """Gather what one rank left behind."""
+@dataclass(frozen=True)
+class RankTail:
+    """What the ends of one rank's files tell."""
+
+    phase: str | None = None
+    """The last phase it entered."""
+    finished: bool = False
+    failed_kind: str | None = None
+    """unsupported, out-of-memory, error."""
+    failed_message: str = ""
+    stderr: str = ""
+    """Its last part."""
+
+
+def read_rank_tail(trial: TrialPaths, rank: int) -> RankTail:
+    """Read the ends of one rank's events and stderr."""
     found: dict[str, Any] = {}
-    for event in _events(trial.events(rank), _TAIL):
+    for event in last_events(trial.events(rank), _TAIL):
         kind = event["event"]
         if kind == "finished":
             found["finished"] = True
@@ -34,7 +48,7 @@ def said(trial: TrialPaths, rank: int) -> Said:
             found["phase"] = event["phase"]
         if "phase" in found and ("finished" in found or "failed_kind" in found):
             break
-    return Said(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **found)
+    return RankTail(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **found)
 
 
 def has_stand_in(trial: TrialPaths, ranks: Iterable[int]) -> bool:
@@ -42,61 +56,32 @@ def has_stand_in(trial: TrialPaths, ranks: Iterable[int]) -> bool:
     return any("stand-in" in one for rank in ranks for one in _versions(trial.events(rank)))
 
 
-@dataclass(frozen=True)
-class Glance:
-    """What a running trial does at the moment."""
-
-    phase: str
-    rate: float | None
-    """Units of work per second, over all ranks."""
-
-
-def glance(trial: TrialPaths, unit: str) -> Glance | None:
-    """Look at a running trial through its first rank; None before it said anything."""
-    for event in _events(trial.events(0), _GLANCE):
-        if event["event"] == "window":
-            elapsed_s = (event["end"] - event["start"]) / 1e9
-            work = _work_per_step(trial, unit)
-            if work is None or elapsed_s <= 0:
-                return Glance(event["phase"], None)
-            return Glance(event["phase"], event["steps"] * work / elapsed_s)
-        if event["event"] == "phase":
-            return Glance(event["name"], None)
-    return None
-
-
-def _work_per_step(trial: TrialPaths, unit: str) -> float | None:
-    """Read from the first lines how much work a step of all ranks does."""
-    ranks = 1
-    with trial.events(0).open("rb") as file:
-        for text in file.read(_TAIL).split(b"\n")[:-1]:
-            event = json.loads(text)
-            if event["event"] == "anchor":
-                ranks = event["size"]
-            elif event["event"] == "units":
-                work: float | None = event["units"].get(unit)
-                return None if work is None else work * ranks
-    return None
-
-
 def _versions(path: Path) -> Iterable[str]:
+    told = next((one for one in first_events(path) if one["event"] == "versions"), None)
+    return () if told is None else map(str, told["versions"].values())
+
+
+def first_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Give the first events, oldest first; a line that is not whole is left out."""
     try:
         with path.open("rb") as file:
-            lines = file.read(_TAIL).split(b"\n")[:-1]
+            head = file.read(_HEAD)
     except FileNotFoundError:
-        return ()
-    events = (json.loads(text) for text in lines)
-    said = next((event for event in events if event["event"] == "versions"), None)
-    return () if said is None else map(str, said["versions"].values())
+        return
+    yield from _events(head.split(b"\n"))
 
 
-def _events(path: Path, size: int) -> Iterator[dict[str, Any]]:
-    """Give the last events, newest first; lines cut by the window or by a crash are left out."""
-    for text in reversed(_tail(path, size).split(b"\n")):
+def last_events(path: Path, size: int) -> Iterator[dict[str, Any]]:
+    """Give the events in a file's last bytes, newest first; lines that are cut are left out."""
+    yield from _events(reversed(_tail(path, size).split(b"\n")))
+
+
+def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for text in lines:
         try:
             event = json.loads(text)
         except ValueError:
-            continue
+            continue  # cut by the bounds of what is read, by a crash, or still being written
         if isinstance(event, dict) and "event" in event:
             yield event
 
@@ -111,17 +96,3 @@ def _tail(path: Path, size: int) -> bytes:
         return os.pread(descriptor, size, max(0, end - size))
     finally:
         os.close(descriptor)
-
-
-@dataclass(frozen=True)
-class Said:
-    """What one rank left in its files."""
-
-    phase: str | None = None
-    """The last phase it entered."""
-    finished: bool = False
-    failed_kind: str | None = None
-    """unsupported, out-of-memory, error."""
-    failed_message: str = ""
-    stderr: str = ""
-    """The end of what it complained of."""
