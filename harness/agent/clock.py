@@ -1,4 +1,4 @@
-"""Answer for a node's clock: which one it is, and when a question about it came.
+"""Identify a node's monotonic clock and answer the host's questions about it.
 
 The questions travel as messages of the host's protocol, over whatever carries that: a pipe, ssh,
 srun. No port has to be open between nodes for clocks to be compared.
@@ -28,6 +28,6 @@ def identity(root: Path = Path("/")) -> str:
 
 
 def answer(message: Mapping[str, Any], received_ns: int) -> bytes:
-    """Answer a question with when it came and, last of all, when the answer goes."""
+    """Answer a question with the times at which it was received and answered."""
     number = message["number"]
     return line("clock", number=number, received_ns=received_ns, answered_ns=time.monotonic_ns())

@@ -1,8 +1,8 @@
-"""Say for whom ranks that hang were waiting, as the kernel counts it.
+"""Read the connections of ranks that hang from /proc, to find whom they wait for.
 
 What a rank sent and nobody acknowledged lies in the send queue of its connection, what came and it
 did not read in the receive queue (proc_net_tcp, Documentation/networking in Linux); which
-connections are a rank's stands under /proc/PID/fd. It is looked at once, when a trial is given up.
+connections are a rank's stands under /proc/PID/fd. They are read once, when a trial is given up.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ESTABLISHED = "01"
 _STOPPED = (b"T", b"t")
 
 
-def waiting(pids: Mapping[int, int]) -> tuple[dict[str, Any], ...]:
-    """Describe each rank's connections and whether it was stopped; unreadable is left out."""
-    found = []
+def rank_connections(pids: Mapping[int, int]) -> tuple[dict[str, Any], ...]:
+    """List each rank's connections and whether it is stopped; unreadable ranks are left out."""
+    ranks = []
     for rank, pid in sorted(pids.items()):
         with suppress(OSError):
-            told = list(_connections(pid, _sockets(pid)))
-            found.append({"rank": rank, "stopped": _is_stopped(pid), "connections": told})
-    return tuple(found)
+            connections = list(_connections(pid, _sockets(pid)))
+            ranks.append({"rank": rank, "stopped": _is_stopped(pid), "connections": connections})
+    return tuple(ranks)
 
 
 def _is_stopped(pid: int) -> bool:
@@ -35,13 +35,13 @@ def _is_stopped(pid: int) -> bool:
 
 def _sockets(pid: int) -> set[str]:
     """Name the sockets that a process holds by their inodes."""
-    found = set()
+    sockets = set()
     for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208  as above
         with suppress(OSError):  # closed meanwhile
             target = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115  as above
             if target.startswith("socket:["):
-                found.add(target[len("socket:[") : -1])
-    return found
+                sockets.add(target[len("socket:[") : -1])
+    return sockets
 
 
 def _connections(pid: int, sockets: set[str]) -> Iterator[dict[str, Any]]:

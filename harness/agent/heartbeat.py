@@ -1,4 +1,4 @@
-"""Say how something watches a trial from inside the agent: on the agent's own clock.
+"""Run periodic watchers of a trial inside the agent: the heartbeat is one of them.
 
 The agent's one loop calls its watchers between events; a watcher that falls behind is never called
 twice to catch up, and is told the time it was due so that it can count what it missed.
@@ -17,50 +17,50 @@ class Watcher(Protocol):
 
     period_ns: int
 
-    def begins(self, trial: TrialCommand, pids: Mapping[int, int]) -> None:
+    def start(self, trial: TrialCommand, pids: Mapping[int, int]) -> None:
         """Start watching; ``pids`` are the ranks' processes by rank."""
 
     def tick(self, due_ns: int) -> None:
         """Read once; ``due_ns`` is when that should have been (monotonic)."""
 
-    def ends(self) -> None:
+    def stop(self) -> None:
         """Stop watching and close what was opened."""
 
 
-class Heart:
-    """Tells the host that this agent lives."""
+class Heartbeat:
+    """Reports at a fixed rate that this agent is alive."""
 
     period_ns = int(BEAT_S * 1e9)
 
     def __init__(self, report: Callable[[bytes], None]) -> None:
         self._report = report
 
-    def begins(self, trial: TrialCommand, pids: Mapping[int, int]) -> None:
-        """Beat from now on."""
+    def start(self, trial: TrialCommand, pids: Mapping[int, int]) -> None:
+        """Prepare nothing: the first tick follows one period later."""
 
     def tick(self, due_ns: int) -> None:
-        """Beat."""
+        """Send one heartbeat to the host."""
         self._report(line("beat", due_ns=due_ns))
 
-    def ends(self) -> None:
-        """Beat no more."""
+    def stop(self) -> None:
+        """Release nothing: there is no state."""
 
 
-class Watch:
+class Watchers:
     """All watchers of one agent, each on its own drift-free tick."""
 
     def __init__(self, watchers: tuple[Watcher, ...]) -> None:
         self._watchers = watchers
         self._due: dict[int, int] = {}
 
-    def begins(self, trial: TrialCommand, pids: Mapping[int, int], now_ns: int) -> None:
-        """Mark the trial's beginning."""
+    def start(self, trial: TrialCommand, pids: Mapping[int, int], now_ns: int) -> None:
+        """Start every watcher; each first tick is one period from now."""
         for index, watcher in enumerate(self._watchers):
-            watcher.begins(trial, pids)
+            watcher.start(trial, pids)
             self._due[index] = now_ns + watcher.period_ns
 
     def next_ns(self) -> int | None:
-        """Say when the next tick is due; None while nothing is watched."""
+        """Give the time of the next tick; None while nothing is watched."""
         return min(self._due.values(), default=None)
 
     def run(self, now_ns: int) -> None:
@@ -72,8 +72,8 @@ class Watch:
                 missed = (now_ns - due_ns) // watcher.period_ns
                 self._due[index] = due_ns + (missed + 1) * watcher.period_ns
 
-    def ends(self) -> None:
-        """Mark the trial's end."""
+    def stop(self) -> None:
+        """Stop every watcher."""
         for index in self._due:
-            self._watchers[index].ends()
+            self._watchers[index].stop()
         self._due.clear()

@@ -25,11 +25,11 @@ _OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 class Limit(Protocol):
     """A limit that ranks are started under."""
 
-    def entrance(self) -> Callable[[], None] | None:
-        """Give what a forked process calls to be under the limit; None: nothing is needed."""
+    def enter_function(self) -> Callable[[], None] | None:
+        """Give the function that a forked process calls to enter the limit; None: no need."""
 
     def evidence(self) -> MemoryEvidence:
-        """Say what the kernel counted."""
+        """Give what the kernel counted."""
 
     def close(self) -> None:
         """Remove the limit when its processes are gone."""
@@ -41,10 +41,10 @@ def limit(memory_bytes: int | None, token: str) -> Limit:
     if memory_bytes is None:
         return Unlimited(group)
     if group is not None:
-        # With this process in its name, a group that a killed agent left behind is in nobody's way.
+        # With this process in its name, a group that a killed agent left is in no other's way.
         name = f"bakeoff-{os.getpid()}-" + re.sub(r"[^A-Za-z0-9.-]", "-", token)
         with suppress(OSError):  # no right to make one: the next best follows
-            return Group(group, name, memory_bytes)
+            return TrialGroup(group, name, memory_bytes)
     return DataLimit(memory_bytes, group)
 
 
@@ -91,18 +91,18 @@ def _oom_kills(path: Path, version: int) -> int | None:
 
 
 class Unlimited:
-    """No limit of ours; the kernel's own killer is still watched."""
+    """No limit set by Bakeoff; kills by the kernel's out-of-memory killer are still counted."""
 
     def __init__(self, group: OwnGroup | None) -> None:
         self._group = group
         self._before = group.oom_kills() if group else None
 
-    def entrance(self) -> Callable[[], None] | None:
+    def enter_function(self) -> Callable[[], None] | None:
         """Give None: ranks enter no group."""
         return None
 
     def evidence(self) -> MemoryEvidence:
-        """Say whether the kernel killed one of ours meanwhile."""
+        """Count the processes that the kernel killed for memory since the start."""
         return MemoryEvidence("none", None, None, self._killed())
 
     def _killed(self) -> int | None:
@@ -114,13 +114,13 @@ class Unlimited:
 
 
 class DataLimit(Unlimited):
-    """RLIMIT_DATA: each process by itself, and the framework meets it as a failed allocation."""
+    """RLIMIT_DATA of each process: the framework sees a failed allocation."""
 
     def __init__(self, memory_bytes: int, group: OwnGroup | None) -> None:
         super().__init__(group)
         self._bytes = memory_bytes
 
-    def entrance(self) -> Callable[[], None] | None:
+    def enter_function(self) -> Callable[[], None] | None:
         """Lower the process's soft limit, which its program inherits."""
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         soft = self._bytes if hard == resource.RLIM_INFINITY else min(self._bytes, hard)
@@ -131,8 +131,8 @@ class DataLimit(Unlimited):
         return MemoryEvidence("RLIMIT_DATA", self._bytes, None, self._killed())
 
 
-class Group:
-    """A control group of the trial's own."""
+class TrialGroup:
+    """A control group made for one trial."""
 
     def __init__(self, own: OwnGroup, name: str, memory_bytes: int) -> None:
         self._version = own.version
@@ -143,7 +143,7 @@ class Group:
         self._path = (own.path.parent if beside else own.path) / name
         self._path.mkdir()
         try:
-            # Making a group does not imply the right to move into it. Without a limit, nobody dies.
+            # Making a group does not imply the right to move into it; no limit, no process killed.
             self._write("cgroup.procs", 0)
             (self._home / "cgroup.procs").write_text("0", encoding="utf-8")
             self._write("memory.max" if own.version == 2 else "memory.limit_in_bytes", memory_bytes)
@@ -163,7 +163,7 @@ class Group:
         with open(self._path / file, "r+", encoding="utf-8") as control:  # noqa: PTH123
             control.write(str(value))
 
-    def entrance(self) -> Callable[[], None] | None:
+    def enter_function(self) -> Callable[[], None] | None:
         """Move the process into the trial's group."""
         return lambda: self._write("cgroup.procs", 0)
 

@@ -18,7 +18,7 @@ _CHUNK = 1 << 16
 
 
 def streams(trial: TrialCommand, rank: int) -> tuple[Capture, Capture]:
-    """Make pipes for what a rank, or the starter of ranks, prints and complains of."""
+    """Make pipes for the stdout and stderr of a rank, or of the command that starts ranks."""
     paths = TrialPaths(Path(trial.directory))
     out, err = paths.stdout(rank), paths.stderr(rank)
     if rank == STARTER:
@@ -41,12 +41,12 @@ class Capture:
         os.set_blocking(self.source, False)
 
     def started(self) -> None:
-        """Forget the rank's end of the pipe, which the rank now holds."""
+        """Close this process's copy of the write end, which the rank now holds."""
         os.close(self.sink)
         self.sink = -1
 
     def drain(self) -> bool:
-        """Take what is there now; False once every writer is gone."""
+        """Read what is available now; False once every writer has closed the pipe."""
         try:
             data = os.read(self.source, _CHUNK)
         except BlockingIOError:
@@ -57,7 +57,7 @@ class Capture:
         return True
 
     def last_line(self) -> str:
-        """Give the last words kept in memory or, of a short stream, in its file."""
+        """Give the last line: from memory or, where the stream is short, from its file."""
         text = b"".join(self._tail)
         if not text and self._file is not None:
             with open(self._path, "rb") as file:  # noqa: PTH123  an agent starts fast
@@ -85,7 +85,7 @@ class Capture:
             os.write(self._file, data)
 
     def close(self) -> None:
-        """Take the rest, then write the end of the stream and how much is missing before it."""
+        """Read the rest, then write the stream's end and how many bytes were dropped before it."""
         if self.sink >= 0:
             os.close(self.sink)
         with suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""Find and end processes: adopt orphans, reap, kill what stays behind."""
+"""Find and end processes: adopt orphans, reap them, kill the ones left over."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def adopt_orphans() -> None:
 
 
 def mark(token: str, *, prefix: bool = False) -> bytes:
-    """Write a token as it stands in an environment; a prefix also finds longer tokens."""
+    """Give a token's bytes as in an environment block; a prefix also finds longer tokens."""
     return f"{TOKEN}={token}".encode() + (b"" if prefix else b"\0")
 
 
@@ -102,7 +102,7 @@ def sweep(token: str, *, expected: Callable[[int], bool] = lambda _: False) -> S
 
 
 def sweep_marked(wanted: bytes) -> Swept:
-    """Kill the carriers of a mark when they are nobody's descendants any more."""
+    """Kill the processes that carry a mark, whoever their parent is now."""
     seen: set[int] = set()
     end = time.monotonic() + _SWEEP_S
     while victims := set(carriers(wanted)):

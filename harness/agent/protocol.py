@@ -1,4 +1,4 @@
-"""What the host and an agent say to each other: one JSON object a line, each way.
+"""The messages between the host and an agent: one JSON object a line, each way.
 
 Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s), ``clock`` (number). Closing the
 pipe ends the agent.
@@ -28,7 +28,7 @@ BEAT_S = 5.0
 
 @dataclass(frozen=True)
 class RankCommand:
-    """One rank, ready to be started: nothing is left to decide."""
+    """One rank's complete command: argv, environment, CPUs and output files."""
 
     rank: int
     argv: tuple[str, ...]
@@ -42,7 +42,7 @@ class RankCommand:
 
 @dataclass(frozen=True)
 class TrialCommand:
-    """The ranks of one trial on this agent's node, and when to give up on them."""
+    """The ranks of one trial on this agent's node, with their timeout."""
 
     token: str
     directory: str
@@ -63,7 +63,7 @@ class TrialCommand:
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """Everything an agent can testify about a trial."""
+    """Everything an agent reports about a trial that has ended."""
 
     token: str
     cause: str

@@ -1,4 +1,4 @@
-"""The agent's one loop: commands in, reports out, ranks and watchers between."""
+"""The agent's event loop: commands in, reports out, ranks and watchers between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent import clock, processes
-from harness.agent.heartbeat import Heart, Watch
+from harness.agent.heartbeat import Heartbeat, Watchers
 from harness.agent.protocol import Lines, TrialCommand, end_line, line, read_trial
 from harness.agent.trial import RunningTrial
 from harness.collect.collector import Collector
@@ -34,12 +34,12 @@ class Agent:
         self._selector.register(commands, selectors.EVENT_READ, self._read)
         self._trial: RunningTrial | None = None
         self._is_watched = False
-        self._watch = Watch((Heart(self._report),))
+        self._watch = Watchers((Heartbeat(self._report),))
         self._collector = Collector()
         self._closing = False
 
     def serve(self) -> None:
-        """Work until the pipe closes; leave no process behind."""
+        """Serve until the pipe closes; end every process that is left."""
         self._end_on_signals()
         host = socket.gethostname()
         self._report(line("ready", pid=os.getpid(), host=host, clock=clock.identity()))
@@ -57,12 +57,12 @@ class Agent:
             self._finish(self._trial)
 
     def _act(self, key: selectors.SelectorKey) -> None:
-        """Do what is due, unless what came before it in the same turn has closed it."""
+        """Call a ready descriptor's action, unless an earlier action of this turn closed it."""
         if self._selector.get_map().get(key.fileobj) is key:
             key.data()
 
     def _end_on_signals(self) -> None:
-        """Treat a polite kill like a closed pipe; Ctrl-C is the host's business."""
+        """Treat SIGTERM like a closed pipe; ignore Ctrl-C, which the host handles."""
         reader, writer = socket.socketpair()
         writer.setblocking(False)
         signal.set_wakeup_fd(writer.fileno())
@@ -106,11 +106,11 @@ class Agent:
             self._trial.stop("cancel", message["grace_s"])
 
     def _watch_if_begun(self, trial: RunningTrial) -> None:
-        """Begin to observe once every rank is there."""
+        """Start observing once every rank has started."""
         if not self._is_watched and trial.has_begun:
             self._is_watched = True
             pids = trial.pids
-            self._watch.begins(trial.command, pids, time.monotonic_ns())
+            self._watch.start(trial.command, pids, time.monotonic_ns())
             self._observe(trial.command, pids)
             self._report(line("started", pids=pids))
 
@@ -131,7 +131,7 @@ class Agent:
         )
 
     def _patience_s(self) -> float | None:
-        """Say how long nothing has to be done if nothing happens."""
+        """Give the seconds until the next deadline or tick."""
         moments = []
         if self._trial is not None:
             if self._trial.is_over:
@@ -156,7 +156,7 @@ class Agent:
 
     def _finish(self, trial: RunningTrial) -> None:
         self._trial = None
-        self._watch.ends()
+        self._watch.stop()
         seen = self._collector.end()
         end = replace(trial.close(), unobserved=seen.problem, stand_ins=seen.stand_ins)
         self._report(end_line(end))

@@ -20,7 +20,7 @@ _PATIENCE_S = 60.0
 
 
 def main() -> int:
-    """Go through the agent's door; give the rank's exit code."""
+    """Send this process's identity to the agent, wait, and give the rank's exit code."""
     with _connected(os.environ[DOOR]) as agent:
         descriptors = [int(os.environ[name]) for name in INHERITED if name in os.environ]
         message = json.dumps({"env": dict(os.environ)}).encode() + b"\n"
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def _connected(name: str) -> socket.socket:
-    """Knock until the agent has heard of the trial: the engine may be faster than the host."""
+    """Connect to the agent, again and again until it listens: the engine may start us first."""
     end = time.monotonic() + _PATIENCE_S
     while True:
         agent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

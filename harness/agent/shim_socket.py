@@ -1,7 +1,7 @@
-"""Let the shims of an engine in: each brings the identity that its rank is to have.
+"""Accept the shims that an engine starts: each brings the identity of its rank.
 
-A door is a socket in Linux's abstract name space, which belongs to the machine and leaves no file;
-only processes of the same user are let in.
+The socket lies in Linux's abstract name space, which belongs to the machine and leaves no file;
+only processes of the same user are accepted.
 """
 
 from __future__ import annotations
@@ -32,44 +32,44 @@ class Shim:
 
     connection: socket.socket
     pid: int
-    said: bytes = b""
+    received: bytes = b""
     descriptors: list[int] = field(default_factory=list)
     env: Mapping[str, str] = field(default_factory=dict)
     rank: int | None = None
 
-    def hear(self) -> bool:
-        """Take what was said; False once the shim has gone."""
+    def receive(self) -> bool:
+        """Receive identity and descriptors; False once the shim has closed its end."""
         data, descriptors, _, _ = socket.recv_fds(self.connection, _CHUNK, len(INHERITED))
         self.descriptors += descriptors
-        self.said += data
-        if self.rank is None and self.said.endswith(b"\n"):
-            told: dict[str, str] = json.loads(self.said)["env"]
-            theirs = {k: v for k, v in told.items() if not k.startswith("BAKEOFF_")}
-            self.rank = place.find(theirs).rank
-            self.env = {k: v for k, v in theirs.items() if k.startswith(_IDENTITY)}
+        self.received += data
+        if self.rank is None and self.received.endswith(b"\n"):
+            env: dict[str, str] = json.loads(self.received)["env"]
+            identity = {k: v for k, v in env.items() if not k.startswith("BAKEOFF_")}
+            self.rank = place.find(identity).rank
+            self.env = {k: v for k, v in identity.items() if k.startswith(_IDENTITY)}
         return bool(data)
 
     def environment(self) -> dict[str, str]:
-        """Give the identity, with the descriptors as they are numbered here."""
-        here = dict(zip((n for n in INHERITED if n in self.env), self.descriptors, strict=False))
-        return {**self.env, **{name: str(number) for name, number in here.items()}}
+        """Give the identity's variables, with descriptors renumbered for this process."""
+        numbers = dict(zip((n for n in INHERITED if n in self.env), self.descriptors, strict=False))
+        return {**self.env, **{name: str(number) for name, number in numbers.items()}}
 
     def started(self) -> None:
-        """Forget the descriptors, which the rank now holds."""
+        """Close this process's copies of the descriptors, which the rank now holds."""
         for descriptor in self.descriptors:
             os.close(descriptor)
         self.descriptors.clear()
 
-    def dismiss(self, code: int) -> None:
-        """Tell the shim how its rank ended."""
+    def release(self, code: int) -> None:
+        """Send the shim its rank's exit code and close the connection."""
         with suppress(OSError):  # it went first
             self.connection.sendall(f"{code}\n".encode())
         self.started()
         self.connection.close()
 
 
-class Door:
-    """Where the shims of one trial come in."""
+class ShimSocket:
+    """The listening socket for the shims of one trial."""
 
     def __init__(self, name: str) -> None:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -77,14 +77,16 @@ class Door:
         self._listener.listen()
 
     def fileno(self) -> int:
-        """Become readable when somebody knocks."""
+        """Give the descriptor that becomes readable when a shim connects."""
         return self._listener.fileno()
 
-    def let_in(self) -> Shim | None:
-        """Take a shim in; strangers are sent away."""
+    def accept(self) -> Shim | None:
+        """Accept one shim; refuse a process of another user."""
         connection, _ = self._listener.accept()
-        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        pid, user, _ = _CREDENTIALS.unpack(told)
+        credentials = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+        )
+        pid, user, _ = _CREDENTIALS.unpack(credentials)
         if user != os.getuid():
             connection.close()
             return None

@@ -17,7 +17,7 @@ from typing import Any
 from harness.agent import memory_limit, processes
 from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
-from harness.agent.shim_socket import Door, Shim
+from harness.agent.shim_socket import Shim, ShimSocket
 from harness.store.outcome import RankEnd
 
 
@@ -52,35 +52,35 @@ class RunningTrial:
         self._awaited: dict[int, RankCommand] = {}
         self._shims: dict[int, Shim] = {}
         self._shim_pids: set[int] = set()
-        self._door: Door | None = None
+        self._shim_socket: ShimSocket | None = None
         self._starter: _Rank | None = None
         if command.door is None:
             self._start(command.ranks)
         else:
-            self._open(command.door)
+            self._await_shims(command.door)
 
-    def _open(self, name: str) -> None:
-        """Await the ranks' shims, and start what starts them, if that is this agent's part."""
+    def _await_shims(self, name: str) -> None:
+        """Listen for the ranks' shims; run the engine's command if this agent is the one to."""
         self._awaited = {command.rank: command for command in self.command.ranks}
-        self._door = Door(name)
-        self._register(self._door.fileno(), self._let_in)
+        self._shim_socket = ShimSocket(name)
+        self._register(self._shim_socket.fileno(), self._accept_shim)
         if self.command.starter is not None:
             own_cpus = os.sched_getaffinity(0)
             self._starter = self._start_rank(self.command.starter)
             os.sched_setaffinity(0, own_cpus)
             self._watch(self._starter)
 
-    def _let_in(self) -> None:
-        assert self._door is not None
-        shim = self._door.let_in()
+    def _accept_shim(self) -> None:
+        assert self._shim_socket is not None
+        shim = self._shim_socket.accept()
         if shim is not None:
             self._shim_pids.add(shim.pid)
-            self._register(shim.connection.fileno(), partial(self._hear, shim))
+            self._register(shim.connection.fileno(), partial(self._receive_from, shim))
 
-    def _hear(self, shim: Shim) -> None:
-        """Start the rank whose identity has come; a shim that went takes its rank with it."""
+    def _receive_from(self, shim: Shim) -> None:
+        """Start the rank whose identity has arrived; a closed shim ends the trial's ranks."""
         was_unknown = shim.rank is None
-        if not shim.hear():
+        if not shim.receive():
             self._selector.unregister(shim.connection.fileno())
             shim.connection.close()
             if shim.rank is not None:
@@ -93,13 +93,13 @@ class RunningTrial:
             self._start([replace(command, env=env)], shim.descriptors)
             shim.started()
             if not self._awaited:
-                self._shut()
+                self._close_socket()
 
-    def _shut(self) -> None:
-        if self._door is not None:
-            self._selector.unregister(self._door.fileno())
-            self._door.close()
-            self._door = None
+    def _close_socket(self) -> None:
+        if self._shim_socket is not None:
+            self._selector.unregister(self._shim_socket.fileno())
+            self._shim_socket.close()
+            self._shim_socket = None
 
     def _start(self, commands: Sequence[RankCommand], descriptors: Sequence[int] = ()) -> None:
         """Start ranks, each under the limit, on cores that it inherits from this process."""
@@ -127,7 +127,7 @@ class RunningTrial:
                 start_new_session=True,
                 pass_fds=descriptors,
                 # A system call or two: nothing that a collector's thread may have locked.
-                preexec_fn=self._limit.entrance(),
+                preexec_fn=self._limit.enter_function(),
             )
             rank.pidfd = os.pidfd_open(rank.process.pid)
         except OSError as problem:
@@ -147,7 +147,7 @@ class RunningTrial:
         if rank.pidfd is not None:
             self._register(rank.pidfd, partial(self._rank_ended, rank))
         else:
-            self._gone(rank, 1)
+            self._release_and_report(rank, 1)
 
     def _register(self, descriptor: int, action: Callable[[], None]) -> None:
         self._selector.register(descriptor, selectors.EVENT_READ, action)
@@ -175,19 +175,21 @@ class RunningTrial:
             stopped=self._stopping,
             started_ns=rank.started_ns,
         )
-        self._gone(rank, code)
+        self._release_and_report(rank, code)
 
-    def _gone(self, rank: _Rank, code: int) -> None:
-        """Act on a rank's end: release its shim, end the others if it failed, report the last."""
+    def _release_and_report(self, rank: _Rank, code: int) -> None:
+        """Release the shim of a rank that ended; end the other ranks if it failed."""
         shim = self._shims.pop(rank.command.rank, None)
         if shim is not None:
             self._selector.unregister(shim.connection.fileno())
-            shim.dismiss(code if code >= 0 else 128 - code)
+            shim.release(code if code >= 0 else 128 - code)
         if rank is self._starter and self._awaited:
             rank.captures[1].drain()
-            said = rank.captures[1].last_line()
-            told = f"{rank.command.argv[0]} ended with {code} before it started this rank: {said}"
-            problem = (rank.end.problem if rank.end is not None else None) or told
+            last_line = rank.captures[1].last_line()
+            ended_early = (
+                f"{rank.command.argv[0]} ended with {code} before it started this rank: {last_line}"
+            )
+            problem = (rank.end.problem if rank.end is not None else None) or ended_early
             self._give_up(stopped=False, problem=problem)
             self._stop_peers()
         elif code != 0:
@@ -199,7 +201,7 @@ class RunningTrial:
             end = RankEnd(command.rank, self._host, stopped=stopped, problem=problem)
             self._ranks.append(_Rank(command, None, None, streams(self.command, command.rank), end))
         self._awaited.clear()
-        self._shut()
+        self._close_socket()
 
     def _stop_peers(self) -> None:
         """End the other ranks at once: they would wait for the lost one until the timeout."""
@@ -208,7 +210,7 @@ class RunningTrial:
 
     @property
     def is_over(self) -> bool:
-        """Whether every rank has ended, and what started them."""
+        """Whether every rank has ended, and the engine's command."""
         return not self._awaited and all(rank.end is not None for rank in self._processes)
 
     @property
@@ -228,13 +230,13 @@ class RunningTrial:
         }
 
     def stop(self, cause: str, grace_s: float) -> None:
-        """Ask the ranks to end, and remember to kill them after the grace."""
+        """Send the ranks SIGTERM and set the deadline for SIGKILL; without a grace kill at once."""
         if not self._stopping:
             self._cause = cause
             if cause in ("timeout", "cancel"):
-                from harness.agent.connections import waiting  # hardly a trial is given up
+                from harness.agent.connections import rank_connections  # hardly a trial is given up
 
-                self._waits = waiting(self.pids)
+                self._waits = rank_connections(self.pids)
         self._stopping = True
         self._give_up(stopped=True, problem=None)
         if grace_s > 0:
@@ -245,7 +247,7 @@ class RunningTrial:
             self.deadline_s = None
 
     def deadline_passed(self) -> None:
-        """Do what the deadline was set for."""
+        """Stop a trial that timed out; kill ranks that outlived the grace."""
         if self._stopping:
             self._signal(signal.SIGKILL)
             self.deadline_s = None
@@ -268,7 +270,7 @@ class RunningTrial:
         return False
 
     def close(self) -> TrialEnd:
-        """Kill what the ranks left behind and say how everything ended."""
+        """Kill processes that the ranks left over and report how everything ended."""
         swept = processes.sweep(self.command.token, expected=self._was_ending)
         for rank in self._processes:
             for capture in rank.captures:

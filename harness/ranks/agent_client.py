@@ -1,4 +1,4 @@
-"""The host's end of an agent: start it, hand it trials, hear how they ended."""
+"""The host's end of an agent: start it, send it trials, receive how they ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.agent import processes
 from harness.agent.protocol import BEAT_S, Lines, TrialCommand, TrialEnd, line, read_end, trial_line
-from harness.ranks.agent_clock import Comparison
+from harness.ranks.agent_clock import ClockComparison
 from harness.ranks.interrupts import Interrupts
 
 TICK_S = 1.0
@@ -34,7 +34,7 @@ class AgentProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = Lines()
         self.host = ""
-        self.clock: Comparison | None = None
+        self.clock: ClockComparison | None = None
 
     def run(
         self,
@@ -96,7 +96,7 @@ class AgentProcess:
         assert self._process.stdout is not None
         for message in self._lines.feed(self._process.stdout.readline()):
             self.host = message["host"]
-            self.clock = Comparison(message["clock"])
+            self.clock = ClockComparison(message["clock"])
 
     def _send(self, message: bytes) -> None:
         if self._process is None:
@@ -123,11 +123,11 @@ class AgentProcess:
         messages = self._lines.feed(data)
         for message in messages:
             if message["say"] == "clock" and self.clock is not None:
-                self._send(self.clock.heard(message, read_ns))
+                self._send(self.clock.take_answer(message, read_ns))
         return messages
 
     def _lost(self, token: str) -> None:
-        """Clean up after an agent that died or fell silent: nobody else will."""
+        """Kill an agent that died or fell silent, and every process of its trial."""
         if self._process is not None:
             self._process.kill()
             self._forget()

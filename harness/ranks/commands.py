@@ -1,4 +1,4 @@
-"""Carry a launched job out: what each node's agent is told of it, and how its ranks ended."""
+"""Carry a launched job out: the command for each node's agent, and how its ranks ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.launch.contract import Launch, Node, Worker
 from harness.ranks.failure_reasons import Judgement, judge
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
-from harness.ranks.on_nodes import Lost
+from harness.ranks.on_nodes import AgentLost
 from harness.store.events.rank_tail import read_rank_tail
 from harness.store.layout import TrialPaths
 
@@ -32,7 +32,7 @@ class Assignment:
 
 
 def commands(job: Assignment) -> list[tuple[Node, int | None, TrialCommand]]:
-    """Give every node, the core that its agent keeps for itself, and what the agent is told."""
+    """Give for every node the core that its agent runs on, and the agent's command."""
     return [
         (node, job.launch.observers[index], _command(job, index))
         for index, node in enumerate(job.worker.nodes)
@@ -56,8 +56,8 @@ def _command(job: Assignment, node: int) -> TrialCommand:
 
 def carry_out(
     job: Assignment, nodes: Nodes, *, interrupts: Interrupts, on_tick: Callable[[], None]
-) -> tuple[TrialEnd | Lost, Judgement]:
-    """Run a job's ranks to their ends; give what the agents testify, and what it comes to."""
+) -> tuple[TrialEnd | AgentLost, Judgement]:
+    """Run a job's ranks to their ends; give the agents' reports and the judgement on them."""
     end = nodes.run(commands(job), interrupts=interrupts, on_tick=on_tick)
     tails = {rank.rank: read_rank_tail(job.trial, rank.rank) for rank in job.launch.ranks}
     return end, judge(end, tails, trial=job.trial, timeout_s=job.timeout_s)

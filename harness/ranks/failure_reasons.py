@@ -1,4 +1,4 @@
-"""Judge how ranks ended, from evidence alone, and say what a user can do about it."""
+"""Decide how a trial's ranks ended, from evidence alone, with advice for the user."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from signal import Signals
 
 from harness.agent.protocol import TrialEnd
-from harness.ranks.on_nodes import Lost
+from harness.ranks.on_nodes import AgentLost
 from harness.ranks.stuck_ranks import who_waited
 from harness.store.events.rank_tail import RankTail
 from harness.store.layout import TrialPaths
 from harness.store.outcome import Ended, RankEnd
 
-LOST = (
+AGENT_LOST = (
     "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
     "or was cut off)."
 )
@@ -39,11 +39,16 @@ class Judgement:
 
 
 def judge(
-    end: TrialEnd | Lost, tails: Mapping[int, RankTail], *, trial: TrialPaths, timeout_s: float
+    end: TrialEnd | AgentLost, tails: Mapping[int, RankTail], *, trial: TrialPaths, timeout_s: float
 ) -> Judgement:
-    """Find the end that the evidence supports."""
-    if isinstance(end, Lost):
-        return Judgement(Ended.NODE_LOST, LOST.format(end.nodes or "this machine"))
+    """Decide how a trial ended; the first rule that applies holds.
+
+    What the host or a user ended comes first. A cause that a rank states goes before a timeout
+    (the other ranks wait for the failed one), and a timeout before what ranks ended with. Memory
+    is recognised by words of frameworks, then by the kernel's own count of kills.
+    """
+    if isinstance(end, AgentLost):
+        return Judgement(Ended.NODE_LOST, AGENT_LOST.format(end.nodes or "this machine"))
     if end.cause == "cancel":
         return Judgement(Ended.CANCELLED, f"The trial was cancelled; {_AGAIN}")
     if end.cause == "closed":
@@ -59,21 +64,21 @@ def judge(
     if guilty is None:
         return Judgement(Ended.OK, "")
     tail = tails.get(guilty.rank, RankTail())
-    own = _MEMORY_WORDS.search(tail.failed_message) or _MEMORY_WORDS.search(tail.stderr)
-    if own is not None:
-        return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, own[0].strip()))
+    memory_error = _MEMORY_WORDS.search(tail.failed_message) or _MEMORY_WORDS.search(tail.stderr)
+    if memory_error is not None:
+        return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, memory_error[0].strip()))
     if end.memory.oom_kills and guilty.signal is not None:
         return Judgement(Ended.OUT_OF_MEMORY, _memory(end, guilty.rank, "the kernel killed it"))
     return Judgement(Ended.FAILED, _failure(guilty, tail, trial, has_peers=len(end.ranks) > 1))
 
 
 def _guilty(ranks: Sequence[RankEnd], tails: Mapping[int, RankTail]) -> RankEnd | None:
-    """Find the rank to blame: one that ended badly by itself goes before those ended with it."""
+    """Find the rank to blame: one that failed by itself goes before those stopped with it."""
     bad = [
         end for end in ranks if end.exit_code != 0 or not tails.get(end.rank, RankTail()).finished
     ]
     alone = [end for end in bad if not end.stopped]
-    # A rank whose peer was killed fails by itself as well, and nobody knows which came first.
+    # A rank whose peer was killed fails by itself as well, and the order is unknown.
     killed = [end for end in alone if end.signal is not None]
     return next(iter(killed or alone or bad), None)
 
@@ -93,7 +98,7 @@ def _failure(end: RankEnd, tail: RankTail, trial: TrialPaths, *, has_peers: bool
         message = f"{rank} ended{where} with exit code 0 but without finishing its trial."
     else:
         message = f"{rank} ended with exit code {end.exit_code}{where}."
-    return message + _complaint(tail) + f" Log: {trial.stderr(end.rank)}"
+    return message + _stderr_quote(tail) + f" Log: {trial.stderr(end.rank)}"
 
 
 def _memory(end: TrialEnd, rank: int, words: str) -> str:
@@ -122,14 +127,14 @@ def _timeout(
     ranks = "Rank" if len(late) == 1 else "Ranks"
     where = f"in phase {tail.phase}" if tail.phase else "before its first event"
     hosts = {rank.rank: rank.host for rank in end.ranks}
-    why = who_waited(end.waits, hosts) or "If that is how long it takes, raise measure.timeout."
+    reason = who_waited(end.waits, hosts) or "If that is how long it takes, raise measure.timeout."
     return (
         f"{ranks} {', '.join(map(str, late))} had not ended after {timeout_s:g} s, {where}. "
-        f"{why}{_complaint(tail)} Log: {trial.stderr(first)}"
+        f"{reason}{_stderr_quote(tail)} Log: {trial.stderr(first)}"
     )
 
 
-def _complaint(tail: RankTail) -> str:
+def _stderr_quote(tail: RankTail) -> str:
     """Quote the last lines of stderr."""
     lines = [text.rstrip() for text in tail.stderr.splitlines() if text.strip()]
     return "\n    " + "\n    ".join(lines[-_LAST_LINES:]) + "\n   " if lines else ""

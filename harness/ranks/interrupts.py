@@ -1,4 +1,4 @@
-"""Count how often somebody asked the host to stop: Ctrl-C, a polite kill, a hang-up."""
+"""Count requests to stop the host: SIGINT (Ctrl-C), SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Interrupts:
         self._writer.setblocking(False)
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the descriptor."""
         self._reader.close()
         self._writer.close()
 
     def take_over(self, exit_code: int) -> None:
-        """Count one that somebody else was told of."""
+        """Count an interrupt that another object received."""
         self.count += 1
         self.exit_code = exit_code
 
@@ -56,7 +56,7 @@ class Interrupts:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Count signals instead of dying of them; only meanwhile is there a descriptor."""
+        """Count signals instead of ending on them, as long as the context lasts."""
         self.open()
         earlier = {number: signal.signal(number, self._handle) for number in _SIGNALS}
         wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)

@@ -1,4 +1,4 @@
-"""What a node offers: ``python -m harness.ranks.node_offer COUNT`` prints it as JSON.
+"""What a node offers to a trial: ``python -m harness.ranks.node_offer COUNT`` prints JSON.
 
 A launcher runs it once on every node of an allocation, before the first trial there.
 """
@@ -19,7 +19,7 @@ from harness.machine.topology import Core, Device, MemoryNode, Topology
 
 
 def free_ports(count: int, address: str = "") -> tuple[int, ...]:
-    """Find so many ports that nobody listens on."""
+    """Find ``count`` free TCP ports."""
     with ExitStack() as stack:
         found = []
         for _ in range(count):
@@ -30,7 +30,7 @@ def free_ports(count: int, address: str = "") -> tuple[int, ...]:
 
 
 def offer(count: int) -> dict[str, Any]:
-    """Look at this node."""
+    """Describe this node: its name, topology and free ports."""
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     topology = asdict(replace(read_topology(cpus), links={}))
     return {

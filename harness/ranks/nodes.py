@@ -22,7 +22,7 @@ from harness.ranks import on_nodes
 from harness.ranks.agent_client import AgentProcess
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.node_offer import free_ports, read_offered_topology
-from harness.ranks.on_nodes import Lost, Part
+from harness.ranks.on_nodes import AgentLost, NodeTrial
 from harness.ranks.remote_node import RemoteNode
 
 HERE = ""
@@ -121,10 +121,10 @@ class Nodes:
         *,
         interrupts: Interrupts,
         on_tick: Callable[[], None],
-    ) -> TrialEnd | Lost:
+    ) -> TrialEnd | AgentLost:
         """Run one trial on its nodes; each comes with its agent's own core and its commands."""
         parts = [
-            Part(node.name, self.agent(node.name), core, command)
+            NodeTrial(node.name, self.agent(node.name), core, command)
             for node, core, command in commands
         ]
         ended = on_nodes.run(parts, interrupts=interrupts, on_tick=on_tick)
@@ -134,12 +134,12 @@ class Nodes:
         return ended
 
     def _lose(self, name: str) -> None:
-        """Remember that a node is not to be trusted before it answers again."""
+        """Record that a node is lost until it answers again."""
         self._lost[name] = None
         self._known.pop(name, None)
 
     def agents(self) -> tuple[AgentProcess, ...]:
-        """Give the agents that were needed so far."""
+        """Give the agents started so far."""
         return tuple(self._agents.values())
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Run one trial on its nodes at once, and make one report of their agents'.
+"""Run one trial on all its nodes at once, and merge their agents' reports into one.
 
 The first that ends badly, falls silent or dies ends the trial on all others at once, and the
 outcome names whose rank or node it was.
@@ -19,13 +19,13 @@ from harness.store.outcome import MemoryEvidence
 
 
 @dataclass(frozen=True)
-class Lost:
-    """An agent was lost: nobody can say how its ranks ended."""
+class AgentLost:
+    """An agent was lost: how its ranks ended is unknown."""
 
     nodes: str
 
 
-class Part:
+class NodeTrial:
     """One node's part of a trial."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Part:
         self._core = core
 
     def run(self, interrupts: Interrupts, on_tick: Callable[[], None]) -> None:
-        """Run it to its end."""
+        """Run the ranks on this node to their end."""
         self.end = self.agent.run(
             self.command, core=self._core, interrupts=interrupts, on_tick=on_tick
         )
@@ -52,10 +52,10 @@ class Part:
 
 
 def run(
-    parts: Sequence[Part], *, interrupts: Interrupts, on_tick: Callable[[], None]
-) -> TrialEnd | Lost:
-    """Run all parts to their ends."""
-    first: Part | None = None
+    parts: Sequence[NodeTrial], *, interrupts: Interrupts, on_tick: Callable[[], None]
+) -> TrialEnd | AgentLost:
+    """Run a trial on all its nodes to its end."""
+    first: NodeTrial | None = None
     if len(parts) == 1:
         parts[0].run(interrupts, on_tick)
     else:
@@ -63,7 +63,7 @@ def run(
     ends = [part.end for part in parts if part.end is not None]
     if len(ends) < len(parts):
         lost = [part.node or part.agent.host for part in parts if part.end is None]
-        return Lost(" and ".join(lost))
+        return AgentLost(" and ".join(lost))
     if len(ends) == 1:
         return ends[0]
     guilty = first.end if first is not None else None
@@ -71,14 +71,14 @@ def run(
 
 
 def _run_at_once(
-    parts: Sequence[Part], interrupts: Interrupts, on_tick: Callable[[], None]
-) -> Part | None:
-    """Follow each part by a thread that sleeps; give the one that ended the others, if any."""
+    parts: Sequence[NodeTrial], interrupts: Interrupts, on_tick: Callable[[], None]
+) -> NodeTrial | None:
+    """Wait for each node in a thread; give the node whose ranks ended the others, if any."""
     stops = [_Stop() for _ in parts]
-    done: queue.Queue[Part] = queue.Queue()
+    done: queue.Queue[NodeTrial] = queue.Queue()
     for part, stop in zip(parts, stops, strict=True):
         threading.Thread(target=_follow, args=(part, stop, done), daemon=True).start()
-    first: Part | None = None
+    first: NodeTrial | None = None
     passed = 0
     left = len(parts)
     while left:
@@ -99,7 +99,7 @@ def _run_at_once(
     return first
 
 
-def _follow(part: Part, stop: _Stop, done: queue.Queue[Part]) -> None:
+def _follow(part: NodeTrial, stop: _Stop, done: queue.Queue[NodeTrial]) -> None:
     try:
         part.run(stop, lambda: None)
     finally:
@@ -114,13 +114,13 @@ class _Stop(Interrupts):
         self.open()
 
     def ask(self) -> None:
-        """Ask once more."""
+        """Wake the agent's thread with one more request to stop."""
         self.count += 1
         self._writer.send(b"!")
 
 
 def _joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[str]) -> TrialEnd:
-    """Make one testimony of several; ``first`` is the one that ended the others."""
+    """Merge the reports of several agents; ``first`` is the one that ended the others."""
     memories = [end.memory for end in ends]
     unobserved = [
         f"{host}: {end.unobserved}" for host, end in zip(hosts, ends, strict=True) if end.unobserved
@@ -146,7 +146,11 @@ def _joined(ends: Sequence[TrialEnd], first: TrialEnd | None, hosts: Sequence[st
 
 
 def _cause(first: TrialEnd | None) -> str:
-    """Say why the trial ended; the last rank of a node ends nobody there, but elsewhere."""
+    """Give the cause of the trial's end.
+
+    A node's last rank that fails leaves no rank there to stop, so its agent reports plain "ended";
+    on the other nodes ranks were stopped because of it.
+    """
     if first is None:
         return "ended"
     return "rank-failed" if first.cause == "ended" else first.cause

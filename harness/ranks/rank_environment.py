@@ -1,4 +1,4 @@
-"""Complete the environment that ranks begin with: private compile caches, and the allocator."""
+"""Complete the environment that ranks start with: private compile caches, and the allocator."""
 
 from __future__ import annotations
 

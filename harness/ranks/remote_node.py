@@ -1,7 +1,7 @@
 """Run commands on nodes that a launcher reaches: to probe them, to build for them.
 
 A login node may differ from the compute nodes in architecture, Python and network; what has to be
-known or done there is done there, through the same door by which agents are started.
+known or done there is done there, through the launcher's way of starting agents.
 """
 
 from __future__ import annotations

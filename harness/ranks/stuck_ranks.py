@@ -1,4 +1,4 @@
-"""Say which rank waited for whom, from what the kernel knew of their connections."""
+"""Name the rank that the others waited for, from the state of their connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Link:
 
 
 def who_waited(waits: Sequence[Mapping[str, Any]], hosts: Mapping[int, str]) -> str:
-    """Give a sentence, or nothing where the evidence names nobody.
+    """Give a sentence that names the stuck rank; empty where the evidence names none.
 
     A process that is stopped is to blame for whatever stands still. Else a link on which a rank
     sends the same again and again is cut: nothing of it arrives. Else it is the rank that leaves

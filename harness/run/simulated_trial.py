@@ -17,7 +17,7 @@ from harness.launch.cluster_model import Cluster, NoModel, Step, step
 from harness.launch.launchers import simulated
 from harness.launch.launchers.simulated import Fault, Played
 from harness.plan.cell import Cell
-from harness.ranks.failure_reasons import LOST, Judgement
+from harness.ranks.failure_reasons import AGENT_LOST, Judgement
 from harness.run.trial import Bench, Prepared, job_of
 from harness.store.layout import TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome
@@ -139,7 +139,7 @@ class Simulation:
         if fault is None:
             return Judgement(Ended.OK, "")
         if fault.kind == "node":
-            return Judgement(Ended.NODE_LOST, LOST.format(_host(where[fault.node])))
+            return Judgement(Ended.NODE_LOST, AGENT_LOST.format(_host(where[fault.node])))
         if fault.kind == "time":
             return Judgement(
                 Ended.TIMED_OUT, f"It had not ended after {limit}; raise measure.timeout."

@@ -23,7 +23,7 @@ from harness.platform.platform import Platform
 from harness.ranks.commands import Assignment, carry_out
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
-from harness.ranks.on_nodes import Lost
+from harness.ranks.on_nodes import AgentLost
 from harness.ranks.rank_environment import environment
 from harness.run.storage import lustre
 from harness.run.storage.tiers import (
@@ -213,13 +213,15 @@ def _with_testimony(outcome: Outcome, end: TrialEnd, clocks: Mapping[str, Any]) 
 def _clocks(bench: Bench) -> dict[str, Any]:
     """Give what is known of the agents' clocks since the trial before."""
     return {
-        agent.host: agent.clock.told() for agent in bench.nodes.agents() if agent.clock is not None
+        agent.host: agent.clock.record()
+        for agent in bench.nodes.agents()
+        if agent.clock is not None
     }
 
 
-def _origin(trial: TrialPaths, end: TrialEnd | Lost) -> str:
+def _origin(trial: TrialPaths, end: TrialEnd | AgentLost) -> str:
     """Call a trial measured if neither its framework nor what observed it was a stand-in."""
-    if isinstance(end, Lost):
+    if isinstance(end, AgentLost):
         return "measured"
     pretended = end.stand_ins or has_stand_in(trial, (one.rank for one in end.ranks))
     return "stand-in" if pretended else "measured"

@@ -17,7 +17,7 @@ WANDER = 100e-6
 
 
 @dataclass(frozen=True)
-class Exchange:
+class RoundTrip:
     """One question and its answer."""
 
     t1: int
@@ -73,12 +73,12 @@ class ClockLine:
         return self.at_ns + (there_ns - self.at_ns - self.lead_ns) / (1 + self.drift)
 
 
-def quickest(burst: Iterable[Exchange]) -> Exchange:
+def quickest(burst: Iterable[RoundTrip]) -> RoundTrip:
     """Choose the exchange of a burst that says most: the one with the shortest round trip."""
     return min(burst, key=lambda one: one.round_trip_ns)
 
 
-def _telling(taken: Sequence[Exchange]) -> list[Exchange]:
+def _telling(taken: Sequence[RoundTrip]) -> list[RoundTrip]:
     """Leave out what another exchange tells better, even so long before or after."""
     return [
         one
@@ -88,7 +88,7 @@ def _telling(taken: Sequence[Exchange]) -> list[Exchange]:
     ]
 
 
-def fit(bursts: Sequence[Sequence[Exchange]]) -> ClockLine:
+def fit(bursts: Sequence[Sequence[RoundTrip]]) -> ClockLine:
     """Draw the line through each burst's quickest exchange, weighted by how sure each is.
 
     The bound is what the line misses the worst exchange by, and what that one may be wrong by: at

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.stats.clock import ClockLine, Exchange, fit, too_early_ns
+from harness.stats.clock import ClockLine, RoundTrip, fit, too_early_ns
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def read_clocks(told: Mapping[str, Any]) -> Clocks:
     lines: dict[str, ClockLine | None] = {}
     bounds: dict[str, float] = {}
     for node, one in told.items():
-        exchanges = [Exchange(*times) for times in one["exchanges"]]
+        exchanges = [RoundTrip(*times) for times in one["exchanges"]]
         if one["own"]:
             lines[node], bounds[node] = None, 0.0
         elif exchanges:

@@ -13,9 +13,9 @@ import pytest
 from harness.agent.clock import identity
 from harness.agent.protocol import RankCommand, TrialCommand
 from harness.ranks.agent_client import AgentProcess
-from harness.ranks.agent_clock import BURST, Comparison
+from harness.ranks.agent_clock import BURST, ClockComparison
 from harness.ranks.interrupts import Interrupts
-from harness.stats.clock import Exchange
+from harness.stats.clock import RoundTrip
 from harness.store.node_clocks import read_clocks
 from tests.needs import missing, program
 
@@ -100,8 +100,8 @@ def test_the_true_offset_is_always_within_the_reported_bound(
     way = [sys.executable, "-S", "-c", WAY, str(there), str(back)] if there else []
     agent = trial([*way, *elsewhere()], EXCHANGES // 2)
     assert agent.clock is not None
-    told = agent.clock.told()
-    taken = [Exchange(*times) for times in told["exchanges"]]
+    told = agent.clock.record()
+    taken = [RoundTrip(*times) for times in told["exchanges"]]
     truth = SHIFT_S * 1e9
     assert len(taken) == EXCHANGES
     assert [one for one in taken if abs(one.offset_ns - truth) > one.bound_ns] == []
@@ -118,40 +118,40 @@ def test_an_agent_that_reads_the_hosts_own_clock_is_asked_nothing(
 ) -> None:
     agent = trial()
     assert agent.clock is not None
-    told = agent.clock.told()
+    told = agent.clock.record()
     assert told == {"own": True, "exchanges": []}
     assert read_clocks({agent.host: told}).bound_s([agent.host]) == 0
 
 
-def answered(comparison: Comparison, lead_ns: int) -> list[bytes]:
+def answered(comparison: ClockComparison, lead_ns: int) -> list[bytes]:
     """Answer a burst as an agent at no distance would."""
     questions = [comparison.begin()]
     while comparison.is_asking:
         asked_ns = comparison._asked_ns
         message = {"number": len(questions), "received_ns": asked_ns + lead_ns}
         message["answered_ns"] = message["received_ns"]
-        questions.append(comparison.heard(message, asked_ns + 10))
+        questions.append(comparison.take_answer(message, asked_ns + 10))
     return questions
 
 
 def test_of_a_burst_one_exchange_is_kept_and_told_once() -> None:
-    comparison = Comparison("another boot")
+    comparison = ClockComparison("another boot")
     questions = answered(comparison, 7)
     assert questions.pop() == b""
     assert len(questions) == BURST
     assert all(b'"clock"' in question for question in questions)
-    (kept,) = comparison.told()["exchanges"]
+    (kept,) = comparison.record()["exchanges"]
     assert kept[1] - kept[0] == 7
-    assert comparison.told() == {"own": False, "exchanges": []}
+    assert comparison.record() == {"own": False, "exchanges": []}
 
 
 def test_an_answer_that_comes_too_late_counts_for_no_later_question() -> None:
-    comparison = Comparison("another boot")
+    comparison = ClockComparison("another boot")
     comparison.begin()
     late = {"number": 1, "received_ns": 1, "answered_ns": 2}
     comparison.give_up()
     comparison.begin()
-    assert comparison.heard(late, 10**18) == b""
+    assert comparison.take_answer(late, 10**18) == b""
     assert comparison.is_asking
 
 

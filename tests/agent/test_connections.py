@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from harness.agent.connections import waiting
+from harness.agent.connections import rank_connections
 from harness.ranks.stuck_ranks import who_waited
 
 _DEAF = """
@@ -31,7 +31,7 @@ class Peers:
     other: subprocess.Popen[str]
 
     def told(self) -> str:
-        return who_waited(waiting({0: os.getpid(), 1: self.other.pid}), HOSTS)
+        return who_waited(rank_connections({0: os.getpid(), 1: self.other.pid}), HOSTS)
 
 
 @pytest.fixture
@@ -94,4 +94,4 @@ def test_connections_to_others_than_ranks_name_nobody():
 def test_what_has_ended_is_left_out():
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    assert waiting({0: ended.pid}) == ()
+    assert rank_connections({0: ended.pid}) == ()

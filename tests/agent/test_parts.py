@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from harness.agent import protocol
-from harness.agent.heartbeat import Watch
+from harness.agent.heartbeat import Watchers
 from harness.agent.output import Capture
 
 chunks = some.lists(some.binary(min_size=1, max_size=300), max_size=20)
@@ -45,25 +45,25 @@ class Counting:
         self.due: list[int] = []
         self.begun = self.ended = 0
 
-    def begins(self, trial, pids) -> None:
+    def start(self, trial, pids) -> None:
         self.begun += 1
 
     def tick(self, due_ns: int) -> None:
         self.due.append(due_ns)
 
-    def ends(self) -> None:
+    def stop(self) -> None:
         self.ended += 1
 
 
 def test_watchers_tick_without_drift_and_never_twice_to_catch_up():
     watcher = Counting()
-    watch = Watch((watcher,))
+    watch = Watchers((watcher,))
     assert watch.next_ns() is None
-    watch.begins(None, {}, 1000)  # type: ignore[arg-type]
+    watch.start(None, {}, 1000)  # type: ignore[arg-type]
     for now in (1099, 1101, 1203, 1650, 1651, 1700):
         watch.run(now)
     assert watcher.due == [1100, 1200, 1300, 1700]
-    watch.ends()
+    watch.stop()
     watch.run(9999)
     assert (watcher.begun, watcher.ended, watch.next_ns()) == (1, 1, None)
 

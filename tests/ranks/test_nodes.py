@@ -14,7 +14,7 @@ from harness.launch.contract import Node
 from harness.platform.platform import Launcher, Observer, Platform
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, reached
-from harness.ranks.on_nodes import Lost
+from harness.ranks.on_nodes import AgentLost
 
 TOKEN = f"nodes-{os.getpid()}/cell/trial-1"
 WAIT = "import threading; threading.Event().wait()"
@@ -37,7 +37,7 @@ def nodes(platform: Platform, tmp_path: Path) -> Iterator[Nodes]:
     made.close()
 
 
-def run(nodes: Nodes, folder: Path, *scripts: str) -> tuple[tuple[Node, ...], TrialEnd | Lost]:
+def run(nodes: Nodes, folder: Path, *scripts: str) -> tuple[tuple[Node, ...], TrialEnd | AgentLost]:
     gathered = nodes.gather(len(scripts), 1)
     commands = [
         (node, None, _command(folder, rank, script))
@@ -96,7 +96,7 @@ def test_a_rank_that_dies_ends_the_trial_on_all_nodes_at_once(nodes, tmp_path):
 def test_a_node_that_is_lost_is_named_and_taken_last_from_then_on(nodes, tmp_path):
     kill = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
     _, end = run(nodes, tmp_path, kill, WAIT)
-    assert isinstance(end, Lost)
+    assert isinstance(end, AgentLost)
     assert end.nodes
     gathered, again = run(nodes, tmp_path, "pass", "pass")
     assert [node.name for node in gathered] == ["n2", "n3"]

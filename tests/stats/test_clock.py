@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from harness.stats.clock import WANDER, Exchange, fit, quickest, too_early_ns
+from harness.stats.clock import WANDER, RoundTrip, fit, quickest, too_early_ns
 
 WAYS = some.integers(1_000, 50_000_000)
 
 
-def exchange(t1: int, lead: float, there: int, work: int, back: int) -> Exchange:
-    return Exchange(
+def exchange(t1: int, lead: float, there: int, work: int, back: int) -> RoundTrip:
+    return RoundTrip(
         t1, round(t1 + there + lead), round(t1 + there + work + lead), t1 + there + work + back
     )
 

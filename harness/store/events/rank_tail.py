@@ -34,21 +34,21 @@ class RankTail:
 
 def read_rank_tail(trial: TrialPaths, rank: int) -> RankTail:
     """Read the ends of one rank's events and stderr."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for event in last_events(trial.events(rank), _TAIL):
         kind = event["event"]
         if kind == "finished":
-            found["finished"] = True
+            fields["finished"] = True
         elif kind == "failed":
-            found["failed_kind"] = event["kind"]
-            found["failed_message"] = event["message"]
-        elif kind == "phase" and "phase" not in found:
-            found["phase"] = event["name"]
-        elif kind == "window" and "phase" not in found:
-            found["phase"] = event["phase"]
-        if "phase" in found and ("finished" in found or "failed_kind" in found):
+            fields["failed_kind"] = event["kind"]
+            fields["failed_message"] = event["message"]
+        elif kind == "phase" and "phase" not in fields:
+            fields["phase"] = event["name"]
+        elif kind == "window" and "phase" not in fields:
+            fields["phase"] = event["phase"]
+        if "phase" in fields and ("finished" in fields or "failed_kind" in fields):
             break
-    return RankTail(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **found)
+    return RankTail(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **fields)
 
 
 def has_stand_in(trial: TrialPaths, ranks: Iterable[int]) -> bool:
