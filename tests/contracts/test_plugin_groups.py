@@ -44,7 +44,7 @@ def test_every_declared_group_is_read_and_every_group_read_is_declared() -> None
 @pytest.mark.parametrize("group", DECLARED)
 def test_a_group_has_members_and_none_of_ours_is_broken(group: str) -> None:
     entries = {**plugins.modules(group), **plugins.files(group)}
-    assert entries
+    assert entries, "declared and not installed? run: make setup"
     assert [one for one in entries.values() if one.problem is not None] == []
 
 

@@ -70,7 +70,7 @@ def test_the_data_layer_reads_every_message_in_order_and_divides_as_we_do(
 @pytest.mark.parametrize(
     ("factors", "why"),
     [
-        ('format = "lmdb"', "format = datum, not lmdb"),
+        ('format = "lmdb"', "data-layer reads datum only, not lmdb"),
         ('format = "datum"\nshuffle = "global"', "shuffle = none"),
         ('format = "datum"\ncache = "cold"', "nothing can be dropped between its epochs"),
         ('format = "datum"\nprefetch = 0', "prefetch from 1 up"),

@@ -33,7 +33,7 @@ def opened(precision, layout="channels-last"):
     here, span = place.find({}), Span(steps=1)
     names = ("examine", "cell", "trial-1", "any", "", "jax", "", "jax", "none")
     job = Job(*names, Scale(), factors, {}, warmup=span, until=span, seed=3, directory="")
-    return adapter.JaxAdapter(settings.apply(factors, here), job, here, strategies.Strategy())
+    return adapter.JaxAdapter(settings.apply(factors, here), job.seed, strategies.Strategy())
 
 
 def test_every_layer_agrees_with_loops_in_float64_channels_last():

@@ -102,7 +102,7 @@ def test_tf_data_delivers_every_sample_once(tmp_path: Path) -> None:
 def test_what_tf_data_cannot_do_is_a_hole_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY, "utf-8")
     said = " ".join(bakeoff("plan", "study.toml", cwd=tmp_path).stdout.split())
-    assert "tf.data reads raw and tfrecord here, not npy" in said
+    assert "tf-data reads raw and tfrecord only, not npy" in said
     assert "whole: shuffle = none or file" in said
     assert "ranks share them with shuffle = file" in said
     assert "a worker beside parameter servers keeps one batch" in said
