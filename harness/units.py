@@ -89,6 +89,24 @@ def scaled(value: float, unit: str) -> str:
     return f"{value:.4g} {unit}"
 
 
+def size_text(size: int) -> str:
+    """Print an amount of memory in the units in which it is round: 16 GB, 384 GiB, 1.5 TiB."""
+    if size and size % 10**9 == 0:
+        return f"{size // 10**9} GB"
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if size >= _BYTES[unit]:
+            return f"{size / _BYTES[unit]:.4g} {unit}"
+    return f"{size} B"
+
+
+def decimal_size(size: int) -> str:
+    """Print a size in powers of ten, as package indexes and disks do."""
+    for unit, digits in (("GB", 1), ("MB", 0), ("kB", 0)):
+        if size >= _BYTES[unit]:
+            return f"{size / _BYTES[unit]:.{digits}f} {unit}"
+    return f"{size} B"
+
+
 def per_cent(share: float, places: int = 0) -> str:
     """Write a share for people."""
     return f"{share * 100:.{places}f} %"

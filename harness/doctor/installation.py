@@ -17,8 +17,8 @@ from harness.doctor.finding import Finding
 from harness.environments import cache, pythons
 from harness.environments.inventory import inventory
 from harness.environments.lock import Lock, load_lock, lock_files
-from harness.environments.package_index.download_size import size
 from harness.errors import Unavailable
+from harness.units import decimal_size
 
 PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")
 
@@ -130,7 +130,7 @@ def _environments() -> list[Finding]:
             findings.append(Finding(f"environment {entry.name}", "fault", entry.detail, remedy))
     spoilt = [one for one in entries if one.state in ("old", "unfinished")]
     if spoilt:
-        total = size(sum(one.size_bytes or 0 for one in spoilt))
+        total = decimal_size(sum(one.size_bytes or 0 for one in spoilt))
         seen = f"{len(spoilt)} old or unfinished, {total}"
         findings.append(
             Finding("environments left over", "warning", seen, "bakeoff env remove --old")
@@ -166,7 +166,7 @@ def _room() -> Finding:
     folder = cache.home()
     there = next(one for one in (folder, *folder.parents) if one.exists())
     free = shutil.disk_usage(there).free
-    seen = f"{size(free)} free for environments in {folder}"
+    seen = f"{decimal_size(free)} free for environments in {folder}"
     if free >= _ROOM_BYTES:
         return Finding("disk", "fine", seen)
     return Finding("disk", "warning", seen, "Make room, or set BAKEOFF_HOME to a larger disk.")

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.doctor.finding import Finding
-from harness.environments.package_index.download_size import size
 from harness.machine.machine import Machine
-from harness.units import per_cent
+from harness.units import decimal_size, per_cent
 
 _BUSY = 0.25
 """Load per CPU from which a machine is not idle; its own shell and the doctor stay below."""
@@ -107,9 +106,9 @@ def memory(machine: Machine) -> Finding:
     usable, free = machine.usable_memory_bytes, machine.memory_available_bytes
     if usable is None or free is None:
         return Finding("memory", "unknown", _HIDDEN)
-    seen = f"{size(usable)} are ours, {size(min(free, usable))} free"
+    seen = f"{decimal_size(usable)} are ours, {decimal_size(min(free, usable))} free"
     if machine.swap_used_bytes:
-        seen += f", {size(machine.swap_used_bytes)} swapped out"
+        seen += f", {decimal_size(machine.swap_used_bytes)} swapped out"
         return Finding("memory", "warning", seen, "As root: swapoff -a; or end what fills memory.")
     if free < usable / 4:
         return Finding("memory", "warning", seen, "End what fills memory before a large study.")
@@ -146,7 +145,9 @@ def page_cache(machine: Machine) -> Finding:
     cached, dirty = machine.page_cache_bytes, machine.dirty_bytes
     if cached is None or dirty is None:
         return Finding("page cache", "unknown", _HIDDEN)
-    seen = f"{size(cached)} of files in memory, {size(dirty)} of them not yet written"
+    seen = (
+        f"{decimal_size(cached)} of files in memory, {decimal_size(dirty)} of them not yet written"
+    )
     if dirty <= _DIRTY_BYTES:
         return Finding("page cache", "fine", seen)
     remedy = "Run `sync` first: what is written back during a trial takes its disk and CPU."

@@ -13,9 +13,9 @@ from harness import locks
 from harness.environments import cache, verify
 from harness.environments.cache import Environment
 from harness.environments.lock import Lock, Reference, load_lock
-from harness.environments.package_index.download_size import size
 from harness.environments.package_index.pip import Item, NotOffered
 from harness.errors import BakeoffError, Unavailable
+from harness.units import decimal_size
 
 
 class Listener(Protocol):
@@ -108,7 +108,9 @@ def build(
             through=through,
         )
         cache.write(environment)
-    order.say(f"done in {environment.seconds:.0f} s, {size(environment.size_bytes)}, {root}")
+    order.say(
+        f"done in {environment.seconds:.0f} s, {decimal_size(environment.size_bytes)}, {root}"
+    )
     return environment
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from harness.launch.binding import Binding, Share, zip_cores
 from harness.machine.topology import FAST, Topology
+from harness.units import size_text
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -31,8 +32,8 @@ def draw_node(topology: Topology) -> str:
         + (f", {len(tiles)} second-level caches" if len(tiles) < len(topology.cores) else "")
     ]
     for one in topology.memories:
-        size = f" {_size(one.size)}" if one.size else ""
-        cache = f", behind a cache of {_size(one.cache)}" if one.cache else ""
+        size = f" {size_text(one.size)}" if one.size else ""
+        cache = f", behind a cache of {size_text(one.cache)}" if one.cache else ""
         near = "near" if one.kind in FAST else "of"
         lines.append(
             f"  node {one.number}: {one.kind}{size}{cache}, {near} CPUs {ranges(one.cpus)}"
@@ -82,11 +83,6 @@ def _rank(rank: int, share: Share) -> str:
     if share.memory.options:
         parts.append("numactl " + " ".join(share.memory.options))
     return f"rank {rank:<4} " + "; ".join(parts)
-
-
-def _size(size: int) -> str:
-    """Print a size in the units in which it is a round number."""
-    return f"{size // 10**9} GB" if size % 10**9 == 0 else f"{size / 2**30:.3g} GiB"
 
 
 def _s(many: Iterable[object]) -> str:

@@ -13,6 +13,7 @@ from harness.platform.platform import Platform
 from harness.study.factors import FACTORS, OF_INPUT
 from harness.study.framework import FrameworkInfo
 from harness.toml.values import Value
+from harness.units import size_text
 from harness.worker.network import shapes
 from harness.worker.network.workload import Ceiling, Opening, Reading, Training
 from harness.worker.scale import Scale
@@ -237,6 +238,6 @@ def _too_much_memory(
     if held is None or memory is None or held <= memory // 2:
         return None
     return (
-        f"its buffers would hold {held / 2**30:.3g} GiB of a node's {memory / 2**30:.3g} GiB; "
+        f"its buffers would hold {size_text(held)} of a node's {size_text(memory)}; "
         "more than half would leave no room for training"
     )

@@ -20,6 +20,7 @@ from harness.study.framework import FrameworkInfo, framework_info
 from harness.study.matrix import Matrix, Point, adapter_of
 from harness.study.measure import Measure
 from harness.toml.values import Value
+from harness.units import size_text
 from harness.worker.network import shapes
 from harness.worker.network.workload import Checkpointing, Opening, Reading, Training
 from harness.worker.scale import Scale
@@ -229,8 +230,8 @@ class Resolver:
         memory = self._offers["memory"]
         if self._measure.memory_bytes and memory and self._measure.memory_bytes > memory:
             return (
-                f"measure.memory asks for {_gib(self._measure.memory_bytes)} a node; "
-                f"{name} has {_gib(memory)}"
+                f"measure.memory asks for {size_text(self._measure.memory_bytes)} a node; "
+                f"{name} has {size_text(memory)}"
             )
         if factors["container"] and not self._has_container(framework):
             return f"{name} names no container for {framework}"
@@ -291,7 +292,3 @@ def _scale(factors: dict[str, Value]) -> tuple[Scale | None, str | None]:
 
 def _epoch_samples(training: Training | None) -> int | None:
     return None if training is None else training.data.samples
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.3g} GiB"

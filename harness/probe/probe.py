@@ -29,6 +29,7 @@ from harness.machine.surroundings import (
 )
 from harness.machine.sysfs_topology import read_distances, read_topology
 from harness.machine.topology import FAST, Topology
+from harness.units import size_text
 from harness.worker.facts import node_survey
 
 UNKNOWN = {
@@ -126,7 +127,7 @@ def profile(seen: Surroundings, title: str) -> dict[str, Any]:
                 path=one.path,
                 kind=one.kind,
                 roles=list(one.roles),
-                size=None if one.size is None else size_text(one.size),
+                size=None if one.size is None else _profile_size(one.size),
             )
             for one in seen.tiers
         }
@@ -154,7 +155,7 @@ def _node(seen: Surroundings) -> dict[str, Any]:
         threads_per_core=machine.threads_per_core,
         cpus=len(machine.cpus_allowed),
         cpu_quota=machine.cpu_quota,
-        memory_share=size_text(share) if share and total and share < total else None,
+        memory_share=_profile_size(share) if share and total and share < total else None,
         numa_nodes=len(machine.numa) or None,
         numa_distances=[list(row) for row in seen.distances] if len(seen.distances) > 1 else None,
         cores_per_l2=per_l2 if per_l2 > 1 and whole else None,
@@ -169,12 +170,12 @@ def _memory(topology: Topology, total: int | None) -> list[dict[str, str]]:
     fast = [one for one in topology.memories if one.kind in FAST and one.size]
     caches = sum(one.cache or 0 for one in topology.memories)
     slow = (total or 0) - sum(one.size or 0 for one in fast)
-    tiers = [{"kind": "DDR", "size": size_text(slow)}] if slow > 0 else []
+    tiers = [{"kind": "DDR", "size": _profile_size(slow)}] if slow > 0 else []
     for kind in sorted({one.kind for one in fast}):
         size = sum(one.size or 0 for one in fast if one.kind == kind)
-        tiers.append({"kind": kind, "size": size_text(size), "mode": "flat"})
+        tiers.append({"kind": kind, "size": _profile_size(size), "mode": "flat"})
     if caches:
-        tiers.append({"kind": "HBM", "size": size_text(caches), "mode": "cache"})
+        tiers.append({"kind": "HBM", "size": _profile_size(caches), "mode": "cache"})
     return tiers
 
 
@@ -189,7 +190,7 @@ def _accelerators(machine: Machine, seen: Surroundings) -> list[dict[str, Any]]:
             _without_none(
                 model=name,
                 count=len(members),
-                memory=size_text(memory) if memory else None,
+                memory=_profile_size(memory) if memory else None,
                 power_limit=f"{power:g} W" if power else None,
                 graph=[list(pair) for pair in seen.graph] if len(kinds) == 1 else None,
                 uuids=[gpu.uuid for gpu in members],
@@ -232,7 +233,7 @@ def summary(seen: Surroundings) -> list[str]:
     return lines
 
 
-def size_text(size: int) -> str:
+def _profile_size(size: int) -> str:
     """Write a size as a profile does: whole GiB, or MiB."""
     return f"{size // 2**30} GiB" if size % 2**30 == 0 else f"{round(size / 2**20)} MiB"
 

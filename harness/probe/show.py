@@ -44,7 +44,7 @@ def value_text(place: str, value: Any) -> str:
     name = place.rpartition(".")[2]
     if isinstance(value, int | float) and not isinstance(value, bool):
         if name in _SIZES:
-            return size_text(int(value))
+            return units.size_text(int(value))
         if name in _BANDWIDTHS:
             return units.scaled(value, "B/s")
         if name == "power_limit":
@@ -55,10 +55,3 @@ def value_text(place: str, value: Any) -> str:
             " ".join(map(str, v)) if isinstance(v, tuple | list) else str(v) for v in value
         )
     return str(value)
-
-
-def size_text(size: int) -> str:
-    """Print a size in the units in which it is a round number."""
-    if size >= 10**9 and size % 10**9 == 0:
-        return f"{size // 10**9} GB"
-    return f"{size / 2**30:.4g} GiB"

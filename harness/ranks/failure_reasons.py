@@ -13,6 +13,7 @@ from harness.ranks.stuck_ranks import who_waited
 from harness.store.events.rank_tail import RankTail
 from harness.store.layout import TrialPaths
 from harness.store.outcome import Ended, RankEnd
+from harness.units import size_text
 
 AGENT_LOST = (
     "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
@@ -104,9 +105,9 @@ def _failure(end: RankEnd, tail: RankTail, trial: TrialPaths, *, has_peers: bool
 def _memory(end: TrialEnd, rank: int, words: str) -> str:
     limit = ""
     if end.memory.limit_bytes is not None:
-        limit = f" (limit {_mib(end.memory.limit_bytes)}, {end.memory.how}"
+        limit = f" (limit {size_text(end.memory.limit_bytes)}, {end.memory.how}"
         peak = end.memory.peak_bytes
-        limit += f", peak {_mib(peak)})" if peak is not None else ")"
+        limit += f", peak {size_text(peak)})" if peak is not None else ")"
     return f"Rank {rank} ran out of memory{limit}: {_sentence(words)} {_memory_advice(end, words)}"
 
 
@@ -143,7 +144,3 @@ def _stderr_quote(tail: RankTail) -> str:
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if text.endswith((".", "!", "?")) else text + "."
-
-
-def _mib(count: int) -> str:
-    return f"{count / 2**20:,.0f} MiB"

@@ -49,7 +49,7 @@ def test_a_trial_is_ok_only_when_every_rank_finished():
 def test_the_kernels_memory_killer_is_told_from_other_kills():
     by_kernel = judge(end(killed(), oom_kills=1), {}, trial=TRIAL, timeout_s=60)
     assert by_kernel.ended == "out-of-memory"
-    assert "limit 1,024 MiB, cgroup v2" in by_kernel.reason
+    assert "limit 1 GiB, cgroup v2" in by_kernel.reason
     assert judge(end(killed()), {}, trial=TRIAL, timeout_s=60).ended == "failed"
     assert judge(end(killed(), oom_kills=None), {}, trial=TRIAL, timeout_s=60).ended == "failed"
 

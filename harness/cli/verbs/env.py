@@ -100,7 +100,7 @@ def list_environments(as_json: bool) -> None:
 
 
 def _in_columns(entries: Iterable[Entry]) -> Table:
-    from harness.environments.package_index.download_size import size
+    from harness.units import decimal_size
 
     rows = [
         (
@@ -109,7 +109,7 @@ def _in_columns(entries: Iterable[Entry]) -> Table:
             entry.state,
             " ".join(filter(None, (entry.version, _build(entry.device)))) or UNKNOWN,
             entry.python_version or UNKNOWN,
-            UNKNOWN if entry.size_bytes is None else size(entry.size_bytes),
+            UNKNOWN if entry.size_bytes is None else decimal_size(entry.size_bytes),
             _where(entry),
         )
         for entry in entries
@@ -162,7 +162,7 @@ def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:
     """Delete environments and give their space back."""
     from harness.environments import inventory, local, verify
     from harness.environments.lock import Reference
-    from harness.environments.package_index.download_size import size
+    from harness.units import decimal_size
 
     folders = [folder for name in names for folder in _owned(inventory, Reference.parse(name))]
     if old:
@@ -177,7 +177,7 @@ def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:
         freed = verify.disk_bytes(folder)
         local.remove(folder)
         removed.append({"path": folder, "size_bytes": freed})
-        note(f"Removed {folder} ({size(freed)}).")
+        note(f"Removed {folder} ({decimal_size(freed)}).")
     if as_json:
         emit_json(removed)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.environments.package_index.pip import Item
+from harness.units import decimal_size
 
 _TIMEOUT_S = 5.0
 
@@ -35,8 +36,9 @@ class Amount:
     def __str__(self) -> str:
         more = f", and {self.unknown} of unknown size" if self.unknown else ""
         return (
-            f"{self.files} packages, {size(self.total_bytes)}: {size(self.here_bytes)} here "
-            f"already, {size(self.fetch_bytes)} to fetch{more}"
+            f"{self.files} packages, {decimal_size(self.total_bytes)}: "
+            f"{decimal_size(self.here_bytes)} here already, "
+            f"{decimal_size(self.fetch_bytes)} to fetch{more}"
         )
 
 
@@ -49,14 +51,6 @@ def amount(items: Sequence[Item], cache: Path | None) -> Amount:
     here = sum(known for known in cached if known is not None)
     fetched = sum(answer for answer in answers if answer is not None)
     return Amount(len(items), here + fetched, here, answers.count(None))
-
-
-def size(count: int) -> str:
-    """Print bytes as package indexes do."""
-    for limit, unit, digits in ((10**9, "GB", 1), (10**6, "MB", 0), (10**3, "kB", 0)):
-        if count >= limit:
-            return f"{count / limit:.{digits}f} {unit}"
-    return f"{count} B"
 
 
 def _cached_bytes(url: str, cache: Path | None) -> int | None:
