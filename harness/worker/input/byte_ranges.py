@@ -39,10 +39,10 @@ class Stretches:
         path, offset, length = self._stretch(sample)
         kept = self._kept.get(path)
         if kept is not None:
-            return _whole(kept, into[:length], offset, path)
+            return read_whole(kept, into[:length], offset, path)
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            return _whole(descriptor, into[:length], offset, path)
+            return read_whole(descriptor, into[:length], offset, path)
         finally:
             os.close(descriptor)
 
@@ -75,7 +75,8 @@ class Stretches:
             os.close(descriptor)
 
 
-def _whole(descriptor: int, into: memoryview, offset: int, path: str) -> int:
+def read_whole(descriptor: int, into: memoryview, offset: int, path: str) -> int:
+    """Fill a buffer from an open file, in more than one call where one gives less."""
     done = os.preadv(descriptor, [into], offset)
     while done < len(into):
         more = os.preadv(descriptor, [into[done:]], offset + done)

@@ -11,6 +11,7 @@ import os
 import struct
 from typing import Any, Dict, NamedTuple
 
+from harness.worker.input.byte_ranges import read_whole
 from harness.worker.input.dataset import Dataset
 
 MAGIC = b"\x93NUMPY"
@@ -50,27 +51,18 @@ class Npy:
         if self._dataset.held[file] == 1:
             descriptor, start = self._opened(file)
             try:
-                return _whole(descriptor, into[: self._size], start)
+                return read_whole(descriptor, into[: self._size], start, self._dataset.paths[file])
             finally:
                 os.close(descriptor)
         if file not in self._open:
             self._open[file] = self._opened(file)
         descriptor, start = self._open[file]
-        return _whole(descriptor, into[: self._size], start + number * self._size)
+        offset = start + number * self._size
+        return read_whole(descriptor, into[: self._size], offset, self._dataset.paths[file])
 
     def _opened(self, file: int) -> Any:
         descriptor = os.open(self._dataset.paths[file], os.O_RDONLY)
         return descriptor, header(os.pread(descriptor, 4096, 0)).start
-
-
-def _whole(descriptor: int, into: memoryview, offset: int) -> int:
-    done = 0
-    while done < len(into):
-        more = os.preadv(descriptor, [into[done:]], offset + done)
-        if not more:
-            raise EOFError("a .npy file ends before its array does; `bakeoff data check`")
-        done += more
-    return done
 
 
 def open(dataset: Dataset) -> Npy:  # noqa: A001 - the contract's name
