@@ -66,7 +66,7 @@ def estimate_cells(
     trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
     # an attempt that somebody cancelled says nothing of the cell, and is made again
     ended = [record for record in dataset.trials if record.outcome.ended is not Ended.CANCELLED]
-    ran = gate_results.ran(ended)
+    ran = gate_results.fingerprints_by_cell(ended)
     for record, streams in read_streams(ended):
         place = (record.run, record.outcome.cell_key)
         if place in units:

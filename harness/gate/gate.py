@@ -95,7 +95,7 @@ class _Gate:
         self._circumstances = Circumstances(platform)
         self._place: _Workplace | None = None
         self._large = Cache(kept / "references", _MOST_BYTES)
-        stack.callback(self._large.let_go)
+        stack.callback(self._large.release_all)
         self._references = References(self._large, self._compute)
         self._title = ""
 

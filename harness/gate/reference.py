@@ -62,7 +62,7 @@ class References:
     def _keep(self, small: Training, kind: str, make: Compute, *more: Any) -> Reference:
         about = key(small)
         if about != self._current:  # another workload: it may need all the room that there is
-            self._kept.let_go()
+            self._kept.release_all()
             self._current = about
         place = self._kept.take(
             f"{small.name}-{kind}-{about}",

@@ -32,7 +32,7 @@ def unproved(paths: RunPaths, plan: Plan, only: Container[str] | None) -> set[st
     return {
         key
         for key, ran in _ran(paths).items()
-        if (only is None or key in only) and ran - gate_results.proved(paths, key)
+        if (only is None or key in only) and ran - gate_results.checked_fingerprints(paths, key)
     } & {cell.key for cell in plan.cells}
 
 
@@ -56,13 +56,13 @@ def prove(
         for cell in plan.cells
         if now[cell.key] == known.accepted[cell.key]
         and (cell.key in waiting or now[cell.key] in ran.get(cell.key, ()))
-        and now[cell.key] not in gate_results.proved(paths, cell.key)
+        and now[cell.key] not in gate_results.checked_fingerprints(paths, cell.key)
     }
     if not due:
         return 0
 
     def keep(key: str, result: Result) -> None:
-        gate_results.keep(paths, key, due[key], asdict(result))
+        gate_results.store_result(paths, key, due[key], asdict(result))
 
     some = replace(plan, cells=tuple(cell for cell in plan.cells if cell.key in due))
     payload = copied(paths.root / known.payload, ground.payload)

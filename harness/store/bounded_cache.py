@@ -1,4 +1,4 @@
-"""Keep a folder of what can be made again below a size.
+"""Keep a folder of reproducible things below a size.
 
 FOLDER/
   lock            held for moments, by whoever looks for a thing, takes it or lets it go
@@ -27,7 +27,7 @@ _HELD = "held"
 
 
 class Cache:
-    """One process's view of a folder; what it took stays until it lets go."""
+    """One process's use of the folder; what it has taken is not removed before it is released."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
@@ -49,8 +49,8 @@ class Cache:
             self.trim()
         return place
 
-    def let_go(self) -> None:
-        """Hold nothing any more, and make the folder as small as it has to be."""
+    def release_all(self) -> None:
+        """Release everything taken, then trim the folder to its size."""
         if self._held:
             for file in self._held.values():
                 file.close()
@@ -59,7 +59,7 @@ class Cache:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """Give a folder for the time being, which goes even if this process is killed."""
+        """Give a temporary folder, removed even if this process is killed."""
         with ExitStack() as stack:
             with self._alone():
                 place = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=self._folder))
@@ -70,7 +70,7 @@ class Cache:
                 shutil.rmtree(place, ignore_errors=True)
 
     def trim(self) -> None:
-        """Remove rubbish, and what is over the size and not held."""
+        """Remove abandoned scratch folders, then the oldest unused folders until the size fits."""
         doomed: list[Path] = []
         with self._alone():
             doomed += filter(_is_free, self._folder.glob(".*.*"))
@@ -87,7 +87,7 @@ class Cache:
             shutil.rmtree(place, ignore_errors=True)
 
     def _hold(self, place: Path) -> bool:
-        """Keep a thing from being removed; false where it is not there."""
+        """Protect a folder from removal; False where it does not exist."""
         if not place.is_dir():
             return False
         self._held[place.name] = _locked(place / _HELD, alone=False)

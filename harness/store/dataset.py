@@ -21,15 +21,15 @@ _ASKS_FOR_SAMPLES = re.compile(r"\bsamples\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Table:
-    """What a query answered."""
+class QueryResult:
+    """The answer to a query."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
 class Dataset:
-    """Give the complete trials of some runs: unless origins are named, the measured ones.
+    """The complete trials of some runs: the measured ones, unless origins are named.
 
     Of runs that are all simulated it gives the simulated ones; both kinds together are refused.
     """
@@ -46,9 +46,9 @@ class Dataset:
                 f"two runs are called {', '.join(twice)}: their trials could not be told apart. "
                 "Rename one of the directories."
             )
-        found = [read_trials(run) for run in self.runs]
-        complete = [trial for one in found for trial in one.records]
-        self.warnings = (*skipped, *(text for one in found for text in one.damaged))
+        trials_by_run = [read_trials(run) for run in self.runs]
+        complete = [trial for one in trials_by_run for trial in one.records]
+        self.warnings = (*skipped, *(text for one in trials_by_run for text in one.damaged))
         """What could not be read, and was left out."""
         self.trials: tuple[TrialRecord, ...] = tuple(
             trial for trial in complete if trial.outcome.origin in self.origins
@@ -57,8 +57,8 @@ class Dataset:
         """Complete trials of other origins."""
         self._has_samples = False
 
-    def sql(self, text: str) -> Table:
-        """Answer one query over the tables named in ``tables.py``; refuse whatever would change."""
+    def sql(self, text: str) -> QueryResult:
+        """Answer one SELECT over the tables of ``sql_tables.py``; refuse statements that write."""
         import duckdb
 
         if _ASKS_FOR_SAMPLES.search(text):
@@ -69,7 +69,7 @@ class Dataset:
                 raise UsageError("sql answers one SELECT at a time, and changes nothing")
             answer = self._connection.execute(statements[0])
             columns = tuple(str(column[0]) for column in answer.description or ())
-            return Table(columns, tuple(answer.fetchall()))
+            return QueryResult(columns, tuple(answer.fetchall()))
         except duckdb.Error as fault:
             raise UsageError(f"{fault}\n{self._columns_of_tables()}") from None
 
@@ -80,7 +80,7 @@ class Dataset:
         return connection
 
     def _attach_samples(self) -> None:
-        """Bring the samples in for the first query that names them: they are many."""
+        """Load the samples at the first query that names them: they are large."""
         if not self._has_samples:
             self._has_samples = True
             sample_parquet.attach(self._connection, self.trials)
@@ -94,7 +94,7 @@ class Dataset:
 
 
 def _origin(runs: Sequence[RunRecord]) -> str:
-    """Choose what is wanted of runs where nobody said; what was simulated stands alone."""
+    """Choose the default origin: measured, or simulated where all runs are; refuse a mixture."""
     simulated = [run.info.name for run in runs if run.info.is_simulated]
     if simulated and len(simulated) < len(runs):
         raise RunError(

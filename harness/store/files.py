@@ -1,4 +1,4 @@
-"""Write files so that a reader, or a crash, meets them whole or not at all."""
+"""Write files atomically: after a crash a reader finds a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REASONS = {
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into words that a user can act on."""
+    """Turn an OSError into a message that a user can act on."""
     try:
         yield
     except OSError as problem:

@@ -1,6 +1,6 @@
-"""Keep what the equivalence gate said of a run's cells, by what their trials ran.
+"""Store the equivalence gate's results for a run's cells, by the code that their trials ran.
 
-The trials of a cell run the same code in the same environment, unless somebody resumed with
+The trials of a cell run the same code in the same environment, unless the run was resumed with
 ``--mix``: so results are kept by the fingerprint that trials carry, and of several the worst holds.
 """
 
@@ -16,52 +16,53 @@ from harness.store.layout import RunPaths
 from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
 
 VERSION = 2  # 1: one result, whatever the trials ran; 2: by the fingerprint of trials
-_WHATEVER = ""
+_ANY_FINGERPRINT = ""
 """In place of a fingerprint: a result of version 1."""
 
 DIFFERS, NOT_CHECKED = "differs", "not checked"
 _WORST_FIRST = (DIFFERS, NOT_CHECKED, "named difference", "equivalent")
 
-_Found = Mapping[str, Mapping[str, Any]]
+_Results = Mapping[str, Mapping[str, Any]]
 
 
-def keep(paths: RunPaths, key: str, fingerprint: str, result: Mapping[str, Any]) -> None:
-    """Keep what was found of a cell whose trials carry a fingerprint; what is damaged goes."""
+def store_result(paths: RunPaths, key: str, fingerprint: str, result: Mapping[str, Any]) -> None:
+    """Store one cell's result for one fingerprint; a damaged file is replaced."""
     with explained(paths.gate):
         paths.gate.mkdir(exist_ok=True)
-    found = {**(_read(_file(paths, key)) or {}), fingerprint: dict(result)}
-    write_json(_file(paths, key), {"version": VERSION, "found": found})
+    results = {**(_read(_file(paths, key)) or {}), fingerprint: dict(result)}
+    write_json(_file(paths, key), {"version": VERSION, "found": results})
 
 
-def proved(paths: RunPaths, key: str) -> frozenset[str]:
+def checked_fingerprints(paths: RunPaths, key: str) -> frozenset[str]:
     """Give the fingerprints for which there is a result of a cell."""
     return frozenset(_read(_file(paths, key)) or {})
 
 
-def ran(trials: Iterable[TrialRecord]) -> dict[tuple[str, str], set[str]]:
-    """Give the fingerprints of what ended well, by run and cell: only that can be ranked."""
-    found: dict[tuple[str, str], set[str]] = {}
+def fingerprints_by_cell(trials: Iterable[TrialRecord]) -> dict[tuple[str, str], set[str]]:
+    """Give the fingerprints of trials that ended well, by run and cell: only those are ranked."""
+    fingerprints: dict[tuple[str, str], set[str]] = {}
     for trial in trials:
         if trial.outcome.is_ok:
             cell = (trial.run, trial.outcome.cell_key)
-            found.setdefault(cell, set()).add(trial.outcome.fingerprint)
-    return found
+            fingerprints.setdefault(cell, set()).add(trial.outcome.fingerprint)
+    return fingerprints
 
 
-def gate_of(run: RunRecord, cell: CellRecord, seen: Collection[str]) -> Gate:
-    """Say what the gate found of all that a cell's trials ran, by their fingerprints.
+def gate_of(run: RunRecord, cell: CellRecord, fingerprints: Collection[str]) -> Gate:
+    """Combine the gate's results for every fingerprint that a cell's trials ran.
 
-    Only what trains a network has to equal anything.
+    The worst result holds. A fingerprint without a result makes the cell "not checked", unless
+    another one already differs. Only workloads that train a network have anything to compare.
     """
     if cell.macs is None:
         return Gate("nothing to check", "no network is trained, so there is nothing to compare")
     file = _file(run.paths, cell.key)
     if not file.is_file():
         return Gate(NOT_CHECKED, "the equivalence gate was not run for this cell")
-    found = _read(file)
-    if not found:
+    stored = _read(file)
+    if not stored:
         return Gate(NOT_CHECKED, f"{file.name} is damaged; `bakeoff resume` writes it anew")
-    results = _of(found, seen)
+    results = _results_of(stored, fingerprints)
     known = [one for one in results if one is not None]
     known.sort(key=lambda one: _WORST_FIRST.index(one["state"]))
     if not known or (len(known) < len(results) and known[0]["state"] != DIFFERS):
@@ -73,27 +74,34 @@ def gate_of(run: RunRecord, cell: CellRecord, seen: Collection[str]) -> Gate:
     return Gate(state, detail)
 
 
-def _of(found: _Found, seen: Collection[str]) -> list[Mapping[str, Any] | None]:
-    """Give a result for each fingerprint; without trials, all that there are."""
-    if not seen:
-        return list(found.values())
-    whatever = found.get(_WHATEVER) if sum(one not in found for one in seen) == 1 else None
-    return [found.get(one, whatever) for one in seen]
+def _results_of(stored: _Results, fingerprints: Collection[str]) -> list[Mapping[str, Any] | None]:
+    """Give a result for each fingerprint, None where it is missing; without trials, all results.
+
+    A result of version 1 names no fingerprint: it is taken for the only one without a result.
+    """
+    if not fingerprints:
+        return list(stored.values())
+    unnamed = (
+        stored.get(_ANY_FINGERPRINT)
+        if sum(one not in stored for one in fingerprints) == 1
+        else None
+    )
+    return [stored.get(one, unnamed) for one in fingerprints]
 
 
-def _read(file: Path) -> _Found | None:
+def _read(file: Path) -> _Results | None:
     """Read a cell's results; None where they are absent or damaged."""
     try:
         raw = json.loads(file.read_bytes())
-        found = {_WHATEVER: raw} if raw["version"] == 1 else raw["found"]
+        results = {_ANY_FINGERPRINT: raw} if raw["version"] == 1 else raw["found"]
         whole = all(
             one["state"] in _WORST_FIRST and isinstance(one["detail"], str)
-            for one in found.values()
+            for one in results.values()
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        # Cut short, foreign or not there: as if the gate had never written it.
+        # Absent, cut short or of another program: treated as if the gate had not run.
         return None
-    return found if whole else None
+    return results if whole else None
 
 
 def _file(paths: RunPaths, key: str) -> Path:

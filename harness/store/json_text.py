@@ -1,4 +1,4 @@
-"""Values as JSON text: dataclasses are objects, what is not a number is null.
+"""Values as JSON text: dataclasses become objects, NaN becomes null.
 
 No character in it can steer a terminal.
 """
@@ -30,7 +30,7 @@ def json_text(value: object, *, indent: int | None = None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Give one step of a value that JSON has no word for."""
+    """Convert one value of a type that JSON lacks."""
     if is_dataclass(value):
         return {one.name: getattr(value, one.name) for one in fields(value)}
     if isinstance(value, Mapping):

@@ -91,25 +91,25 @@ class TrialPaths:
         return self.root / "outcome.json"
 
     def events(self, rank: int) -> Path:
-        """What a rank said."""
+        """A rank's events."""
         return self.root / f"events.{rank}.jsonl"
 
     def stdout(self, rank: int) -> Path:
-        """What a rank printed."""
+        """A rank's stdout."""
         return self.root / f"rank.{rank}.out"
 
     def stderr(self, rank: int) -> Path:
-        """What a rank complained of."""
+        """A rank's stderr."""
         return self.root / f"rank.{rank}.err"
 
     @property
     def starter_output(self) -> Path:
-        """What an engine's starter printed."""
+        """Stdout of an engine's start command."""
         return self.root / "starter.out"
 
     @property
     def starter_errors(self) -> Path:
-        """What it complained of."""
+        """Stderr of an engine's start command."""
         return self.root / "starter.err"
 
     def samples(self, node: str) -> Path:
@@ -154,7 +154,7 @@ class RunPaths:
 
     @property
     def log(self) -> Path:
-        """What the session did and why."""
+        """The session's log: what it did and why."""
         return self.root / "log.jsonl"
 
     @property
@@ -174,7 +174,7 @@ class RunPaths:
 
     @property
     def agent_errors(self) -> Path:
-        """What the agent itself complained of."""
+        """Stderr of the agent itself."""
         return self.root / "agent.err"
 
     @property
@@ -183,11 +183,11 @@ class RunPaths:
         return self.root / "jobs.json"
 
     def job_script(self, number: int) -> Path:
-        """What one of them runs."""
+        """The batch script of one queue job."""
         return self.root / "jobs" / f"{number}.sh"
 
     def job_log(self, number: int) -> Path:
-        """What it printed."""
+        """The output of one queue job."""
         return self.root / "jobs" / f"{number}.log"
 
     @property
@@ -196,7 +196,7 @@ class RunPaths:
         return self.root / "interrupted"
 
     def cold(self, cell_key: str) -> TrialPaths:
-        """The extra trial that starts with empty compile caches."""
+        """The extra trial of a cell that starts with empty compile caches."""
         return TrialPaths(self.cells / cell_key / "cold")
 
     def probe(self, cell_key: str) -> TrialPaths:

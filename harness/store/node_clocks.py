@@ -1,4 +1,4 @@
-"""Put the times of a trial's nodes on one axis, and say how far that may be wrong.
+"""Put the times of a trial's nodes on one axis, with a bound of its error.
 
 The axis is the host's monotonic clock. An outcome keeps, for each node, the exchanges that its
 agent and the host made before, in and after the trial; a node that reads the host's own clock needs
@@ -16,7 +16,7 @@ from harness.stats.clock import ClockLine, RoundTrip, fit, too_early_ns
 
 @dataclass(frozen=True)
 class Clocks:
-    """How the clock of each node of a trial stood to the host's; one never compared is absent."""
+    """The line of each node's clock against the host's; a clock never compared is absent."""
 
     lines: Mapping[str, ClockLine | None]
     """None: it is the host's own clock."""
@@ -24,17 +24,17 @@ class Clocks:
     """How far each node's line may be wrong, from its first exchange to its last."""
 
     def host_ns(self, node: str, there_ns: float) -> float:
-        """Turn a moment of a node's clock into one of the host's; as it is where none is known."""
+        """Convert a node's time into the host's; unchanged where the node's clock is unknown."""
         line = self.lines.get(node)
         return there_ns if line is None else line.here_ns(there_ns)
 
     def node_ns(self, node: str, host_ns: float) -> float:
-        """Turn a moment of the host's clock into one of a node's; as it is where none is known."""
+        """Convert the host's time into a node's; unchanged where the node's clock is unknown."""
         line = self.lines.get(node)
         return host_ns if line is None else host_ns + line.ahead_ns(host_ns)
 
     def bound_s(self, nodes: Iterable[str]) -> float | None:
-        """Say how far apart moments of these nodes may truly be from what the axis shows.
+        """Bound the error of a time difference between these nodes.
 
         0 where all read one clock; None where a node's clock was never compared.
         """
@@ -48,7 +48,7 @@ class Clocks:
     def contradicted_s(
         self, windows: Mapping[int, tuple[str, Iterable[int], Iterable[int]]]
     ) -> float | None:
-        """Hold the axis against the ranks' windows: each begins when all have ended the last.
+        """Check the axis by the ranks' windows: each begins after all ranks ended the one before.
 
         ``windows`` gives a rank's node, when its windows began there, and when they ended. None:
         the clocks were never compared, or say nothing that could not be.

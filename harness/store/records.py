@@ -1,4 +1,4 @@
-"""Parse the small JSON files of a run directory into plain records, once, at the edge.
+"""Read the small JSON files of a run directory into records.
 
 Event streams are not read here: they are large, and ``dataset.py`` leaves them to DuckDB.
 """

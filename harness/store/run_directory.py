@@ -1,4 +1,4 @@
-"""Change a run directory: make it, lock it, and move its trials from state to state.
+"""Create and lock a run directory, and move its trials from state to state.
 
 A trial's directory appears whole, with its job; it is complete when ``outcome.json`` is there; one
 without it, or with a damaged one, counts as interrupted, and is set aside before anything is
@@ -75,12 +75,12 @@ def locked(paths: RunPaths) -> Iterator[None]:
 
 
 def log(paths: RunPaths, what: str, **fields: Any) -> None:
-    """Note what the session did and why."""
+    """Append one entry to the session's log."""
     append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
 
 
 def logged(paths: RunPaths) -> Iterator[dict[str, Any]]:
-    """Read back what sessions noted, the earliest first."""
+    """Read the log's entries, the earliest first."""
     if not paths.log.is_file():
         return
     for text in paths.log.read_text(encoding="utf-8").splitlines():
@@ -112,7 +112,7 @@ def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, Outcome]]:
 
 
 def set_interrupted_aside(paths: RunPaths) -> list[Path]:
-    """Move trials that were cut off, or damaged, out of the way of readers; keep the evidence."""
+    """Move incomplete and damaged trials to the folder of interrupted ones."""
     moved = []
     for cell in sorted(paths.cells.iterdir()):
         moved += [
@@ -134,7 +134,7 @@ def _is_complete(trial: TrialPaths) -> bool:
 
 
 def set_aside(paths: RunPaths, directory: Path) -> Path:
-    """Move one trial out of the way of readers; give where it lies now."""
+    """Move one trial to the folder of interrupted ones; give its new path."""
     cell = directory.parent.name
     target = paths.interrupted / f"{cell}.{directory.name}.{time.time_ns()}"
     with explained(target):

@@ -177,7 +177,7 @@ def lay_out(runs: Sequence[RunRecord], trials: Sequence[TrialRecord]) -> duckdb.
     connection = connect(len(trials))
     files = list(_files(trials))
     fill(connection, "runs", _RUN, [_run(run) for run in runs])
-    fill(connection, "cells", _CELL, list(_cells(runs, gate_results.ran(trials))))
+    fill(connection, "cells", _CELL, list(_cells(runs, gate_results.fingerprints_by_cell(trials))))
     fill(connection, "trials", _TRIAL, [_trial(trial) for trial in trials])
     fill(connection, "ranks", _RANK, [row for trial in trials for row in _ranks(trial)])
     fill(connection, "event_files", _FILE, files)
@@ -218,7 +218,7 @@ def fill(
 
 
 def event_file(trial: TrialRecord, rank: int) -> str:
-    """Name the file in which a rank of a trial spoke."""
+    """Name the event file of a rank of a trial."""
     return str(TrialPaths(trial.directory).events(rank))
 
 

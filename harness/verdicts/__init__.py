@@ -1,1 +1,1 @@
-"""One trial judged: may its number be believed, and on what evidence."""
+"""Judge one trial: may its number be believed, and on what evidence."""

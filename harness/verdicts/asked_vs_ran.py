@@ -24,7 +24,11 @@ BORROWED = "gemm_api"
 def contradictions(
     factors: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> tuple[Contradiction, ...]:
-    """List what a cell's factors asked for and its facts deny; what no fact tells of is silent."""
+    """List the factors whose value the facts contradict.
+
+    A factor is compared only where a fact speaks of it: an adapter that reports nothing of a thing
+    does not contradict it. Each function below holds one factor's rule.
+    """
     return (
         *_device(factors, facts),
         *_precision(factors, facts),
@@ -40,7 +44,7 @@ def contradictions(
 def _device(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
     asked, ran = factors.get("device"), facts.get("device")
     if asked and ran and asked != ran:
-        yield Contradiction(f"a {asked}", f"ran on a {ran}", "the framework's own word")
+        yield Contradiction(f"a {asked}", f"ran on a {ran}", "as the framework reports")
 
 
 def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
@@ -57,7 +61,7 @@ def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator
             if is_on is not None and is_on != (precision == "tf32"):
                 ran = "TF32" if is_on else "fp32"
                 yield Contradiction(
-                    str(precision), f"{what} may run in {ran}", "the framework's own switch"
+                    str(precision), f"{what} may run in {ran}", "the framework's setting"
                 )
 
 
@@ -86,11 +90,11 @@ def _compiler(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[
     compiler = facts["compiler"]
     if not factors.get("compile"):
         if compiler:
-            yield Contradiction("no compilation", f"ran {compiler}", "the framework's own word")
+            yield Contradiction("no compilation", f"ran {compiler}", "as the framework reports")
         return
     breaks = facts.get("graph_breaks")
     if compiler is None or facts.get("compiled_graphs") == 0:
-        yield Contradiction("compile", "nothing was compiled", "the framework's own count")
+        yield Contradiction("compile", "nothing was compiled", "the framework's count")
     elif breaks:
         reasons = facts.get("graph_break_reasons") or ["no reason was given"]
         yield Contradiction("compile", f"{counted(breaks, 'graph break')}", str(reasons[0]))
@@ -113,17 +117,19 @@ def _onednn(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Co
 def _deterministic(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
     if factors.get("deterministic") and facts.get("deterministic") is False:
         yield Contradiction(
-            "deterministic", "the switch is off", "the framework's own word after the steps"
+            "deterministic", "the switch is off", "as the framework reports after the steps"
         )
 
 
 def _cache(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
     asked, found = factors.get("cache"), facts.get("cache")
     if (asked, found) == ("cold", COLD_HERE):
-        return  # as far as anybody can tell
+        return  # cold as far as it can be measured there
     if asked in ("cold", "warm") and found and asked != found:
         share = facts.get("cold_fraction")
         evidence = (
-            "nobody can tell" if share is None else f"{share * 100:.0f} % of the bytes from storage"
+            "the share from storage is unknown"
+            if share is None
+            else f"{share * 100:.0f} % of the bytes from storage"
         )
         yield Contradiction(f"{asked} epochs", f"they were {found}", evidence)

@@ -1,4 +1,4 @@
-"""Judge what a trial's checkpoints cost, from what the first rank said and its windows.
+"""Measure what a trial's checkpoints cost, from the first rank's events and windows.
 
 Training stands still between two windows, so a rate counts that time too; where saving is the work
 it lies within the windows. A checkpoint is on its way from when training went on until it was
@@ -20,15 +20,15 @@ _FEWEST = 3
 """So many windows on each side at least, or nothing is said of how much slower steps were."""
 
 
-def judged(stream: Stream, start: int) -> CheckpointResult | None:
+def judge_checkpoints(stream: Stream, start: int) -> CheckpointResult | None:
     """Summarise the checkpoints of the measured phase; None where there were none."""
     taken = _taken(stream)
     if not taken:
         return None
     blocking = [one["end"] - one["start"] for one in taken]
-    apart = apart_ns(stream, start)
-    total = int(stream.elapsed_ns[start:].sum()) + apart
-    stood = apart or min(total, sum(blocking))
+    blocked = blocked_ns(stream, start)
+    total = int(stream.elapsed_ns[start:].sum()) + blocked
+    stood = blocked or min(total, sum(blocking))
     proof: Mapping[str, Any] = next((e for e in stream.saves if e["event"] == "restored"), {})
     return CheckpointResult(
         saver=str(taken[0]["saver"]),
@@ -40,12 +40,12 @@ def judged(stream: Stream, start: int) -> CheckpointResult | None:
         restore_s=(proof["end"] - proof["start"]) / 1e9 if proof else None,
         restore_bytes=proof.get("bytes"),
         restore_cache=str(proof.get("cache") or "unknown"),
-        inflation=_inflation(stream, taken, start) if apart else None,
+        inflation=_inflation(stream, taken, start) if blocked else None,
         blocked_share=stood / total if total else 0.0,
     )
 
 
-def apart_ns(stream: Stream, start: int) -> int:
+def blocked_ns(stream: Stream, start: int) -> int:
     """Add up the time between steady windows in which training stood still for checkpoints."""
     if not stream.saves or start >= len(stream.steps):
         return 0
@@ -64,7 +64,7 @@ def _taken(stream: Stream) -> list[Mapping[str, Any]]:
 
 
 def _moments(stream: Stream, state: str) -> dict[int, int]:
-    """Give when each step's checkpoint came to a state; the proof's repeats the last step."""
+    """Give the time at which each step's checkpoint reached a state; the first one counts."""
     moments: dict[int, int] = {}
     for e in stream.saves:
         if e["event"] == "checkpoint-state" and e["state"] == state:
@@ -73,7 +73,7 @@ def _moments(stream: Stream, state: str) -> dict[int, int]:
 
 
 def _until(stream: Stream, taken: list[Mapping[str, Any]], state: str) -> float | None:
-    """Give the median time from a checkpoint's start to a state; None where one never came."""
+    """Give the median time from a checkpoint's start to a state; None if one never did."""
     moments = _moments(stream, state)
     if any(one["step"] not in moments for one in taken):
         return None
@@ -90,7 +90,7 @@ def _inflation(stream: Stream, taken: list[Mapping[str, Any]], start: int) -> fl
     for one in taken:
         until = durable.get(one["step"])
         if until is None or until <= one["end"]:
-            continue  # nothing went on behind the training
+            continue  # nothing was written in the background
         is_slowed |= (begins < until) & (ends > one["end"])
     slowed, free = step_ns[is_slowed], step_ns[~is_slowed]
     if len(slowed) < _FEWEST or len(free) < _FEWEST:

@@ -1,4 +1,4 @@
-"""Draw from a trial's samples what may have spoilt it, as figures that can be judged."""
+"""Compute from a trial's samples the figures of what may have disturbed it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.store.events.rank_streams import Stream
 from harness.store.samples.recording import Series
 from harness.verdicts.hardware_use import NodeUse, Span, devices
-from harness.verdicts.thresholds import Hardware
+from harness.verdicts.thresholds import HardwareEvidence
 
 _CPU = ("rank.user", "rank.system")
 _RUNNING = ("cpu.user", "cpu.nice", "cpu.system")
@@ -28,18 +28,20 @@ _THIRD = 3
 _NAMED = 3
 
 
-def hardware(nodes: Sequence[NodeUse], streams: Sequence[Stream], start: int) -> list[Hardware]:
-    """Give the figures of each node."""
+def hardware_evidence(
+    nodes: Sequence[NodeUse], streams: Sequence[Stream], start: int
+) -> list[HardwareEvidence]:
+    """Give the figures of each node for ``judge_hardware``."""
     return [_hardware(use, streams, start) for use in nodes]
 
 
-def _hardware(use: NodeUse, streams: Sequence[Stream], start: int) -> Hardware:
+def _hardware(use: NodeUse, streams: Sequence[Stream], start: int) -> HardwareEvidence:
     cores = [f"core:{core}" for core in use.cores]
     steal = [use.rate(core, "cpu.steal") for core in cores]
     known = [rate for rate in steal if rate is not None]
     here = [one for one in streams if one.rank in use.ranks]
     preempted = [use.rate(f"rank:{rank}", "rank.preempted") for rank in use.ranks]
-    seen = Hardware(
+    seen = HardwareEvidence(
         node=use.node,
         seconds=use.steady.seconds,
         cores=len(cores),
@@ -101,7 +103,7 @@ def _foreign_contexts(use: NodeUse) -> int | None:
 
 
 def _of_ranks(use: NodeUse, name: str) -> Iterator[Series]:
-    """Give a channel of the GPUs that the ranks may use: others' are others' business."""
+    """Give a channel of the GPUs that the ranks may use."""
     used = set(devices(use))
     return (series for series in use.recording.named(name) if series.channel.scope in used)
 
@@ -111,9 +113,9 @@ def _quota(use: NodeUse) -> Iterator[tuple[float, float]]:
     for series in use.recording.named("group.periods"):
         scope = series.channel.scope
         periods = use.rate(scope, "group.periods")
-        held = use.rate(scope, "group.throttled-periods")
-        if periods and held is not None:
-            yield held / periods, use.rate(scope, "group.quota") or 0.0
+        limited = use.rate(scope, "group.throttled-periods")
+        if periods and limited is not None:
+            yield limited / periods, use.rate(scope, "group.quota") or 0.0
 
 
 def _heat(use: NodeUse) -> Iterator[tuple[str, int]]:
@@ -146,7 +148,9 @@ def _falls(use: NodeUse) -> Iterator[tuple[str, float, float]]:
             yield series.channel.scope, first, last
 
 
-def _with_stall(seen: Hardware, use: NodeUse, here: Sequence[Stream], start: int) -> Hardware:
+def _with_stall(
+    seen: HardwareEvidence, use: NodeUse, here: Sequence[Stream], start: int
+) -> HardwareEvidence:
     """Add the longest window in which nothing seemed to move, and what the hardware did in it."""
     longest = max(here, key=lambda one: int(one.elapsed_ns[start:].max()), default=None)
     if longest is None:

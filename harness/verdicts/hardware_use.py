@@ -61,14 +61,14 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Span:
-    """When something was so, on one node's clock."""
+    """A span of time on one node's clock."""
 
     start_ns: int
     end_ns: int
 
     @property
     def seconds(self) -> float:
-        """How long."""
+        """Its length."""
         return (self.end_ns - self.start_ns) / 1e9
 
 
@@ -85,9 +85,9 @@ class NodeUse:
     def cores(self) -> tuple[int, ...]:
         """The cores that the ranks may use; all where that is not known."""
         for note in self.recording.noted("begins"):
-            told = {core for cores in (note.get("cpus") or {}).values() for core in cores}
-            if told:
-                return tuple(sorted(told))
+            cores_named = {core for cores in (note.get("cpus") or {}).values() for core in cores}
+            if cores_named:
+                return tuple(sorted(cores_named))
         scopes = (series.channel.scope for series in self.recording.named("cpu.user"))
         return tuple(int(scope.partition(":")[2]) for scope in scopes)
 
@@ -101,7 +101,7 @@ class NodeUse:
         return None if series is None else series.mean(span.start_ns, span.end_ns)
 
     def total(self, scope: str, names: Sequence[str], span: Span | None = None) -> float | None:
-        """Add up some channels of one thing; unknown if one of them is."""
+        """Add up some channels of one scope; None if one of them is unknown."""
         rates = [self.rate_in(span or self.steady, scope, name) for name in names]
         return None if None in rates else sum(rate for rate in rates if rate is not None)
 
@@ -125,7 +125,7 @@ def nodes_of(record: TrialRecord, streams: Sequence[Stream], start: int) -> list
 
 
 def readings(nodes: Sequence[NodeUse]) -> tuple[Reading, ...]:
-    """Give what a reader wants to know of every node, rank and device in the steady windows."""
+    """Give the readings of every node, rank and device in the steady windows."""
     return tuple(reading for node in nodes for reading in _readings(node))
 
 
@@ -189,16 +189,16 @@ def share_of_cores(nodes: Sequence[NodeUse]) -> float | None:
 
 
 def devices(use: NodeUse) -> Iterator[str]:
-    """Name the GPUs that the ranks may use; all where nobody says which."""
-    told = list(use.recording.noted("devices"))
-    named = {scope for note in told for scope in note.get("used", ())}
+    """Name the GPUs that the ranks may use; all where the recording does not say which."""
+    notes = list(use.recording.noted("devices"))
+    named = {scope for note in notes for scope in note.get("used", ())}
     for series in use.recording.named("gpu.utilisation"):
-        if not told or series.channel.scope in named:
+        if not notes or series.channel.scope in named:
             yield series.channel.scope
 
 
 def gpu_share(nodes: Sequence[NodeUse]) -> float | None:
-    """Give the share of time in which a kernel ran on the ranks' GPUs, which is not how full."""
+    """Give the share of time in which any kernel ran on the ranks' GPUs: no measure of load."""
     rates = [use.rate(scope, "gpu.utilisation") for use in nodes for scope in devices(use)]
     known = [rate for rate in rates if rate is not None]
     return sum(known) / len(known) if known else None
@@ -227,12 +227,12 @@ def _is_package(series: Series) -> bool:
 
 
 def headline(nodes: Sequence[NodeUse]) -> dict[str, float]:
-    """Give the few figures that stand beside a rate; absent is unknown."""
+    """Give the figures shown beside a rate; an unknown one is absent."""
     costs = [cost for use in nodes if (cost := use.rate("observer", "observer.cpu")) is not None]
-    told = {
+    figures = {
         "cpu": share_of_cores(nodes),
         "gpu": gpu_share(nodes),
         "power_w": power_w(nodes),
         "observer": max(costs, default=None),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in figures.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Name what a reader wants to know of a trial's input and of its checkpoints."""
+"""The results of a trial's input and of its checkpoints."""
 
 from __future__ import annotations
 

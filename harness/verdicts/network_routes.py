@@ -1,4 +1,4 @@
-"""Read by which network the ranks of a trial talked: from facts, and from logs.
+"""Read which network carried the messages of a trial's ranks: from facts and from logs.
 
 Every rank's facts count its TCP by interface (``harness/worker/facts/network_use.py``). NCCL and
 UCX print which transport they chose where they are asked to: in a cell's probe, or, where nothing
@@ -48,28 +48,28 @@ def claim(platform: Mapping[str, Any]) -> Claim:
 
 
 def routes(paths: RunPaths, record: TrialRecord, streams: Sequence[Stream]) -> list[Route]:
-    """Say how each rank talked; nothing where all sat on one node."""
+    """Give the networks that each rank used; empty where all ran on one node."""
     hosts = record.hosts
     if len(set(hosts.values())) < 2:
         return []
     probe = paths.probe(record.outcome.cell_key)
-    told = probe if probe.outcome.is_file() else TrialPaths(record.directory)
-    found = []
+    logs = probe if probe.outcome.is_file() else TrialPaths(record.directory)
+    routes_found = []
     for stream in streams:
         used = stream.facts.get("network") or {}
-        found.append(
+        routes_found.append(
             Route(
                 rank=f"rank {stream.rank} on {hosts.get(stream.rank, '?')}",
                 sent={name: int(one.get("sent") or 0) for name, one in used.items()},
-                transports=_of_rank(told, stream.rank),
+                transports=_of_rank(logs, stream.rank),
             )
         )
-    return found
+    return routes_found
 
 
-def _of_rank(told: TrialPaths, rank: int) -> dict[str, int]:
+def _of_rank(logs: TrialPaths, rank: int) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for log in (told.stdout(rank), told.stderr(rank)):
+    for log in (logs.stdout(rank), logs.stderr(rank)):
         with suppress(OSError), log.open("rb") as file:
             text = file.read(_MOST)
             if b"NCCL INFO" in text or b"UCX " in text:

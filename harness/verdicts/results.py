@@ -1,4 +1,4 @@
-"""What a reader wants to know of a cell and of a trial: estimates, comparisons, what ran.
+"""The results of a cell and of a trial: estimates, comparisons, what ran.
 
 Plain values only; ``harness/analysis/analyse.py`` computes them. Unknown is None and prints as a
 dash.
@@ -40,7 +40,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one thing did in a trial's steady windows, as the collector saw it."""
+    """One quantity of one node, rank or device in a trial's steady windows."""
 
     node: str
     scope: str
@@ -64,7 +64,7 @@ class Start:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """One trial as a reader sees it."""
+    """One trial's result."""
 
     run: str
     cell_key: str

@@ -1,4 +1,4 @@
-"""Judge by which network ranks really talked, against what the platform claims.
+"""Judge which network carried the ranks' messages, against what the platform claims.
 
 Whatever a fast fabric carries leaves no bytes in TCP; NCCL and UCX say themselves which transport
 they chose. A claim is about nodes: what stays within one says nothing about it.
@@ -19,7 +19,7 @@ _LOOPBACK = "lo"
 
 @dataclass(frozen=True)
 class Claim:
-    """What a platform says joins its nodes."""
+    """The network that a platform claims between its nodes."""
 
     fabric: str = ""
     interface: str = ""
@@ -32,7 +32,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Route:
-    """How one rank of several nodes talked to the others."""
+    """The networks that one rank used."""
 
     rank: str
     """Its number and host."""
@@ -43,7 +43,7 @@ class Route:
 
 
 def judge_routes(claim: Claim, routes: list[Route]) -> tuple[Finding, ...]:
-    """Find what went another way than claimed, one finding for each rank."""
+    """Find the ranks whose messages used another network than claimed."""
     return tuple(Finding("misrouted", text) for route in routes for text in _astray(claim, route))
 
 

@@ -1,4 +1,4 @@
-"""Say whether a trial's number may be believed, and hold every threshold for it.
+"""Judge whether a trial's number may be believed, by the thresholds kept here.
 
 A trial has one verdict, the worst found, with all its evidence. ``noisy``, ``straggler`` and
 ``unsteady`` come from the windows alone and mark a trial; ``stalled``, ``throttled`` and
@@ -18,7 +18,7 @@ SEVERITY = (
     *("valid", "noisy", "straggler", "unsteady"),
     *("stalled", "throttled", "contended", "misrouted"),
 )
-"""From harmless to worst."""
+"""From harmless to worst: the order that decides between several findings."""
 REJECTING = frozenset({"stalled", "throttled", "contended", "misrouted"})
 """Verdicts whose trials are shown but not counted; those from the windows only mark."""
 
@@ -80,7 +80,7 @@ class Finding:
 
 
 def judge(steady: Steady, shape: Shape) -> tuple[Finding, ...]:
-    """Find everything that the windows say against a trial's number, the worst first."""
+    """Find the faults that show in the times of the windows, the worst first."""
     found = []
     if shape.windows < _limit("windows"):
         windows = "1 steady window" if shape.windows == 1 else f"{shape.windows} steady windows"
@@ -133,7 +133,7 @@ def judge_ranks(step_s: Mapping[str, float]) -> tuple[Finding, ...]:
 
 
 @dataclass(frozen=True)
-class Hardware:
+class HardwareEvidence:
     """What the collector saw of one node in a trial's steady windows; None is unknown."""
 
     node: str
@@ -167,12 +167,12 @@ class Hardware:
     """GPU -> share of that window in which it called itself busy."""
 
 
-def judge_hardware(seen: Hardware) -> tuple[Finding, ...]:
-    """Find everything that the hardware says against a trial's number."""
+def judge_hardware(seen: HardwareEvidence) -> tuple[Finding, ...]:
+    """Find the faults that show in the hardware's readings."""
     return (*_contended(seen), *_throttled(seen), *_stalled(seen))
 
 
-def _contended(seen: Hardware) -> Iterator[Finding]:
+def _contended(seen: HardwareEvidence) -> Iterator[Finding]:
     # a share of each core that readings 0.1 s apart cannot tell, at both ends of a short span
     unseen = _limit("counting") / seen.seconds if seen.seconds < 1.0 else 0.0
     foreign = seen.foreign_cores or 0.0
@@ -198,7 +198,7 @@ def _contended(seen: Hardware) -> Iterator[Finding]:
         yield Finding("contended", text)
 
 
-def _throttled(seen: Hardware) -> Iterator[Finding]:
+def _throttled(seen: HardwareEvidence) -> Iterator[Finding]:
     if seen.quota is not None and seen.quota[0] > _limit("quota"):
         share, cores = seen.quota
         text = (
@@ -221,7 +221,7 @@ def _throttled(seen: Hardware) -> Iterator[Finding]:
             yield Finding("throttled", text)
 
 
-def _stalled(seen: Hardware) -> Iterator[Finding]:
+def _stalled(seen: HardwareEvidence) -> Iterator[Finding]:
     if seen.stall_s is None or seen.window_s is None:
         return
     if seen.stall_s < max(_limit("stall"), _limit("stall windows") * seen.window_s):

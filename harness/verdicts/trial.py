@@ -1,4 +1,4 @@
-"""Judge one trial: what its ranks recorded becomes a rate, percentiles and a verdict."""
+"""Judge one trial: compute its rate, percentiles and verdict from its ranks' windows."""
 
 from __future__ import annotations
 
@@ -30,11 +30,66 @@ def judge_trial(
     tolerated: Sequence[str] = (),
     run: RunRecord | None = None,
 ) -> TrialResult:
-    """Compute a trial's result from the windows of its ranks; failed trials have no figures."""
+    """Compute a trial's result from the windows of its ranks.
+
+    A trial has figures only if it ended well, every rank recorded windows, and every epoch that was
+    read delivered each sample once; of the others only how they ended is known. Its rate is taken
+    over the steady windows, or over whole epochs where reading is all that it does. Every finding
+    is kept as evidence, and the gravest one gives the verdict.
+    """
     import numpy as np
 
+    fields, marks = _fields(record, streams), record.outcome.marks
+    if not _has_windows(record, streams):
+        if record.outcome.is_ok:
+            marks = (*marks, "it ended well, but not every rank recorded windows")
+        return TrialResult(**fields, **_UNKNOWN, evidence=marks)
+    fed = _input(streams)
+    if fed is not None and fed.faults:
+        return TrialResult(**fields, **_UNKNOWN, evidence=(*fed.faults, *marks), input=fed)
+    if fed is not None:
+        fields["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
+    times = step_times(streams)
+    ordered = np.sort(times)
+    begin = _begin(times, steady_from, fed, ordered)
+    shape = steady.describe(times[begin.start :], None if begin.start else ordered)
+    nodes = hardware_use.nodes_of(record, streams, begin.start)
+    findings = thresholds.gravest_first(
+        (
+            *thresholds.judge(begin, shape),
+            *thresholds.judge_ranks(_step_by_rank(record, streams, begin.start)),
+            *_routes(run, record, streams),
+            *_of_hardware(nodes, streams, begin.start),
+        ),
+        tolerated,
+    )
+    return TrialResult(
+        **fields,
+        verdict=thresholds.worst(findings, tolerated),
+        evidence=(
+            *(finding.evidence for finding in findings),
+            *_of_clocks(record, streams),
+            *marks,
+        ),
+        rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
+        p50_s=shape.p50_s,
+        p95_s=shape.p95_s,
+        p99_s=shape.p99_s,
+        steps_per_window=max(int(stream.steps.max()) for stream in streams),
+        steady_from=begin.start,
+        steady_why=begin.why,
+        windows=len(times),
+        utilisation=hardware_use.headline(nodes),
+        readings=hardware_use.readings(nodes),
+        input=fed,
+        checkpoints=checkpoints.judge_checkpoints(streams[0], begin.start),
+    )
+
+
+def _fields(record: TrialRecord, streams: Sequence[Stream]) -> dict[str, Any]:
+    """Give the fields of a result that are known of every trial, however it ended."""
     outcome = record.outcome
-    told: dict[str, Any] = {
+    return {
         "run": record.run,
         "cell_key": outcome.cell_key,
         "block": record.name.block,
@@ -52,57 +107,6 @@ def judge_trial(
         "facts": _facts(streams),
         "nodes": tuple(dict.fromkeys(record.hosts.values())),
     }
-    silent = len(streams) < len(outcome.ranks) or any(not len(each.steps) for each in streams)
-    if not outcome.is_ok or silent or not streams:
-        evidence = outcome.marks
-        if outcome.is_ok:
-            evidence = (*evidence, "it ended well, but not every rank recorded windows")
-        return TrialResult(**told, **_UNKNOWN, evidence=evidence)
-    told_of_input = [stream.input for stream in streams if stream.input is not None]
-    fed = epochs.judged(told_of_input) if len(told_of_input) == len(streams) else None
-    if fed is not None and fed.faults:
-        return TrialResult(**told, **_UNKNOWN, evidence=(*fed.faults, *outcome.marks), input=fed)
-    if fed is not None:
-        told["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
-    times = step_times(streams)
-    ordered = np.sort(times)
-    begin = _begin(times, steady_from, fed, ordered)
-    shape = steady.describe(times[begin.start :], None if begin.start else ordered)
-    nodes = hardware_use.nodes_of(record, streams, begin.start)
-    findings = thresholds.gravest_first(
-        (
-            *thresholds.judge(begin, shape),
-            *thresholds.judge_ranks(_step_by_rank(record, streams, begin.start)),
-            *_routes(run, record, streams),
-            *(
-                finding
-                for seen in disturbances.hardware(nodes, streams, begin.start)
-                for finding in thresholds.judge_hardware(seen)
-            ),
-        ),
-        tolerated,
-    )
-    return TrialResult(
-        **told,
-        verdict=thresholds.worst(findings, tolerated),
-        evidence=(
-            *(finding.evidence for finding in findings),
-            *_of_clocks(record, streams),
-            *outcome.marks,
-        ),
-        rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
-        p50_s=shape.p50_s,
-        p95_s=shape.p95_s,
-        p99_s=shape.p99_s,
-        steps_per_window=max(int(stream.steps.max()) for stream in streams),
-        steady_from=begin.start,
-        steady_why=begin.why,
-        windows=len(times),
-        utilisation=hardware_use.headline(nodes),
-        readings=hardware_use.readings(nodes),
-        input=fed,
-        checkpoints=checkpoints.judged(streams[0], begin.start),
-    )
 
 
 _UNKNOWN: Mapping[str, Any] = {
@@ -118,8 +122,32 @@ _UNKNOWN: Mapping[str, Any] = {
 }
 
 
+def _has_windows(record: TrialRecord, streams: Sequence[Stream]) -> bool:
+    """Tell whether a trial ended well and every one of its ranks recorded windows."""
+    is_complete = len(streams) == len(record.outcome.ranks) and all(
+        len(stream.steps) for stream in streams
+    )
+    return record.outcome.is_ok and bool(streams) and is_complete
+
+
+def _input(streams: Sequence[Stream]) -> InputResult | None:
+    """Judge the input of a trial; None unless every rank waited for input."""
+    inputs = [stream.input for stream in streams if stream.input is not None]
+    return epochs.judge_epochs(inputs) if len(inputs) == len(streams) else None
+
+
+def _of_hardware(
+    nodes: Sequence[hardware_use.NodeUse], streams: Sequence[Stream], start: int
+) -> list[thresholds.Finding]:
+    return [
+        finding
+        for evidence in disturbances.hardware_evidence(nodes, streams, start)
+        for finding in thresholds.judge_hardware(evidence)
+    ]
+
+
 def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...]:
-    """Say so if the ranks' windows cannot have been when the nodes' clocks say."""
+    """Report windows that begin before all ranks ended the last: the nodes' clocks are wrong."""
     hosts = record.hosts
     early_s = record.clocks.contradicted_s(
         {
@@ -176,7 +204,7 @@ def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
     total = 0.0
     for stream in streams:
         work = stream.units.get(unit)
-        elapsed = int(stream.elapsed_ns[start:].sum()) + checkpoints.apart_ns(stream, start)
+        elapsed = int(stream.elapsed_ns[start:].sum()) + checkpoints.blocked_ns(stream, start)
         if work is None or work <= 0 or elapsed <= 0:
             return None
         total += work * int(stream.steps[start:].sum()) / (elapsed / 1e9)
@@ -189,16 +217,16 @@ def _first_step(streams: Sequence[Stream]) -> float | None:
 
 
 def _starts(record: TrialRecord, streams: Sequence[Stream]) -> tuple[Start, ...]:
-    """Tell how each rank started, where all of them say."""
+    """Give the start-up times of each rank; nothing where one of them is unknown."""
     ranks = {rank.rank: rank for rank in record.outcome.ranks}
-    told = []
+    starts = []
     for one in streams:
         began, entered, opened = ranks[one.rank].started_ns, one.first_word_ns, one.opened_ns
         if began is None or entered is None or opened is None:
             return ()
         host = ranks[one.rank].host
-        told.append(Start(host, (entered - began) / 1e9, (opened - entered) / 1e9))
-    return tuple(told)
+        starts.append(Start(host, (entered - began) / 1e9, (opened - entered) / 1e9))
+    return tuple(starts)
 
 
 def _total(values: Any) -> int | None:
@@ -210,7 +238,7 @@ def _total(values: Any) -> int | None:
 def _routes(
     run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream]
 ) -> tuple[thresholds.Finding, ...]:
-    """Hold the ways that messages took against what the platform of the run claims."""
+    """Compare the networks that messages used with what the run's platform claims."""
     if run is None or len(streams) < 2:
         return ()
     from harness.verdicts import network_routes
@@ -223,14 +251,14 @@ def _routes(
 
 
 def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
-    """Keep what the first rank said of itself."""
+    """Give the facts and versions that the first rank reported."""
     if not streams:
         return {}
     return {**streams[0].facts, "versions": streams[0].versions}
 
 
 def doubt(trial: TrialPaths) -> str | None:
-    """Say why a trial that ended well cannot be believed; None if nothing speaks against it."""
+    """Give the reason why a trial that ended well is rejected; None if it is not."""
     run = _run(trial.root.parents[2])
     record = read_trial(run, trial)
     unit = next(cell.unit for cell in run.cells if cell.key == record.outcome.cell_key)

@@ -1,4 +1,4 @@
-"""Read what really ran in a cell: its probe and its one cold trial, a few lines each."""
+"""Find what really ran in a cell: from its probe, its cold trial and its trials' facts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ WATCHED = "watched"
 def what_ran(
     paths: RunPaths, cell_key: str, factors: Mapping[str, Any], trials: Sequence[TrialResult]
 ) -> WhatRan:
-    """Join the probe's facts with those of the trials; hold them against the cell's factors."""
+    """Join the probe's facts with those of the trials and compare them with the cell's factors."""
     probe, cold = paths.probe(cell_key), paths.cold(cell_key)
-    told = next((trial.facts for trial in trials if trial.counted), {})
-    if not told:
-        told = next((trial.facts for trial in trials if trial.facts), {})
-    # The trials' word goes first where both speak: they are what was timed.
-    facts = {**_facts(probe), **told}
+    facts_of_trial = next((trial.facts for trial in trials if trial.counted), {})
+    if not facts_of_trial:
+        facts_of_trial = next((trial.facts for trial in trials if trial.facts), {})
+    # The trials' facts go before the probe's: the trials are what was timed.
+    facts = {**_facts(probe), **facts_of_trial}
     facts.pop("versions", None)
-    compiling = (_facts(cold), told, _facts(probe))
+    compiling = (_facts(cold), facts_of_trial, _facts(probe))
     return WhatRan(
         facts=facts,
         probe=_ended(probe),
@@ -49,8 +49,8 @@ def _ended(probe: TrialPaths) -> str:
 def _facts(trial: TrialPaths) -> dict[str, Any]:
     if not trial.outcome.is_file():
         return {}
-    told = [event["facts"] for event in _events(trial) if event["event"] == "facts"]
-    return dict(told[0]) if told else {}
+    stated = [event["facts"] for event in _events(trial) if event["event"] == "facts"]
+    return dict(stated[0]) if stated else {}
 
 
 def _first_step(cold: TrialPaths) -> float | None:
@@ -68,7 +68,7 @@ def _first_step(cold: TrialPaths) -> float | None:
 
 
 def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:
-    """Read what the first rank said; a line cut off by a crash ends it."""
+    """Read the first rank's events, up to a line that a crash cut off."""
     try:
         lines = trial.events(0).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:

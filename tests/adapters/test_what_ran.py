@@ -109,7 +109,7 @@ def test_a_step_that_tensorflow_did_not_compile_is_seen(tmp_path: Path) -> None:
         "return tf.function(function, autograph=False)",
     )
     facts, denied = probe("tensorflow", tmp_path, {"compile": True}, source)
-    assert denied == ["asked for compile, nothing was compiled (the framework's own count)"]
+    assert denied == ["asked for compile, nothing was compiled (the framework's count)"]
     assert (facts["device"], facts["layout"]) == ("cpu", "channels-last")
 
 

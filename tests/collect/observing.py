@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.store.samples.follow_samples import Follower, Now
+from harness.store.samples.follow_samples import CurrentReading, Follower
 from harness.store.samples.recording import Recording, read_recording
 from tests.collect.growth import Growth
 
@@ -70,7 +70,7 @@ def observe(
     return recording, json.loads(told)
 
 
-def wait_for(path: Path, channel: tuple[str, str]) -> Now:
+def wait_for(path: Path, channel: tuple[str, str]) -> CurrentReading:
     """Wait until a channel was read into a file that is there already; give that reading."""
     follower = Follower(path)
     with Growth(path) as growth:

@@ -17,7 +17,7 @@ import pytest
 from harness.collect.devices import strangers, used_by, visible
 from harness.store.samples import samples_format
 from harness.store.samples.recording import Recording
-from harness.verdicts.disturbances import hardware
+from harness.verdicts.disturbances import hardware_evidence
 from harness.verdicts.hardware_use import NodeUse, Span, gpu_share, power_w
 from tests.cli.command import bakeoff
 from tests.collect.observing import observe
@@ -207,7 +207,7 @@ def test_power_and_use_are_of_the_gpus_that_the_ranks_may_use(
     assert gpu_share([use]) == pytest.approx(0.15)
     off = unsure(recording, 1, "gpu.energy")
     assert power_w([use]) == pytest.approx(200.0, rel=off)
-    (seen,) = hardware([use], [], 0)
+    (seen,) = hardware_evidence([use], [], 0)
     assert (seen.foreign_contexts, seen.slowed) == (0, {})
 
 

@@ -10,7 +10,7 @@ from harness.verdicts.thresholds import (
     REJECTING,
     SEVERITY,
     THRESHOLDS,
-    Hardware,
+    HardwareEvidence,
     gravest_first,
     judge_hardware,
     rejecting,
@@ -34,15 +34,15 @@ QUIET: dict[str, Any] = {
 
 
 def verdict(**changes: Any) -> str:
-    return worst(judge_hardware(Hardware(**{**QUIET, **changes})))
+    return worst(judge_hardware(HardwareEvidence(**{**QUIET, **changes})))
 
 
 def test_a_quiet_machine_gives_no_finding() -> None:
-    assert judge_hardware(Hardware(**QUIET)) == ()
+    assert judge_hardware(HardwareEvidence(**QUIET)) == ()
 
 
 def test_what_is_unknown_speaks_against_nobody() -> None:
-    assert judge_hardware(Hardware(node="here", seconds=60.0, cores=16)) == ()
+    assert judge_hardware(HardwareEvidence(node="here", seconds=60.0, cores=16)) == ()
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_the_worst_of_several_verdicts_stands() -> None:
 
 
 def test_evidence_names_figures() -> None:
-    (finding,) = judge_hardware(Hardware(**{**QUIET, "foreign_cores": 0.9}))
+    (finding,) = judge_hardware(HardwareEvidence(**{**QUIET, "foreign_cores": 0.9}))
     assert "0.90 of the 16 cores on here" in finding.evidence
     (finding,) = judge_hardware(
-        Hardware(**{**QUIET, "stall_s": 4.2, "stalled_gpus": {"gpu:GPU-a": 0.98}})
+        HardwareEvidence(**{**QUIET, "stall_s": 4.2, "stalled_gpus": {"gpu:GPU-a": 0.98}})
     )
     assert "no step ended for 4.2 s" in finding.evidence
     assert "gpu:GPU-a called itself 98 % busy" in finding.evidence
@@ -96,7 +96,9 @@ def test_a_study_may_tolerate_what_its_machine_cannot_avoid() -> None:
 
 
 def test_what_is_tolerated_hides_nothing_that_rejects() -> None:
-    findings = judge_hardware(Hardware(**{**QUIET, "foreign_cores": 0.9, "quota": (0.5, 1.0)}))
+    findings = judge_hardware(
+        HardwareEvidence(**{**QUIET, "foreign_cores": 0.9, "quota": (0.5, 1.0)})
+    )
     assert worst(findings) == "contended"
     assert worst(findings, ["contended"]) == "throttled"
     assert worst(findings, ["contended", "throttled"]) == "contended"
@@ -104,6 +106,8 @@ def test_what_is_tolerated_hides_nothing_that_rejects() -> None:
 
 
 def test_neighbours_are_named() -> None:
-    seen = Hardware(**{**QUIET, "foreign_cores": 0.9, "neighbours": (("make (process 7)", 0.85),)})
+    seen = HardwareEvidence(
+        **{**QUIET, "foreign_cores": 0.9, "neighbours": (("make (process 7)", 0.85),)}
+    )
     (finding,) = judge_hardware(seen)
     assert "(busiest on the node: make (process 7) 0.85)" in finding.evidence

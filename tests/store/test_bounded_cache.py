@@ -21,7 +21,7 @@ def fill(place: Path) -> None:
 def cache(tmp_path: Path) -> Iterator[Cache]:
     kept = Cache(tmp_path / "kept", BOUND)
     yield kept
-    kept.let_go()
+    kept.release_all()
 
 
 def names(tmp_path: Path) -> set[str]:
@@ -34,7 +34,7 @@ def test_what_was_used_least_recently_goes_first(cache, tmp_path) -> None:
         os.utime(place, (age, age))
     assert names(tmp_path) == {"a", "b", "c"}
     os.utime(tmp_path / "kept" / "a", (9, 9))
-    cache.let_go()
+    cache.release_all()
     assert names(tmp_path) == {"a", "c"}
 
 
@@ -43,15 +43,15 @@ def test_what_any_process_holds_stays_though_the_bound_is_passed(cache, tmp_path
     other.take("old", fill)
     for name in "abc":
         cache.take(name, fill)
-        cache.let_go()
+        cache.release_all()
     assert names(tmp_path) == {"old", "c"}
-    other.let_go()
+    other.release_all()
     assert "old" in names(tmp_path)
 
 
 def test_a_thing_is_made_once_and_found_again(cache, tmp_path) -> None:
     cache.take("a", fill)
-    cache.let_go()
+    cache.release_all()
     found = cache.take("a", lambda _: pytest.fail("made twice"))
     assert (found / "made").stat().st_size == 4_000
 

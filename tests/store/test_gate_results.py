@@ -36,28 +36,28 @@ def gate(paths: RunPaths, key: str = TORCH.key):
 
 
 def test_what_differs_after_the_code_changed_is_not_ranked(paths) -> None:
-    gate_results.keep(paths, TORCH.key, "f1", GOOD)
+    gate_results.store_result(paths, TORCH.key, "f1", GOOD)
     mix(paths, TORCH.key, 6)
     assert gate(paths).state == "not checked"
     assert "other code" in gate(paths).detail
-    gate_results.keep(paths, TORCH.key, "f2", BAD)
+    gate_results.store_result(paths, TORCH.key, "f2", BAD)
     assert gate(paths).state == "differs"
     assert "for 1 of 2 states of the code" in gate(paths).detail
 
 
 def test_what_differed_before_the_code_changed_stays_greyed(paths) -> None:
-    gate_results.keep(paths, TORCH.key, "f1", BAD)
+    gate_results.store_result(paths, TORCH.key, "f1", BAD)
     mix(paths, TORCH.key, 6)
     assert gate(paths).state == "differs"
-    gate_results.keep(paths, TORCH.key, "f2", GOOD)
+    gate_results.store_result(paths, TORCH.key, "f2", GOOD)
     assert gate(paths).state == "differs"
 
 
 def test_a_result_of_code_that_no_trial_ran_says_nothing(paths) -> None:
-    gate_results.keep(paths, TORCH.key, "f1", GOOD)
-    gate_results.keep(paths, TORCH.key, "f9", BAD)
+    gate_results.store_result(paths, TORCH.key, "f1", GOOD)
+    gate_results.store_result(paths, TORCH.key, "f9", BAD)
     assert gate(paths).state == "equivalent"
-    assert gate_results.proved(paths, TORCH.key) == {"f1", "f9"}
+    assert gate_results.checked_fingerprints(paths, TORCH.key) == {"f1", "f9"}
 
 
 def test_results_of_an_older_bakeoff_hold_for_one_state_of_the_code(tmp_path) -> None:
@@ -69,17 +69,17 @@ def test_results_of_an_older_bakeoff_hold_for_one_state_of_the_code(tmp_path) ->
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"version": 2}', '{"version": 2, "found": [1]}'])
 def test_a_damaged_result_is_as_if_there_were_none_and_written_anew(paths, content) -> None:
-    gate_results.keep(paths, TORCH.key, "f1", BAD)
+    gate_results.store_result(paths, TORCH.key, "f1", BAD)
     (paths.gate / f"{TORCH.key}.json").write_text(content)
     assert gate(paths).state == "not checked"
     assert "`bakeoff resume` writes it anew" in gate(paths).detail
-    assert gate_results.proved(paths, TORCH.key) == frozenset()
-    gate_results.keep(paths, TORCH.key, "f1", GOOD)
+    assert gate_results.checked_fingerprints(paths, TORCH.key) == frozenset()
+    gate_results.store_result(paths, TORCH.key, "f1", GOOD)
     assert gate(paths).state == "equivalent"
 
 
 def test_sql_shows_what_the_gate_said(paths) -> None:
-    gate_results.keep(paths, TORCH.key, "f1", BAD)
+    gate_results.store_result(paths, TORCH.key, "f1", BAD)
     asked = Dataset([paths.root]).sql("SELECT framework, gate, gate_detail FROM cells ORDER BY 1")
     assert asked.rows == (
         ("jax", "not checked", "the equivalence gate was not run for this cell"),

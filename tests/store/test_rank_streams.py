@@ -44,7 +44,7 @@ def by_json(text: bytes, phase: str) -> list[list[int]]:
     return sorted(told, key=lambda row: row[2])
 
 
-def is_as_json_reads(spoken: event_lines.Spoken, text: bytes) -> bool:
+def is_as_json_reads(spoken: event_lines.RankEvents, text: bytes) -> bool:
     return bool(
         spoken.measured[:4].T.tolist() == by_json(text, "measure")
         and spoken.warm_up[:4].T.tolist() == by_json(text, "warm-up")
@@ -52,7 +52,7 @@ def is_as_json_reads(spoken: event_lines.Spoken, text: bytes) -> bool:
 
 
 def agrees(file: Path) -> bool:
-    (spoken,) = event_lines.read([file.read_bytes()])
+    (spoken,) = event_lines.read_event_files([file.read_bytes()])
     return is_as_json_reads(spoken, file.read_bytes())
 
 
@@ -83,7 +83,7 @@ def texts(draw: st.DrawFn) -> bytes:
 @given(st.lists(texts(), max_size=3))
 @settings(max_examples=60)
 def test_files_read_together_are_read_as_json_reads_each(files: list[bytes]) -> None:
-    for spoken, text in zip(event_lines.read(files), files, strict=True):
+    for spoken, text in zip(event_lines.read_event_files(files), files, strict=True):
         assert is_as_json_reads(spoken, text)
 
 
@@ -91,7 +91,7 @@ def test_what_a_rank_waited_stands_beside_its_windows() -> None:
     begin = {"event": "window", "phase": "measure"}
     lines = [{**begin, "first": n, "steps": 1, "start": n, "end": n + 1} for n in range(20)]
     waits = [{**line, "waited": 3 * n} for n, line in enumerate(lines)]
-    plain, waiting = event_lines.read(
+    plain, waiting = event_lines.read_event_files(
         ["\n".join(map(json.dumps, one)).encode() for one in (lines, waits)]
     )
     assert set(plain.measured[4]) == {event_lines.UNKNOWN}
@@ -99,10 +99,10 @@ def test_what_a_rank_waited_stands_beside_its_windows() -> None:
 
 
 def test_windows_are_read_as_json_reads_them(events: Path) -> None:
-    (spoken,) = event_lines.read([events.read_bytes()])
+    (spoken,) = event_lines.read_event_files([events.read_bytes()])
     assert agrees(events)
     assert spoken.measured.shape[1] > 10
-    assert spoken.told["units"] == {"images": 16}
+    assert spoken.properties["units"] == {"images": 16}
 
 
 def test_compact_lines_are_read_alike(events: Path) -> None:
@@ -129,11 +129,11 @@ def test_windows_out_of_order_are_sorted(events: Path) -> None:
     expected = by_json(events.read_bytes(), "measure")
     lines = events.read_text().splitlines()
     events.write_text("\n".join(reversed(lines)))
-    (spoken,) = event_lines.read([events.read_bytes()])
+    (spoken,) = event_lines.read_event_files([events.read_bytes()])
     assert spoken.measured[:4].T.tolist() == expected
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"event": "window"}\n', b"[1, 2]\n"])
 def test_a_rank_that_said_nothing_is_no_fault(text: bytes) -> None:
-    (spoken,) = event_lines.read([text])
-    assert (spoken.measured.size, spoken.warm_up.size, spoken.told) == (0, 0, {})
+    (spoken,) = event_lines.read_event_files([text])
+    assert (spoken.measured.size, spoken.warm_up.size, spoken.properties) == (0, 0, {})

@@ -86,7 +86,7 @@ def test_facts_that_nobody_told_contradict_nothing() -> None:
         (
             {"compile": True},
             {"compiler": "inductor", "compiled_graphs": 0},
-            "asked for compile, nothing was compiled (the framework's own count)",
+            "asked for compile, nothing was compiled (the framework's count)",
         ),
         (
             {"onednn": True},
@@ -112,17 +112,17 @@ def test_facts_that_nobody_told_contradict_nothing() -> None:
         (
             {"deterministic": True},
             {},
-            "asked for deterministic, the switch is off (the framework's own word after the steps)",
+            "asked for deterministic, the switch is off (as the framework reports after the steps)",
         ),
         (
             {"device": "gpu"},
             {},
-            "asked for a gpu, ran on a cpu (the framework's own word)",
+            "asked for a gpu, ran on a cpu (as the framework reports)",
         ),
         (
             {"device": "gpu"},
             {"device": "gpu", "tf32_convolutions": True, "tf32_products": False},
-            "asked for fp32, convolutions may run in TF32 (the framework's own switch)",
+            "asked for fp32, convolutions may run in TF32 (the framework's setting)",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def _stream(begun: list[int], lasted: list[int], saves: Sequence[Mapping[str, An
 
 
 def test_times_count_from_the_moment_a_checkpoint_begins() -> None:
-    told = checkpoints.judged(stream(drain_ms=50), 0)
+    told = checkpoints.judge_checkpoints(stream(drain_ms=50), 0)
     assert told is not None
     assert (told.blocking_s, told.saved_s, told.durable_s) == pytest.approx((0.03, 0.03, 0.08))
     assert (told.restore_s, told.restore_cache, told.count) == (0.02, "cold", 4)
@@ -67,22 +67,22 @@ def test_the_proof_after_the_last_checkpoint_is_not_taken_for_it() -> None:
         {"event": "checkpoint-state", "step": 40, "state": state, "t": 9_000 * MS}
         for state in ("saved", "durable")
     ]
-    told = checkpoints.judged(replace(made, saves=(*made.saves, *proof)), 0)
+    told = checkpoints.judge_checkpoints(replace(made, saves=(*made.saves, *proof)), 0)
     assert told is not None
     assert (told.saved_s, told.durable_s) == pytest.approx((0.03, 0.08))
 
 
 def test_standing_still_costs_rate_where_it_lies_between_windows() -> None:
-    assert checkpoints.apart_ns(stream(), 0) == 4 * 30 * MS
-    assert checkpoints.apart_ns(stream(), 15) == 3 * 30 * MS
-    assert checkpoints.apart_ns(stream(within=True), 0) == 0
-    told = checkpoints.judged(stream(), 0)
+    assert checkpoints.blocked_ns(stream(), 0) == 4 * 30 * MS
+    assert checkpoints.blocked_ns(stream(), 15) == 3 * 30 * MS
+    assert checkpoints.blocked_ns(stream(within=True), 0) == 0
+    told = checkpoints.judge_checkpoints(stream(), 0)
     assert told is not None
     assert told.blocked_share == pytest.approx(120 / 520)
 
 
 def test_steps_during_a_drain_are_held_against_those_without_one() -> None:
-    told = checkpoints.judged(stream(drain_ms=50, slowed_ms=13), 0)
+    told = checkpoints.judge_checkpoints(stream(drain_ms=50, slowed_ms=13), 0)
     assert told is not None
     assert told.inflation == pytest.approx(1.3)
 
@@ -90,18 +90,18 @@ def test_steps_during_a_drain_are_held_against_those_without_one() -> None:
 @pytest.mark.parametrize("drain_ms", [0, 10_000], ids=["never draining", "always draining"])
 def test_without_steps_of_both_kinds_nothing_is_said(drain_ms: int) -> None:
     only_measured = stream(drain_ms=drain_ms)
-    told = checkpoints.judged(only_measured, 10 if drain_ms else 0)
+    told = checkpoints.judge_checkpoints(only_measured, 10 if drain_ms else 0)
     assert told is not None
     assert told.inflation is None
 
 
 def test_a_trial_without_checkpoints_has_none() -> None:
-    assert checkpoints.judged(_stream([0], [MS], []), 0) is None
+    assert checkpoints.judge_checkpoints(_stream([0], [MS], []), 0) is None
 
 
 def test_a_checkpoint_that_never_became_durable_has_no_time_for_it() -> None:
     whole = stream()
     some = [event for event in whole.saves if event.get("state") != "durable"]
-    told = checkpoints.judged(_stream([0], [MS], some), 0)
+    told = checkpoints.judge_checkpoints(_stream([0], [MS], some), 0)
     assert told is not None
     assert told.durable_s is None

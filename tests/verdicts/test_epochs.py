@@ -55,9 +55,9 @@ def passes(samples: list[int], caches: list[str], *, step_s: float = 1.0) -> lis
 
 
 def judged(*files: Path) -> Any:
-    spoken = event_lines.read([file.read_bytes() for file in files])
-    found = [epoch_events.read(one) for one in spoken]
-    return epochs.judged([one for one in found if one is not None])
+    spoken = event_lines.read_event_files([file.read_bytes() for file in files])
+    found = [epoch_events.read_rank_input(one) for one in spoken]
+    return epochs.judge_epochs([one for one in found if one is not None])
 
 
 def test_epochs_of_other_caches_are_left_out(tmp_path: Path) -> None:
@@ -168,5 +168,5 @@ def test_processors_are_counted_while_an_epoch_was_read(tmp_path: Path) -> None:
 
 def test_a_rank_that_waited_for_nothing_says_nothing_of_input(tmp_path: Path) -> None:
     file = written(tmp_path / "0", [{"event": "window", "phase": "measure", "first": 0}])
-    (spoken,) = event_lines.read([file.read_bytes()])
-    assert epoch_events.read(spoken) is None
+    (spoken,) = event_lines.read_event_files([file.read_bytes()])
+    assert epoch_events.read_rank_input(spoken) is None

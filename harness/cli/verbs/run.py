@@ -107,7 +107,7 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     """
     from harness.store.layout import RunPaths
     from harness.store.records import read_run
-    from harness.store.samples.sample_parquet import keep_all
+    from harness.store.samples.sample_parquet import write_missing_of_run
     from reports.exports.results_file import summary
     from reports.page.files import write_page
     from reports.text.terminal import render as in_words
@@ -120,7 +120,7 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
         page = RunPaths(result.run).report
         results = write_page([result.run], page).results
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
-        keep_all(read_run(result.run))
+        write_missing_of_run(read_run(result.run))
         told = {"run": result.run, "report": page, **vars(summary(results))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         emit(told, lambda: ["", in_words(results), more], as_json=as_json)

@@ -12,7 +12,7 @@ from harness.cli.output import UNKNOWN, Part, Table, emit, emit_data, note
 from harness.units import counted
 
 if TYPE_CHECKING:
-    from harness.store.dataset import Table as Result
+    from harness.store.dataset import QueryResult as Result
 
 
 @click.command("sql")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.store.layout import RunPaths, TrialPaths
-    from harness.store.samples.follow_samples import Follower, Now
+    from harness.store.samples.follow_samples import CurrentReading, Follower
 
 _EVERY_S = 0.5
 _WIDTH = 24
@@ -38,7 +38,7 @@ _MOVING = (
     ("gpu.pcie.sent", "PCIe sent"),
 )
 
-Readings = dict[tuple[str, str], "Now"]
+Readings = dict[tuple[str, str], "CurrentReading"]
 
 
 @click.command("watch")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.store.events.event_lines import UNKNOWN, Spoken
+from harness.store.events.event_lines import UNKNOWN, RankEvents
 
 if TYPE_CHECKING:
     from harness.store.events.event_lines import Integers
@@ -17,15 +17,15 @@ class Epoch:
     """One pass over a rank's share of the files, which ended while it was measured."""
 
     number: int
-    told: Mapping[str, Any]
+    event: Mapping[str, Any]
     elapsed_s: float
     """Of its windows: what lies between two epochs is outside."""
     waited_s: float
 
 
 @dataclass(frozen=True)
-class Input:
-    """What one rank said of its input in the measured phase."""
+class RankInput:
+    """Epochs and waiting times of one rank in the measured phase."""
 
     epochs: tuple[Epoch, ...]
     is_whole: bool
@@ -34,18 +34,18 @@ class Input:
     waited_s: float
 
 
-def read(spoken: Spoken) -> Input | None:
+def read_rank_input(events: RankEvents) -> RankInput | None:
     """Join a rank's epochs and waits; None where it did not wait for any input."""
     import numpy as np
 
-    if (spoken.warm_up[-1] == UNKNOWN).all() and (spoken.measured[-1] == UNKNOWN).all():
+    if (events.warm_up[-1] == UNKNOWN).all() and (events.measured[-1] == UNKNOWN).all():
         return None
-    windows = spoken.measured[:, spoken.measured[-1] != UNKNOWN]
-    ends = [one for one in spoken.epochs if one.get("phase") == "measure"]
+    windows = events.measured[:, events.measured[-1] != UNKNOWN]
+    ends = [one for one in events.epochs if one.get("phase") == "measure"]
     first, steps, start, end, waited = windows
     began = [one for one in ends if first.size and one["first"] >= first[0]]
-    every = np.concatenate((spoken.warm_up[:, spoken.warm_up[-1] != UNKNOWN], windows), axis=1)
-    return Input(
+    every = np.concatenate((events.warm_up[:, events.warm_up[-1] != UNKNOWN], windows), axis=1)
+    return RankInput(
         epochs=tuple(_epoch(one, every) for one in began or ends),
         is_whole=began == ends and sum(one["steps"] for one in ends) == int(steps.sum()),
         elapsed_s=int((end - start).sum()) / 1e9,
@@ -53,13 +53,13 @@ def read(spoken: Spoken) -> Input | None:
     )
 
 
-def _epoch(told: Mapping[str, Any], windows: Integers) -> Epoch:
+def _epoch(event: Mapping[str, Any], windows: Integers) -> Epoch:
     first = windows[0]
-    own = windows[:, (told["first"] <= first) & (first < told["first"] + told["steps"])]
+    own = windows[:, (event["first"] <= first) & (first < event["first"] + event["steps"])]
     _, _, start, end, waited = own
     return Epoch(
-        number=told["number"],
-        told=told,
+        number=event["number"],
+        event=event,
         elapsed_s=int((end - start).sum()) / 1e9,
         waited_s=int(waited.sum()) / 1e9,
     )

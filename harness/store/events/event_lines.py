@@ -1,9 +1,9 @@
-"""Read event files of ranks: their windows as arrays, and what they said of themselves.
+"""Read event files of ranks: windows as arrays, the other events as objects.
 
-Nearly all of a large file is windows, and values that nobody needs here, one line each. Windows of
-one length are laid under each other as a table of bytes and read fifty times as fast as JSON; where
-one of them differs from the others in more than digits, all of that length are read as JSON. What
-is torn is left out.
+Nearly all of a large file is windows, and values that are not needed here, one line each. Windows
+of one length are laid under each other as a table of bytes and read fifty times as fast as JSON;
+where one of them differs from the others in more than digits, all of that length are read as JSON.
+Torn lines are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NUMBERS = ("first", "steps", "start", "end", "waited")
 _NEEDED = _NUMBERS[:-1]
 UNKNOWN = -1
-"""Stands for the wait that a window did not tell."""
+"""In place of the waiting time, where a window has none."""
 _UNREAD, _WARM_UP, _MEASURED = 0, 1, 2
 _PHASES = {"warm-up": _WARM_UP, "measure": _MEASURED}
 _STARTS = (b'{"event":', b'{"event": ')
@@ -35,11 +35,11 @@ _WINDOW, *_MANY = (
     int.from_bytes(text, "little") for text in (b'"window"', b'"values"', b'"device-steps"'[:8])
 )
 """Windows, and what is as frequent and not needed here."""
-_SAYS = re.compile(
+_KEPT_KINDS = re.compile(
     rb'\s*{\s*"event"\s*:\s*'
     rb'"(units|versions|facts|epoch|checkpoint|checkpoint-state|restored|window)"'
 )
-_TOLD = ("units", "versions", "facts")
+_PROPERTIES = ("units", "versions", "facts")
 _ZEROS = re.compile(rb"0+")
 _TO_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _NEWLINE, _ZERO = 10, 48
@@ -57,21 +57,21 @@ _WIDE = 8
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """What one rank said; windows are columns: first step, steps, start, end and time waited."""
+class RankEvents:
+    """The events of one rank; windows are columns: first step, steps, start, end, time waited."""
 
     measured: Integers
     warm_up: Integers
-    told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """units, versions and facts."""
     epochs: tuple[Mapping[str, Any], ...] = ()
-    """What was said at the end of each."""
+    """One event for each epoch, written at its end."""
     saves: tuple[Mapping[str, Any], ...] = ()
-    """What was said of checkpoints, in that order."""
+    """The events of checkpoints, in order."""
 
 
-def read(texts: Sequence[bytes]) -> list[Spoken]:
-    """Read what some files hold, all at once; damage costs the damaged lines only."""
+def read_event_files(texts: Sequence[bytes]) -> list[RankEvents]:
+    """Read several event files at once; damaged lines are left out."""
     import numpy as np
 
     if not texts:
@@ -93,18 +93,18 @@ def read(texts: Sequence[bytes]) -> list[Spoken]:
     spans = zip(begins[others].tolist(), ends[others].tolist(), strict=True)
     lines = [data[begin:end] for begin, end in spans]
     parts.append([lines[first:last] for first, last in pairwise(bounds)])
-    return [_spoken(*one) for one in zip(*parts, strict=True)]
+    return [_rank_events(*one) for one in zip(*parts, strict=True)]
 
 
-def _spoken(measured: Integers, warm_up: Integers, lines: Sequence[bytes]) -> Spoken:
-    """Join the windows of one file with what its other lines say."""
-    told: dict[str, Mapping[str, Any]] = {}
+def _rank_events(measured: Integers, warm_up: Integers, lines: Sequence[bytes]) -> RankEvents:
+    """Join the windows of one file with its other events."""
+    properties: dict[str, Mapping[str, Any]] = {}
     epochs: list[Mapping[str, Any]] = []
     saves: list[Mapping[str, Any]] = []
-    for event in _events([line for line in lines if _SAYS.match(line)]):
+    for event in _events([line for line in lines if _KEPT_KINDS.match(line)]):
         kind = event.get("event")
-        if kind in _TOLD:
-            told[str(kind)] = event.get(str(kind)) or {}
+        if kind in _PROPERTIES:
+            properties[str(kind)] = event.get(str(kind)) or {}
         elif kind == "window":
             column, phase = _column(event)
             if phase == _MEASURED:
@@ -113,7 +113,9 @@ def _spoken(measured: Integers, warm_up: Integers, lines: Sequence[bytes]) -> Sp
                 warm_up = _with(warm_up, column)
         else:
             (epochs if kind == "epoch" else saves).append(event)
-    return Spoken(_in_order(measured), _in_order(warm_up), told, tuple(epochs), tuple(saves))
+    return RankEvents(
+        _in_order(measured), _in_order(warm_up), properties, tuple(epochs), tuple(saves)
+    )
 
 
 def _kinds(data: bytes, begins: Integers) -> tuple[Integers, Integers]:
@@ -199,26 +201,26 @@ def _extremes(lines: Bytes) -> tuple[Bytes, Bytes]:
 
 @lru_cache(maxsize=1024)
 def _spans(form: bytes) -> tuple[int, Mapping[int, tuple[int, int]]]:
-    """Give the phase of a window, and where its numbers stand, given its line with all digits 0.
+    """Find the phase of a window and the places of its numbers, from its line with all digits 0.
 
     Each row of digits is replaced by its number, and the line is read: what comes out as a whole
     positive number is one of them, without a sign, a point or an exponent.
     """
-    spans = [found.span() for found in _ZEROS.finditer(form)]
+    spans = [spans_by_row.span() for spans_by_row in _ZEROS.finditer(form)]
     numbers = count(1)
     event = _parsed(_ZEROS.sub(lambda _: b"%d" % next(numbers), form))
     column, phase = _column(event)
-    found = {
+    spans_by_row = {
         row: spans[number - 1] for row, number in enumerate(column) if 1 <= number <= len(spans)
     }
-    told = [name for name in _NUMBERS if name in event]
-    is_long = any(end - begin > _MOST_DIGITS for begin, end in found.values())
-    return (_UNREAD, {}) if is_long or len(found) < len(told) else (phase, found)
+    named = [name for name in _NUMBERS if name in event]
+    is_long = any(end - begin > _MOST_DIGITS for begin, end in spans_by_row.values())
+    return (_UNREAD, {}) if is_long or len(spans_by_row) < len(named) else (phase, spans_by_row)
 
 
 @lru_cache(maxsize=_MOST_DIGITS)
 def _powers(digits: int) -> tuple[NDArray[Any], int]:
-    """Give the worth of each place, and what characters are worth that are all zeros.
+    """Give the power of ten of each digit, and the sum that the character code of "0" adds.
 
     Up to 15 digits a float holds every sum exactly, and is multiplied faster.
     """
@@ -231,15 +233,15 @@ def _powers(digits: int) -> tuple[NDArray[Any], int]:
 
 def _column(event: Mapping[str, Any]) -> tuple[list[int], int]:
     """Give the numbers of a window and its phase; it is unread if it lacks one of them."""
-    told = [event.get(name) for name in _NUMBERS]
-    column = [value if type(value) is int else UNKNOWN for value in told]
+    values = [event.get(name) for name in _NUMBERS]
+    column = [value if type(value) is int else UNKNOWN for value in values]
     if event.get("event") != "window" or any(type(event.get(name)) is not int for name in _NEEDED):
         return column, _UNREAD
     return column, _PHASES.get(str(event.get("phase")), _UNREAD)
 
 
 def _events(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    """Read lines as JSON, all at once if none is torn; nothing stands for what is."""
+    """Read lines as JSON, all at once if none is torn; torn lines are left out."""
     try:
         events = json.loads(b"[%s]" % b",".join(lines))
     except ValueError:

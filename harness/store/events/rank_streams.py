@@ -1,4 +1,4 @@
-"""Bring what the ranks of many trials said into arrays, some trials at a time."""
+"""Read the ranks' events of many trials into arrays, a batch of trials at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEPT = 1 << 24
 
 @dataclass(frozen=True)
 class Stream:
-    """What one rank of one trial said, as far as statistics need it."""
+    """The events of one rank of one trial, as far as statistics need them."""
 
     rank: int
     steps: Integers
@@ -44,13 +44,13 @@ class Stream:
     units: Mapping[str, float]
     versions: Mapping[str, str]
     facts: Mapping[str, Any]
-    input: epoch_events.Input | None = None
+    input: epoch_events.RankInput | None = None
     saves: tuple[Mapping[str, Any], ...] = ()
-    """What it said of checkpoints."""
+    """The events of its checkpoints."""
     first_word_ns: int | None = None
-    """When it first said something, on the same clock."""
+    """Time of its first event, on the same clock."""
     opened_ns: int | None = None
-    """When its framework was open and building began."""
+    """Time at which its framework was loaded and building started."""
 
 
 def read_streams(
@@ -77,33 +77,33 @@ def read_streams(
 
 @cache
 def _keep_pages() -> None:
-    """Let what is freed be kept: else the kernel clears the same pages again for every batch."""
+    """Make the allocator keep freed memory: else the kernel clears its pages for every batch."""
     bytes(_KEPT)  # never touched
 
 
 def _streams(
     trials: Sequence[tuple[TrialRecord, Sequence[int]]], texts: Sequence[bytes]
 ) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
-    spoken = zip(event_lines.read(texts), texts, strict=True)
+    events = zip(event_lines.read_event_files(texts), texts, strict=True)
     for trial, ranks in trials:
-        yield trial, tuple(_stream(rank, *next(spoken)) for rank in ranks)
+        yield trial, tuple(_stream(rank, *next(events)) for rank in ranks)
 
 
-def _stream(rank: int, spoken: event_lines.Spoken, text: bytes) -> Stream:
-    first, opened = (said.search(text, 0, _HEAD) for said in (_ANCHOR, _BUILD))
-    _, steps, start, end, _ = spoken.measured
-    _, warm_steps, warm_start, warm_end, _ = spoken.warm_up
+def _stream(rank: int, events: event_lines.RankEvents, text: bytes) -> Stream:
+    first, opened = (pattern.search(text, 0, _HEAD) for pattern in (_ANCHOR, _BUILD))
+    _, steps, start, end, _ = events.measured
+    _, warm_steps, warm_start, warm_end, _ = events.warm_up
     return Stream(
         rank,
         steps,
         start,
         end - start,
         (warm_end - warm_start) // warm_steps.clip(1),
-        spoken.told.get("units", {}),
-        spoken.told.get("versions", {}),
-        spoken.told.get("facts", {}),
-        epoch_events.read(spoken),
-        spoken.saves,
+        events.properties.get("units", {}),
+        events.properties.get("versions", {}),
+        events.properties.get("facts", {}),
+        epoch_events.read_rank_input(events),
+        events.saves,
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,
     )

@@ -11,8 +11,8 @@ from harness.store.samples.samples_format import MAGIC, Channel, Declared, Heade
 
 
 @dataclass(frozen=True)
-class Now:
-    """What one channel reads: a gauge's value, or a counter's growth per second."""
+class CurrentReading:
+    """The latest reading of one channel: a gauge's value, or a counter's growth per second."""
 
     channel: Channel
     value: float
@@ -20,12 +20,12 @@ class Now:
 
     @property
     def unit(self) -> str:
-        """Of the value: what a counter counts, per second."""
+        """Unit of the value; a counter's is per second."""
         return f"{self.channel.unit}/s" if self.channel.kind == "counter" else self.channel.unit
 
 
 class Follower:
-    """Reads what was appended since the last look; a file that is not there yet is empty."""
+    """Reads what was appended since the last call; a file that does not exist yet is empty."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,8 +35,8 @@ class Follower:
         self.facts: Mapping[str, object] = {}
         self.notes: list[Mapping[str, object]] = []
 
-    def look(self) -> dict[tuple[str, str], Now]:
-        """Take in what is new; give every channel's present reading by scope and name."""
+    def look(self) -> dict[tuple[str, str], CurrentReading]:
+        """Read new frames; give every channel's latest reading by scope and name."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._at)
@@ -63,15 +63,15 @@ class Follower:
         elif isinstance(frame, Note):
             self.notes.append(frame.facts)
 
-    def _now(self) -> list[Now]:
-        told = []
+    def _now(self) -> list[CurrentReading]:
+        readings = []
         for group, (before, after) in self._last.items():
             for at, channel in enumerate(self._declared[group].channels):
                 raw = after.raw[at]
                 if raw <= samples_format.HIGHEST_GAP:
                     continue
                 if channel.kind != "counter":
-                    told.append(Now(channel, raw * channel.scale, after.t_before))
+                    readings.append(CurrentReading(channel, raw * channel.scale, after.t_before))
                     continue
                 if before is None or before.raw[at] <= samples_format.HIGHEST_GAP:
                     continue
@@ -80,5 +80,7 @@ class Follower:
                     grown += channel.wraps or -grown
                 seconds = (after.t_before - before.t_before) / 1e9
                 if seconds > 0:
-                    told.append(Now(channel, grown * channel.scale / seconds, after.t_before))
-        return told
+                    readings.append(
+                        CurrentReading(channel, grown * channel.scale / seconds, after.t_before)
+                    )
+        return readings

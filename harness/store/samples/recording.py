@@ -45,7 +45,7 @@ class Series:
         import numpy as np
 
         known = self.raw > samples_format.HIGHEST_GAP
-        told = np.full(len(self.raw), np.nan)
+        values = np.full(len(self.raw), np.nan)
         if self.channel.kind == "counter" and known.any():
             steps = np.diff(self.raw[known], prepend=self.raw[known][:1])
             fell = steps < 0
@@ -53,10 +53,10 @@ class Series:
             wraps = self.channel.wraps
             grown = steps.astype(np.float64)
             grown[fell] = grown[fell] + wraps if wraps else 0.0
-            told[known] = np.cumsum(grown)
+            values[known] = np.cumsum(grown)
         else:
-            told[known] = self.raw[known]
-        result: Floats = told * self.channel.scale
+            values[known] = self.raw[known]
+        result: Floats = values * self.channel.scale
         return result
 
     def mean(self, start_ns: int, end_ns: int) -> float | None:
@@ -111,11 +111,11 @@ class Recording:
     index: Mapping[tuple[str, str], Series] = field(repr=False)
 
     def find(self, scope: str, name: str) -> Series | None:
-        """Give one channel of one thing."""
+        """Give the channel ``name`` of one scope: a node, core, rank or device."""
         return self.index.get((scope, name))
 
     def named(self, name: str) -> Iterator[Series]:
-        """Give a channel of all things that have it."""
+        """Give the channel ``name`` of every scope that has it."""
         return (series for series in self.series if series.channel.name == name)
 
     def noted(self, what: str) -> Iterator[Mapping[str, Any]]:

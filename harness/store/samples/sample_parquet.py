@@ -51,10 +51,10 @@ TO $path (FORMAT parquet, COMPRESSION zstd)
 """
 
 
-def keep(record: TrialRecord) -> list[Path]:
+def write_missing(record: TrialRecord) -> list[Path]:
     """Write each node's samples as Parquet where that is missing; give the files."""
     paths = TrialPaths(record.directory)
-    kept = []
+    files = []
     for node in sorted(set(record.hosts.values())):
         table = paths.sample_table(node)
         if not table.is_file():
@@ -62,14 +62,14 @@ def keep(record: TrialRecord) -> list[Path]:
             if recording is None:
                 continue
             write(recording, node, table)
-        kept.append(table)
-    return kept
+        files.append(table)
+    return files
 
 
-def keep_all(run: RunRecord) -> None:
-    """Do so for every trial of a run: at the end of a session, when nobody waits for the next."""
+def write_missing_of_run(run: RunRecord) -> None:
+    """Write the Parquet of every trial of a run: at a session's end, when no trial is delayed."""
     for record in read_trials(run).records:
-        keep(record)
+        write_missing(record)
 
 
 def write(recording: Recording, node: str, path: Path) -> None:
@@ -142,6 +142,6 @@ def declare(connection: duckdb.DuckDBPyConnection) -> None:
 def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
     for trial in trials:
         name = trial.name
-        for file in keep(trial):
+        for file in write_missing(trial):
             where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
             yield (str(file), *where)

@@ -108,14 +108,14 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself."""
+    """A file's header: version, clock and facts."""
 
     facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something that happened."""
+    """A note of an event, such as a source that cannot be read."""
 
     facts: Mapping[str, Any]
 
@@ -133,12 +133,12 @@ def _json(kind: int, value: Any) -> bytes:
 
 
 def header(**facts: Any) -> bytes:
-    """Begin a file."""
+    """Write a file's header."""
     return MAGIC + _json(_HEADER, {"version": VERSION, **facts})
 
 
 def declare(group: Declared) -> bytes:
-    """Say what a group's samples hold."""
+    """Declare the channels of a group's samples."""
     channels = [
         {name: value for name, value in vars(one).items() if _DEFAULTS.get(name, ...) != value}
         for one in group.channels
@@ -165,12 +165,12 @@ def sample(group: int, tick: int, t_before: int, t_after: int, raw: Sequence[int
 
 
 def anchor(before: int, wall: int, after: int) -> bytes:
-    """Tie the monotonic clock to the wall."""
+    """Write the wall clock's time beside the monotonic clock's."""
     return _frame(_ANCHORED, _ANCHOR.pack(before, wall, after))
 
 
 def note(what: str, **facts: Any) -> bytes:
-    """Write down something that happened."""
+    """Write a note of an event."""
     return _json(_NOTE, {"what": what, **facts})
 
 
@@ -185,15 +185,15 @@ def frames(data: bytes) -> Iterator[tuple[Frame, int]]:
 
 
 def frames_from(data: bytes, at: int) -> Iterator[tuple[Frame, int]]:
-    """Give each whole frame from a place where one begins: what a file has grown by."""
+    """Give each whole frame from an offset at which one begins."""
     while at + _HEAD.size + _CHECK.size <= len(data):
         length, kind = _HEAD.unpack_from(data, at)
         begin = at + _HEAD.size
         end = begin + length + _CHECK.size
         if end > len(data):
             return
-        (told,) = _CHECK.unpack_from(data, end - _CHECK.size)
-        if zlib.crc32(data[begin - 1 : begin + length]) != told:
+        (checksum,) = _CHECK.unpack_from(data, end - _CHECK.size)
+        if zlib.crc32(data[begin - 1 : begin + length]) != checksum:
             return
         frame = _read(kind, data[begin : begin + length])
         if frame is not None:
