@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.errors import Unavailable
-from harness.store.samples.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED
+from harness.store.samples.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED, Channel
 
 _USUAL = 1 << 12
 
@@ -74,6 +74,36 @@ def held(paths: Sequence[Path], what: str) -> list[Held]:
     if not found:
         raise Unavailable(reasons[0] if reasons else f"this machine shows no {what}")
     return found
+
+
+class NumberFiles:
+    """Files of one number each, as many as can be opened, read together."""
+
+    lasts = True
+
+    def __init__(self, found: Iterable[tuple[Path, Channel]], what: str) -> None:
+        """Open them; say why if there is none."""
+        self._files: list[Held] = []
+        self.channels: list[Channel] = []
+        reason = f"this machine shows no {what}"
+        for path, channel in found:
+            try:
+                self._files.append(Held(path))
+            except OSError as problem:
+                reason = f"{path}: {problem.strerror}"
+                continue
+            self.channels.append(channel)
+        if not self._files:
+            raise Unavailable(reason)
+
+    def read(self) -> list[int]:
+        """Read every file."""
+        return [file.number() for file in self._files]
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in self._files:
+            file.close()
 
 
 def number_after(told: bytes, key: bytes) -> int:

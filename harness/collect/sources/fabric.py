@@ -6,9 +6,11 @@ of four bytes; Omni-Path's driver (hfi1) shows the same names.
 
 from __future__ import annotations
 
-from harness.collect.open_files import Held
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.collect.open_files import NumberFiles
 from harness.collect.sampler import Observed
-from harness.errors import Unavailable
 from harness.store.samples.samples_format import Channel
 
 HZ = 1.0
@@ -25,38 +27,16 @@ _COUNTERS = {
 }
 
 
-def open(observed: Observed) -> Fabric:  # noqa: A001 - the contract's name
-    """Open the source."""
-    return Fabric(observed)
+def open(observed: Observed) -> NumberFiles:  # noqa: A001 - the contract's name
+    """Open the counters of each port."""
+    parent = observed.root / "sys/class/infiniband"
+    return NumberFiles(_counters(parent), "InfiniBand or Omni-Path adapter")
 
 
-class Fabric:
-    """Counters of each port."""
-
-    lasts = True
-
-    def __init__(self, observed: Observed) -> None:
-        self._files: list[Held] = []
-        channels = []
-        parent = observed.root / "sys/class/infiniband"
-        for folder in sorted(parent.glob("*/ports/*/counters")):
-            adapter, port = folder.parents[2].name, folder.parent.name
-            for file, (name, unit, scale) in _COUNTERS.items():
-                try:
-                    self._files.append(Held(folder / file))
-                except OSError:
-                    continue  # not every adapter counts everything
-                scope = f"fabric:{adapter}/{port}"
-                channels.append(Channel(f"fabric.{name}", unit, "counter", scope, scale))
-        if not channels:
-            raise Unavailable("this machine shows no InfiniBand or Omni-Path adapter")
-        self.channels = tuple(channels)
-
-    def read(self) -> list[int]:
-        """Read every counter."""
-        return [file.number() for file in self._files]
-
-    def close(self) -> None:
-        """Close what was opened."""
-        for file in self._files:
-            file.close()
+def _counters(parent: Path) -> Iterator[tuple[Path, Channel]]:
+    for folder in sorted(parent.glob("*/ports/*/counters")):
+        scope = f"fabric:{folder.parents[2].name}/{folder.parent.name}"
+        for file, (name, unit, scale) in _COUNTERS.items():
+            path = folder / file
+            if path.exists():  # not every adapter counts everything
+                yield path, Channel(f"fabric.{name}", unit, "counter", scope, scale)

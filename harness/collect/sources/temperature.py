@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.collect.open_files import Held
+from harness.collect.open_files import NumberFiles
 from harness.collect.sampler import Observed
-from harness.errors import Unavailable
 from harness.machine.small_files import read_small
 from harness.store.samples.samples_format import Channel
 
@@ -17,38 +16,13 @@ HZ = 0.5
 BLOCKS = True  # some sensors sit behind a slow bus
 
 
-def open(observed: Observed) -> Temperature:  # noqa: A001 - the contract's name
-    """Open the source."""
-    return Temperature(observed)
-
-
-class Temperature:
-    """Thousandths of a degree, each with the name that its driver gives."""
-
-    lasts = True
-
-    def __init__(self, observed: Observed) -> None:
-        sensors = list(_sensors(observed.root))
-        self._files: list[Held] = []
-        channels = []
-        for path, name in sensors:
-            try:
-                self._files.append(Held(path))
-            except OSError:
-                continue  # a sensor that only its owner may read
-            channels.append(Channel("temperature", "°C", "gauge", f"sensor:{name}", 1e-3))
-        if not channels:
-            raise Unavailable("this machine shows no thermometer")
-        self.channels = tuple(channels)
-
-    def read(self) -> list[int]:
-        """Read every sensor."""
-        return [file.number() for file in self._files]
-
-    def close(self) -> None:
-        """Close what was opened."""
-        for file in self._files:
-            file.close()
+def open(observed: Observed) -> NumberFiles:  # noqa: A001 - the contract's name
+    """Open the thermometers: thousandths of a degree, each as its driver names it."""
+    found = (
+        (path, Channel("temperature", "°C", "gauge", f"sensor:{name}", 1e-3))
+        for path, name in _sensors(observed.root)
+    )
+    return NumberFiles(found, "thermometer")
 
 
 def _sensors(root: Path) -> list[tuple[Path, str]]:
