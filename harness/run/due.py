@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from harness.store import run_directory as store
-from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome
 
@@ -162,7 +161,7 @@ class Due:
 
 def read_due(paths: RunPaths) -> Due:
     """Read from a run's files what is due, by the decisions that its log holds."""
-    order = [(key, block) for key, block in read_json(paths.plan)["order"]]
+    order = [(key, block) for key, block in store.stored_plan(paths)["order"]]
     due, stopped = Due(order, store.outcomes(paths)), None
     for line in store.logged(paths):
         if line["what"] in (ENOUGH, NOT_ENOUGH):

@@ -30,7 +30,7 @@ from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trial import Prepared
 from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.layout import VERSION, RunPaths
-from harness.store.run_directory import Identity, creating, identity
+from harness.store.run_directory import Identity, creating, identity, stored_plan
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def read_plan(paths: RunPaths) -> Plan:
             f"{paths.root}: this run was never fully made (it has no plan.json), "
             "and no trial of it ran. Remove it and run the study again."
         )
-    return plans.from_json(read_json(paths.plan))
+    return plans.from_json(stored_plan(paths))
 
 
 def accept(

@@ -59,6 +59,13 @@ def open_run(root: Path) -> RunPaths:
     return paths
 
 
+def stored_plan(paths: RunPaths) -> dict[str, Any]:
+    """Read the plan of a run; refuse one of another version."""
+    plan: dict[str, Any] = read_json(paths.plan)
+    refuse_other_format(paths.root, plan["version"])
+    return plan
+
+
 @contextmanager
 def locked(paths: RunPaths) -> Iterator[None]:
     """Lock the run directory against other bakeoff processes; a crash releases the lock."""

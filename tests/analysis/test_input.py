@@ -132,6 +132,11 @@ def test_the_last_batch_of_an_epoch_computes_for_as_long_as_a_full_one() -> None
     )
 
 
+def test_the_stand_in_of_a_rank_computes_once_for_all_its_devices() -> None:
+    both = {**BURN, "devices_per_rank": 2, "samples": 64, "rate": 240.0}
+    assert said(of(samples.demo(), both)) == (pytest.approx(0.1 / (64 / 240.0)), "")
+
+
 def test_a_stand_in_that_took_less_than_it_was_asked_to_gives_no_goodput() -> None:
     share, why = said(of(samples.demo(), {**BURN, "rate": 400.0}))
     assert share is None

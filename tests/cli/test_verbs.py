@@ -12,6 +12,7 @@ import click
 import pytest
 
 from harness.cli.main import VERBS
+from tests import runs
 from tests.cli.command import bakeoff
 
 FLOOR = """
@@ -51,6 +52,20 @@ def test_every_verb_has_help(verb: str) -> None:
     command = importlib.import_module(f"harness.cli.verbs.{verb}").command
     assert isinstance(command, click.Command)
     assert command.help
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["show runs/old", "resume runs/old", "status runs/old", "sql runs/old SELECT(1)", "list runs"],
+)
+def test_a_run_of_an_older_format_is_refused_in_a_sentence(words: str, tmp_path: Path) -> None:
+    run = runs.write_run(tmp_path / "runs", [runs.RecordedCell()], runs.Recording(name="old"))
+    for file in (run / "run.json", run / "plan.json"):
+        stored = json.loads(file.read_text("utf-8"))
+        file.write_text(json.dumps({**stored, "version": 1}), "utf-8")
+    asked = bakeoff(*words.split(), cwd=tmp_path)
+    assert "this run has format 1, and this bakeoff reads format" in asked.stdout + asked.stderr
+    assert "Traceback" not in asked.stderr
 
 
 def test_a_misspelt_verb_names_the_nearest(tmp_path: Path) -> None:
