@@ -6,12 +6,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import commands
 from harness.errors import Unavailable, UsageError
 
 # Runs in any Python since 2.7, so that an unsuitable one says so instead of breaking.
@@ -54,16 +54,9 @@ class Python:
 def inspect(path: Path | str) -> Python | None:
     """Ask an interpreter what it is; None where it does not answer as one."""
     try:
-        answer = subprocess.run(
-            [str(path), "-I", "-S", "-c", _ASK],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
-        facts = json.loads(answer.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+        answer = commands.run([str(path), "-I", "-S", "-c", _ASK], timeout_s=20)
+        facts = json.loads(answer.required())
+    except (Unavailable, ValueError):
         # A pyenv shim without a version behind it, a Python 2, no Python at all: not a candidate.
         return None
     major, minor, micro = facts["version"]
@@ -156,9 +149,6 @@ def _pyenv_root() -> Path | None:
         home = Path.home() / ".pyenv"
         return home if home.is_dir() else None
     try:
-        answer = subprocess.run(
-            [program, "root"], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        return Path(commands.run([program, "root"], timeout_s=10).required().strip())
+    except Unavailable:
         return None
-    return Path(answer.stdout.strip())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from harness import commands
+from harness.commands import Unanswered
 from harness.environments.lock import Lock, Reference, normal
 
 _IMPORT = """
@@ -74,21 +75,15 @@ def import_complaint(executable: Path, names: Sequence[str]) -> str | None:
     if not names:
         return None
     try:
-        answer = subprocess.run(
-            [str(executable), "-I", "-c", _IMPORT, *names],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_IMPORT_TIMEOUT_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
+        answer = commands.run(
+            [str(executable), "-I", "-c", _IMPORT, *names], timeout_s=_IMPORT_TIMEOUT_S
         )
-    except subprocess.TimeoutExpired:
+    except Unanswered:
         return f"importing took longer than {_IMPORT_TIMEOUT_S} s"
-    if answer.returncode == 0:
+    if answer.code == 0:
         return None
     lines: Iterable[str] = (line for line in answer.stderr.splitlines() if line.strip())
-    return list(lines)[-1] if answer.stderr.strip() else f"exit code {answer.returncode}"
+    return list(lines)[-1] if answer.stderr.strip() else f"exit code {answer.code}"
 
 
 def disk_bytes(root: Path) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness import commands
 from harness.doctor import observer_cost
+from harness.errors import Unavailable
 from harness.machine.machine import Machine, read_machine
 from harness.run.redaction import redact, redacted
 
@@ -66,21 +67,15 @@ def software() -> dict[str, Any]:
 def git_state(folder: Path) -> dict[str, Any] | None:
     """Name the commit of the folder's repository and whether its files differ; None without one."""
     try:
-        answer = subprocess.run(
+        answer = commands.run(
             ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch"],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_TIMEOUT_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            timeout_s=_GIT_TIMEOUT_S,
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
         )
-    except (OSError, subprocess.TimeoutExpired):
-        # No git here, or a repository on a sleeping file system: the state is unknown.
+        lines = answer.required().splitlines()
+    except Unavailable:
+        # No git or repository here, or one on a sleeping file system: the state is unknown.
         return None
-    if answer.returncode != 0:
-        return None
-    lines = answer.stdout.splitlines()
     heads = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
     commit = heads.get("branch.oid")
     return {

@@ -7,15 +7,16 @@ keep theirs (Lustre operations manual, "Setting the File Layout/Striping Configu
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import commands
 from harness.errors import BakeoffError, Unavailable
 
 PROGRAM = "lfs"
+_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def lay(folder: Path, stripes: Stripes) -> None:
     command = [program, "setstripe"]
     command += [] if stripes.count is None else ["-c", str(stripes.count)]
     command += [] if stripes.size_mb is None else ["-S", f"{stripes.size_mb}M"]
-    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+    done = commands.run([*command, str(folder)], timeout_s=_TIMEOUT_S)
+    if done.code:
+        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.code}"
         raise BakeoffError(f"{folder}: {PROGRAM} setstripe refused: {said}")
