@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harness.cli.output import note, visible
-from harness.run.progress import Observer, Progress
+from harness.run.progress import Progress, ProgressListener
 from harness.store.layout import RunPaths
 from harness.store.outcome import Outcome
 from harness.units import duration
@@ -116,7 +116,7 @@ class Live:
 
 
 @contextmanager
-def watching() -> Iterator[Observer]:
+def watching() -> Iterator[ProgressListener]:
     """Give a session somebody to tell how it goes."""
     if not sys.stderr.isatty():
         yield Lines()

@@ -34,17 +34,17 @@ class Allocation:
 
     @property
     def minutes(self) -> int:
-        """Give the time limit of a part: half as long again as the guess, and what is kept."""
+        """Give the time limit of a part: 1.5 times the estimate, and the reserve."""
         return ceil((self.seconds / self.parts * _SLACK + _MARGIN_S + self.proof_s) / 60)
 
     @property
     def node_hours(self) -> float:
-        """Give what it is guessed to cost."""
+        """Give the estimated cost in node hours."""
         return self.nodes * self.seconds / 3600
 
     @property
     def most_node_hours(self) -> float:
-        """Give what it costs if it runs into its time limit."""
+        """Give the cost in node hours if it runs into its time limit."""
         return self.nodes * self.minutes * self.parts / 60
 
 
@@ -84,7 +84,7 @@ def _proof_s(plan: Plan, keys: Sequence[str]) -> float:
 
 
 def blocks_of(order: Sequence[tuple[str, int]], part: int, parts: int) -> frozenset[int]:
-    """Name the blocks that are run in one of so many parts, counted from 1; neighbours stay so."""
+    """Give the blocks of part ``number`` of so many, counted from 1; each part is contiguous."""
     blocks = sorted({block for _, block in order})
     return frozenset(
         block for at, block in enumerate(blocks) if at * parts // len(blocks) == part - 1

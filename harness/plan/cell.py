@@ -70,13 +70,13 @@ def cell_key(
     are left out, as are options at theirs (the caller leaves those out), so that a new factor or
     option changes no old key. A batch that follows from ``global_batch`` is left out too.
     """
-    telling = {
+    changed = {
         name: _whole(value) for name, value in factors.items() if value != FACTORS[name].default
     }
-    strategy = telling.pop("strategy", FACTORS["strategy"].default)
-    if telling.get("global_batch") is not None:
-        telling.pop("batch", None)
-    facts = [workload, identity, framework, strategy, telling, dict(options)]
+    strategy = changed.pop("strategy", FACTORS["strategy"].default)
+    if changed.get("global_batch") is not None:
+        changed.pop("batch", None)
+    facts = [workload, identity, framework, strategy, changed, dict(options)]
     canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:KEY_LENGTH]
 
@@ -102,7 +102,7 @@ def label(
     options: Mapping[str, Value],
     varied: Iterable[str],
 ) -> str:
-    """Name a cell by what varies: ``resnet50 · torch · bf16 · batch 64``."""
+    """Label a cell by the factors that vary: ``resnet50 · torch · bf16 · batch 64``."""
     words = [workload, framework]
     for name in varied:
         if name in factors and factors[name] is None and _is_idle(name):
@@ -117,26 +117,26 @@ def label(
 
 
 def _is_idle(name: str) -> bool:
-    """Tell whether a factor that is absent has nothing to do with the cell."""
+    """Whether a factor that is absent has no meaning for the cell."""
     return name in OF_INPUT or FACTORS[name].default is not None
 
 
 def _word(name: str, value: Value) -> str:
     factor = FACTORS[name]
-    spoken = name.replace("_", " ")
+    words = name.replace("_", " ")
     if name == "communicate":
         return "exchanging" if value else "without exchange"
     if isinstance(value, bool):
-        return spoken if value else f"no {spoken}"
+        return words if value else f"no {words}"
     if value is None:
-        return f"{spoken} not set"
+        return f"{words} not set"
     if value == "none":
-        return f"no {spoken}"
+        return f"no {words}"
     if name == "nodes":
         return f"{value} node{'s' if value != 1 else ''}"
     if name == "strategy" or (factor.type == "choice" and name not in _SPOKEN):
         return str(value)
-    return f"{spoken} {value}"
+    return f"{words} {value}"
 
 
 def _text(value: Value) -> str:

@@ -1,4 +1,4 @@
-"""Resolve what a cell saves: how often, to which tiers, and why it cannot."""
+"""Rules of checkpoints: how often and to which tiers a cell saves, and why it cannot."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TIERS = ("checkpoint_to", "checkpoint_through")
 
 
 def complete(workload: Any, factors: dict[str, Value]) -> None:
-    """Save at every step where saving is the work and nobody says otherwise."""
+    """Complete the factors of checkpoints: where saving is the work, save at every step."""
     if isinstance(workload, Checkpointing) and factors["checkpoint_every"] is None:
         factors["checkpoint_every"] = 1
 
 
 def why_not(workload: Any, factors: dict[str, Value], platform: Platform) -> str | None:
-    """Say why a cell cannot save what it is to save."""
+    """Give the reason why a cell cannot save its checkpoints as asked; None if it can."""
     stated = [name for name in TIERS if factors[name] is not None]
     if factors["checkpoint_every"] is None:
         if stated:

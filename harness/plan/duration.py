@@ -1,4 +1,4 @@
-"""Guess how long a plan takes, first from its protocol, then from its trials."""
+"""Estimate how long a plan takes, first from its protocol, then from its trials."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
 
 
 def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
-    """Say which cells will hardly end before their timeout."""
+    """Warn of cells that will probably not end before their timeout."""
     if not guess.late:
         return ()
     key, seconds = max(guess.late.items(), key=lambda one: one[1])
     count = len(guess.late)
     cells = "1 cell" if count == 1 else f"{count} cells"
-    said = (
+    doubt = (
         f"{cells} may not end within measure.timeout ({duration(plan.measure.timeout_s)}): "
         f"{plan.cell(key).label} is guessed to take {duration(seconds)}. "
         "Raise the timeout or measure less."
     )
-    return (said,)
+    return (doubt,)
 
 
 def _guess(plan: Plan, cell: Cell) -> float:
@@ -87,7 +87,7 @@ def _guess(plan: Plan, cell: Cell) -> float:
 
 
 def _epochs_s(span: Span, cell: Cell) -> float:
-    """Guess what whole epochs take: where reading is the work, a span ends with one."""
+    """Estimate the time of whole epochs: where reading is the work, a span ends with one."""
     samples: int = cell.factors["samples"]
     steps = ceil(samples / cell.scale.batch_per_step)
     each = samples * CONTENTS[str(cell.content)].median_bytes / _READ_BYTES

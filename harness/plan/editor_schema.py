@@ -26,12 +26,12 @@ Schema = dict[str, Any]
 
 
 def schemas() -> dict[str, Schema]:
-    """Give every schema by its file's name."""
+    """Give every schema by its file name."""
     return {"study": _study(), "platform": _platform(), "framework": _framework()}
 
 
 def texts() -> dict[Path, str]:
-    """Give every schema file as it should be."""
+    """Give the text of every schema file."""
     return {
         FOLDER / f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         for name, schema in schemas().items()
@@ -146,24 +146,24 @@ def _generated(model: type[Table]) -> Schema:
 
 
 def _without_noise(schema: Any) -> Any:
-    """Drop titles made from names, and the null that TOML cannot write."""
+    """Drop titles generated from names, and null, which TOML does not have."""
     if isinstance(schema, list):
         return [_without_noise(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {
+    stripped = {
         key: _without_noise(value)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and not value)
     }
-    choices = kept.get("anyOf")
+    choices = stripped.get("anyOf")
     if isinstance(choices, list):
         rest = [one for one in choices if one != {"type": "null"}]
         if len(rest) == 1:
-            kept.pop("anyOf")
-            return {**rest[0], **kept}
-        kept["anyOf"] = rest
-    return kept
+            stripped.pop("anyOf")
+            return {**rest[0], **stripped}
+        stripped["anyOf"] = rest
+    return stripped
 
 
 if __name__ == "__main__":

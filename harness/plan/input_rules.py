@@ -1,4 +1,4 @@
-"""Resolve what a cell reads: its content, its files, its memory, and why it cannot."""
+"""Rules of input: a cell's content, files and memory, and why it cannot read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PICTURE, _COLOURS = 3, 3
 
 
 def content_of(workload: Any, factors: Mapping[str, Value]) -> str | None:
-    """Name what a cell's files hold; None if it reads none."""
+    """Name the content of a cell's files; None if it reads none."""
     if isinstance(workload, Opening | Reading):
         return workload.content
     if isinstance(workload, Training) and factors["input"] == "files":
@@ -76,7 +76,7 @@ def why_not(
     *,
     scale: Scale,
 ) -> str | None:
-    """Say why a cell cannot read what it is to read."""
+    """Give the reason why a cell cannot read its input as asked; None if it can."""
     content = content_of(workload, factors)
     if isinstance(workload, Ceiling) and workload.kernel in _ON_STORAGE:
         return _no_tier(factors, platform)
@@ -118,7 +118,7 @@ def _why_not_own(
     *,
     scale: Scale,
 ) -> str | None:
-    """Say why a cell cannot read a user's own files."""
+    """Give the reason why a cell cannot read a user's own files; None if it can."""
     if isinstance(workload, Training) and (unfit := _why_not_trained(own, workload)) is not None:
         return unfit
     if factors["format"] != own.format:
@@ -141,7 +141,7 @@ def _why_not_own(
 
 
 def _why_not_trained(own: Own, workload: Training) -> str | None:
-    """Say why a network cannot learn from a user's own files."""
+    """Give the reason why a network cannot be trained on a user's own files; None if it can."""
     if own.format != "raw":
         return (
             f"{own} come without classes that are read here, so {workload.name} cannot be trained "
@@ -161,7 +161,7 @@ def _why_not_trained(own: Own, workload: Training) -> str | None:
 def _why_not_decoded(
     what: str, workload: Any, info: FrameworkInfo, factors: dict[str, Value]
 ) -> str | None:
-    """Say why encoded pictures do not become what a network takes."""
+    """Give the reason why encoded pictures cannot become a network's input; None if they can."""
     if not isinstance(workload, Training) or factors["decode"]:
         return None
     if (refusal := info.refuses("decode", True)) is not None:
@@ -170,7 +170,7 @@ def _why_not_decoded(
 
 
 def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:
-    """Say why a cell cannot ask a file system about names alone."""
+    """Give the reason why a cell cannot time opening files alone; None if it can."""
     if not isinstance(workload, Opening) or factors["reader"] != OPEN:
         return f"reader = {OPEN} reads nothing: it belongs to the workload open-files"
     if factors["format"] != "raw":
@@ -181,7 +181,7 @@ def _why_not_open(workload: Any, factors: dict[str, Value]) -> str | None:
 
 
 def _not_read(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:
-    """Say why a framework's own reader does not take a format."""
+    """Give the reason why a framework's own reader does not read a format; None if it does."""
     reader = factors["reader"]
     formats = info.reader(reader).formats
     if not formats or factors["format"] in formats:
@@ -190,7 +190,7 @@ def _not_read(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:
 
 
 def _lacks(info: FrameworkInfo, factors: dict[str, Value]) -> str | None:
-    """Say what is missing wherever files are read."""
+    """Give the factor that is missing where files are read; None if none is."""
     if factors["reader"] is None:
         return f"{info.name} has no reader of files"
     if factors["shuffle"] == "file" and factors["buffer_samples"] is None:
@@ -211,7 +211,7 @@ def _no_tier(factors: dict[str, Value], platform: Platform) -> str | None:
 
 
 def buffer_bytes(sample_bytes: int, factors: Mapping[str, Any], scale: Scale) -> int | None:
-    """Give what the asynchronous reader holds on a node at most; None for another reader."""
+    """Give the most bytes that the asynchronous reader buffers on a node; None for others."""
     if factors["reader"] not in _ASYNCHRONOUS:
         return None
     samples: int = factors["buffers"] * factors["buffer_samples"]
@@ -219,7 +219,7 @@ def buffer_bytes(sample_bytes: int, factors: Mapping[str, Any], scale: Scale) ->
 
 
 def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
-    """Say beforehand how much memory asynchronous readers take at most."""
+    """Note how much memory asynchronous readers take at most."""
     most = 0
     for cell in made:
         if cell.content is not None:
@@ -233,11 +233,11 @@ def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
 def _too_much_memory(
     sample_bytes: int, factors: dict[str, Value], platform: Platform, *, scale: Scale
 ) -> str | None:
-    held = buffer_bytes(sample_bytes, factors, scale)
+    buffers_bytes = buffer_bytes(sample_bytes, factors, scale)
     memory = platform.offers()["memory"]
-    if held is None or memory is None or held <= memory // 2:
+    if buffers_bytes is None or memory is None or buffers_bytes <= memory // 2:
         return None
     return (
-        f"its buffers would hold {size_text(held)} of a node's {size_text(memory)}; "
+        f"its buffers would hold {size_text(buffers_bytes)} of a node's {size_text(memory)}; "
         "more than half would leave no room for training"
     )

@@ -1,4 +1,4 @@
-"""Resolve what a cell exchanges: how large its messages are, and why it cannot."""
+"""Rules of messages: how large a cell's messages are, and why it cannot exchange them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _FLOAT_BYTES = 4
 
 
 def complete(workload: Any, factors: dict[str, Value]) -> None:
-    """Give the size of a message where nobody stated it."""
+    """Complete the size of a message where the study leaves it open."""
     if isinstance(workload, Collective) and factors["message_bytes"] is None:
         factors["message_bytes"] = workload.message_bytes
 
 
 def why_not(workload: Any, factors: Mapping[str, Any], scale: Scale) -> str | None:
-    """Say why a cell cannot exchange what it is to exchange."""
+    """Give the reason why a cell cannot exchange its messages as asked; None if it can."""
     size = factors["message_bytes"]
     if not isinstance(workload, Collective):
         if size is None:

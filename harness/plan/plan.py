@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from harness.data.user_data import Own
 from harness.errors import UsageError
 from harness.plan import cell as cells
 from harness.plan.cell import Cell
-from harness.plan.holes import Hole, NothingLeft
+from harness.plan.holes import Hole, NothingLeft, choose
 from harness.plan.input_rules import held_in_buffers
 from harness.plan.order import interleaved
 from harness.plan.resolve import Resolved, Resolver
@@ -20,7 +20,6 @@ from harness.platform.platform import Platform
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import VERSION
 from harness.study.factors import FACTORS
-from harness.study.matrix import points
 from harness.study.measure import Measure
 from harness.study.study import Study
 from harness.toml.tables import STORED
@@ -31,7 +30,7 @@ from harness.worker.network.workload import task
 
 @dataclass(frozen=True)
 class Heading:
-    """Which study a plan came from."""
+    """The study that a plan was made from."""
 
     name: str
     title: str
@@ -74,48 +73,25 @@ _NAMED = 6
 
 
 def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
-    """Spell out a study for a platform; refuse one of which nothing is left.
+    """Resolve a study's cells for a platform; refuse a study of which no cell can run.
 
-    ``own`` is what its cells read in place of made data sets.
+    ``own`` is a user's data, which cells read in place of made data sets.
     """
     resolver = Resolver(study.matrix, platform, study.measure, own)
-    asked: dict[str, Resolved] = {}
-    left_out: dict[str, tuple[Resolved, str]] = {}
-    named, matched = set[str](), [0] * len(study.matrix.excludes)
-    there: dict[str, set[str]] = {name: set() for _, one in study.only for name in one.wanted}
-    for point, is_included in points(study.matrix):
-        resolved = resolver.resolve(point)
-        everything = resolved.everything()
-        for name, values in there.items():
-            values.add(str(everything.get(name)))
-        if not all(selection.takes(everything) for _, selection in study.only):
-            continue
-        named.update(point)
-        why = resolved.why
-        for number, exclusion in enumerate(() if is_included else study.matrix.excludes):
-            if exclusion.selection.takes(everything):
-                matched[number] += 1
-                why = exclusion.why
-        if why is None:
-            asked.setdefault(resolved.key, resolved)
-        else:
-            left_out.setdefault(resolved.key, (resolved, why))
-    for key in asked:
-        left_out.pop(key, None)
-    varied = _varied(named, [*asked.values(), *(one for one, _ in left_out.values())])
-    made = tuple(resolver.cell(one, _label(one, varied)) for one in asked.values())
-    holes = tuple(
-        Hole(_label(one, varied), one.everything(), why) for one, why in left_out.values()
-    )
+    choice = choose(study, resolver)
+    runnable, left_out = choice.runnable, [one for one, _ in choice.left_out]
+    varied = _varied(choice.named, [*runnable, *left_out])
+    made = tuple(resolver.cell(one, _label(one, varied)) for one in runnable)
+    holes = tuple(Hole(_label(one, varied), one.everything(), why) for one, why in choice.left_out)
     if not made:
-        raise NothingLeft(study, holes, there)
+        raise NothingLeft(study, holes, choice.selectable)
     notes = [
         f"exclude[{number}] leaves out nothing: no cell of this plan matches it."
-        for number, count in enumerate(matched)
+        for number, count in enumerate(choice.matched)
         if count == 0 and not study.only
     ]
     notes += _oversubscribed(platform, made) + _own_data(own, made) + held_in_buffers(made, own)
-    reference = _reference(study, asked.values(), [one for one, _ in left_out.values()], notes)
+    reference = _reference(study, runnable, left_out, notes)
     return Plan(
         study=Heading(
             name=study.name,
@@ -142,33 +118,35 @@ def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
 
 
 def _own_data(own: Own | None, made: Sequence[Cell]) -> list[str]:
-    """Say how many cells read a user's own files; refuse a plan in which none does."""
+    """Note how many cells read a user's own files; refuse a plan in which none does."""
     if own is None:
         return []
     count = sum(cell.own_data is not None for cell in made)
     if not count:
         raise UsageError(f"no cell of this plan reads files, so nothing would read {own}.")
-    said = f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."
+    reads = f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."
     if not any(cell.own_data and cell.macs for cell in made):
-        return [said]
+        return [reads]
     names, more = ", ".join(own.classes[:_NAMED]), " …" if len(own.classes) > _NAMED else ""
-    return [said, f"Trained on {len(own.classes)} classes, by folder: {names}{more}."]
+    return [reads, f"Trained on {len(own.classes)} classes, by folder: {names}{more}."]
 
 
 def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:
     """Warn of cells whose threads outnumber the CPUs, on a platform that lets them."""
     cpus = platform.offers()["cpus"]
-    asked = {cell.key: cell.scale.ranks_per_node * (cell.factors["threads"] or 1) for cell in made}
-    most = max(asked.values())
+    threads = {
+        cell.key: cell.scale.ranks_per_node * (cell.factors["threads"] or 1) for cell in made
+    }
+    most = max(threads.values())
     if cpus is None or most <= cpus:
         return []
-    count = sum(one > cpus for one in asked.values())
+    count = sum(one > cpus for one in threads.values())
     who = "1 cell oversubscribes" if count == 1 else f"{count} cells oversubscribe"
     return [f"{who} the {cpus} CPUs of a node, by up to {most} threads; trials are marked."]
 
 
-def _varied(named: set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
-    """Name what was asked for in more than one value, in the vocabulary's order."""
+def _varied(named: Set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
+    """Name the factors asked for in more than one value, in the vocabulary's order."""
     seen: dict[str, set[Value]] = {name: set() for name in named}
     for one in everything:
         values = one.everything()
@@ -181,8 +159,8 @@ def _varied(named: set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:
 
 def _label(one: Resolved, varied: Iterable[str]) -> str:
     everything = one.everything()
-    telling = one.telling()
-    factors = {name: telling[name] for name in varied if name in telling}
+    stated = one.stated_factors()
+    factors = {name: stated[name] for name in varied if name in stated}
     options = {name: everything[name] for name in varied if "." in name and name in everything}
     return cells.label(one.workload, one.framework, factors, options, varied)
 
@@ -225,9 +203,9 @@ def _reference(
 def _piloted(
     measure: Measure, made: Sequence[Cell], reference: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Name the cells of one pilot block: those of tasks whose reference nobody declared."""
+    """Give the cells of the pilot block: those of tasks without a declared reference."""
     if measure.looks[-1] < FEWEST_BLOCKS:
-        return ()  # nothing could be told, whatever the reference
+        return ()  # too few blocks for any comparison, whatever the reference
     tasks = {one.key: task(one.workload, one.factors) for one in made}
     several = Counter(tasks.values())
     return tuple(key for key, name in tasks.items() if name not in reference and several[name] > 1)
@@ -262,7 +240,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
 
 
 def from_json(raw: Mapping[str, Any]) -> Plan:
-    """Read a plan back; what it says stands, whatever is installed by now."""
+    """Read a plan from JSON as it was made, whatever is installed now."""
     study = dict(raw["study"])
     measure = {**raw["measure"], "tolerate": tuple(raw["measure"].get("tolerate", ()))}
     return Plan(

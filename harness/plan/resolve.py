@@ -1,4 +1,4 @@
-"""Resolve a point of a matrix: every factor gets its value, or a reason why not."""
+"""Resolve a point of a matrix: give every factor its value, or the reason why it cannot run."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Resolved:
     key: str
     why: str | None
     silent: frozenset[str] = frozenset()
-    """Factors at their defaults that say nothing of work of this kind."""
+    """Factors at their defaults that have no meaning for work of this kind."""
 
-    def telling(self) -> dict[str, Value]:
-        """Give its factors as its cell holds them: what says nothing is absent."""
+    def stated_factors(self) -> dict[str, Value]:
+        """Give the factors as a cell holds them: None for those without a meaning for its work."""
         return {name: None if name in self.silent else one for name, one in self.factors.items()}
 
     def everything(self) -> dict[str, Value]:
-        """Give all that a selection may ask of it."""
+        """Give all names and values that a selection may test."""
         own = {f"{adapter_of(self.framework)}.{name}": one for name, one in self.options.items()}
         return {"workload": self.workload, "framework": self.framework, **self.factors, **own}
 
@@ -95,7 +95,7 @@ class Resolver:
         """Give a point its factors, options and key."""
         workload, framework = str(point["workload"]), str(point["framework"])
         info = framework_info(adapter_of(framework))
-        asked = {**self._open(workload, framework), **point}
+        asked = {**self._defaults_of(workload, framework), **point}
         if "global_batch" in point:
             asked.pop("batch", None)
         elif "batch" in point:
@@ -112,11 +112,13 @@ class Resolver:
         options = {
             name: asked.get(prefix + name, option.default) for name, option in info.options.items()
         }
-        telling = {name: one for name, one in options.items() if one != info.options[name].default}
+        changed_options = {
+            name: one for name, one in options.items() if one != info.options[name].default
+        }
         identity = work.identity
         if self._own is not None and content_of(work.value, factors) is not None:
             identity += f" own {self._own.digest}"
-        key = cell_key(workload, identity, framework, factors, telling)
+        key = cell_key(workload, identity, framework, factors, changed_options)
         if scale is not None:
             why = self._why_not(workload, framework, factors, scale)
         silent = frozenset(_silent(work.value, info, factors))
@@ -139,7 +141,7 @@ class Resolver:
             adapter_module=info.module,
             environment=environment(point.framework, factors),
             strategy=factors["strategy"],
-            factors=point.telling(),
+            factors=point.stated_factors(),
             scale=point.scale,
             options=point.options,
             label=name,
@@ -153,8 +155,8 @@ class Resolver:
             start_up_s=info.start_up_s,
         )
 
-    def _open(self, workload: str, framework: str) -> dict[str, Value]:
-        """Give the study's defaults for what its matrix leaves open."""
+    def _defaults_of(self, workload: str, framework: str) -> dict[str, Value]:
+        """Give the study's defaults for a workload and a framework; the workload's go first."""
         pair = (workload, framework)
         if pair not in self._defaults:
             by_framework = self._matrix.framework_defaults
@@ -192,7 +194,8 @@ class Resolver:
             why = requirement.fails(known)
             if why is not None:
                 return why
-        return self._beyond(framework, factors, scale, kind)
+        why = _unfit_strategy(info, factors, scale, kind)
+        return why or self._exceeds_platform(framework, factors, scale)
 
     def _no_environment(self, name: str) -> str | None:
         name = name.partition("[")[0]
@@ -201,19 +204,12 @@ class Resolver:
         hint = nearest(name, self._environments)
         return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
 
-    def _beyond(
-        self, framework: str, factors: Mapping[str, Any], scale: Scale, kind: str
+    def _exceeds_platform(
+        self, framework: str, factors: Mapping[str, Any], scale: Scale
     ) -> str | None:
-        """Say what the platform does not have enough of."""
-        name, info = self._platform.name, framework_info(adapter_of(framework))
+        """Give what a point needs and the platform lacks; None if there is enough."""
+        name = self._platform.name
         nodes, ranks, each = scale.nodes, scale.ranks_per_node, scale.devices_per_rank
-        strategy = factors["strategy"]
-        if strategy == "none" and scale.ranks > 1 and kind != "read":
-            return f"{scale.ranks} ranks need a strategy, and this cell has none"
-        if each > 1 and not info.strategy(strategy).several_devices:
-            return _one_device(info, strategy, each)
-        if factors["communicate"] is False and scale.devices == 1:
-            return "one rank exchanges nothing: communicate says something of several"
         available = self._offers["available_nodes"]
         if available is not None and nodes > available:
             return f"needs {nodes} nodes; {name} has {available}"
@@ -272,8 +268,22 @@ def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> It
             yield name
 
 
+def _unfit_strategy(
+    info: FrameworkInfo, factors: Mapping[str, Any], scale: Scale, kind: str
+) -> str | None:
+    """Give the reason why a strategy does not fit so many ranks and devices; None if it does."""
+    strategy = factors["strategy"]
+    if strategy == "none" and scale.ranks > 1 and kind != "read":
+        return f"{scale.ranks} ranks need a strategy, and this cell has none"
+    if scale.devices_per_rank > 1 and not info.strategy(strategy).several_devices:
+        return _one_device(info, strategy, scale.devices_per_rank)
+    if factors["communicate"] is False and scale.devices == 1:
+        return "one rank exchanges nothing: communicate says something of several"
+    return None
+
+
 def _one_device(info: FrameworkInfo, strategy: str, each: int) -> str:
-    """Say why a rank cannot drive so many devices: most strategies would use only one."""
+    """Give the reason why a rank cannot drive so many devices: most strategies use only one."""
     able = " or ".join(name for name, one in info.strategies.items() if one.several_devices)
     able = f"{able} only, not {strategy}" if able else "no strategy"
     return f"a rank of {info.name} drives {each} devices with {able}"

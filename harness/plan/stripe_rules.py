@@ -1,4 +1,4 @@
-"""Resolve how a cell's files lie on a Lustre file system, and why they cannot."""
+"""Rules of stripes: how a cell's files lie on a Lustre file system, and why they cannot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STRIPES = ("stripe_count", "stripe_mb")
 
 
 def why_not(workload: Any, factors: dict[str, Value], own: Own | None) -> str | None:
-    """Say why nothing of a cell can be striped as it asks."""
+    """Give the reason why a cell's files cannot be striped as asked; None if they can."""
     stated = [name for name in STRIPES if factors[name] is not None]
     if not stated:
         return None

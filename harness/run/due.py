@@ -18,7 +18,7 @@ from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome
 
 ENOUGH, NOT_ENOUGH, RUN_AGAIN = "enough", "not enough", "run again"
-"""What the run's log says of decisions that change what is due."""
+"""Entries of the run's log that change what is due."""
 
 _LOST_AT_MOST = 2
 _FAILURES = 2
@@ -27,7 +27,10 @@ Outcomes = Mapping[TrialName, Outcome]
 
 
 def next_attempt(block: int, outcomes: Outcomes) -> TrialName | None:
-    """Name the attempt that a block still needs, or None: what is complete is never repeated."""
+    """Give the attempt that a block still needs; None if it is complete.
+
+    A cancelled trial is due again; one lost with its node is due again until it was lost twice.
+    """
     tried = {name: one.ended for name, one in outcomes.items() if name.block == block}
     again = TrialName(block, max((name.attempt for name in tried), default=0) + 1)
     if not tried:
@@ -52,7 +55,7 @@ def given_up(outcomes: Outcomes) -> str | None:
 
 
 @dataclass(frozen=True)
-class Count:
+class TrialCounts:
     """How many trials of a run are in which state."""
 
     total: int
@@ -86,7 +89,7 @@ class Due:
         self._open: dict[str, set[int]] = {key: set() for key, _ in order}
         """The blocks that need an attempt, by cell."""
         for at in order:
-            self._look_at(*at)
+            self._update_open(*at)
         for key, trials in outcomes.items():
             for name, outcome in trials.items():
                 self.enter(key, name, outcome)
@@ -124,33 +127,33 @@ class Due:
         """Name the cells that have trials to be run."""
         return set(self.left())
 
-    def count(self) -> Count:
+    def count(self) -> TrialCounts:
         """Count the trials by their state."""
         done = [at for at in self._order if at[1] not in self._open[at[0]]]
         tried = [self._of_block[at] for at in done]
         ok = sum(outcomes[max(outcomes)].is_ok for outcomes in tried)
-        return Count(len(self._order), len(done), ok, self.left().total())
+        return TrialCounts(len(self._order), len(done), ok, self.left().total())
 
     def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:
-        """Take down how a trial ended."""
+        """Record how a trial ended."""
         self._of_cell[key][name] = self._of_block[key, name.block][name] = outcome
         self._owed.pop((key, name.block), None)
-        self._look_at(key, name.block)
+        self._update_open(key, name.block)
 
     def owe(self, key: str, name: TrialName) -> None:
-        """Take down that a trial cannot be believed: another attempt is due, if none was made."""
+        """Make another attempt due for a rejected trial, if it is the last attempt so far."""
         if name == max(self._of_block[key, name.block], default=None):
             self._owed[key, name.block] = TrialName(name.block, name.attempt + 1)
-            self._look_at(key, name.block)
+            self._update_open(key, name.block)
 
     def stop_after(self, block: int) -> None:
-        """Plan no trial after a block."""
+        """Drop all planned trials after a block."""
         self._order = [one for one in self._order if one[1] <= block]
         self._planned = set(self._order)
         for blocks in self._open.values():
             blocks.intersection_update(range(block + 1))
 
-    def _look_at(self, key: str, block: int) -> None:
+    def _update_open(self, key: str, block: int) -> None:
         if (key, block) not in self._planned:
             return  # another session's: this one was given some cells or blocks
         if self.needs(key, block) is None:
@@ -160,7 +163,7 @@ class Due:
 
 
 def read_due(paths: RunPaths) -> Due:
-    """Read from a run's files what is due, by the decisions that its log holds."""
+    """Read from a run's files and the decisions in its log what is due."""
     order = [(key, block) for key, block in store.stored_plan(paths)["order"]]
     due, stopped = Due(order, store.outcomes(paths)), None
     for line in store.logged(paths):

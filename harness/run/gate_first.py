@@ -1,4 +1,4 @@
-"""Have the gate examine a run's cells before their trials: what they run, from where.
+"""Examine a run's cells by the gate before their trials, with the code that they run.
 
 The payload that is examined is the run's own copy, which nobody edits meanwhile. Each result is
 kept as soon as it is known, by the fingerprint that the cell's trials carry: after ``--mix`` the
@@ -15,8 +15,8 @@ from typing import Any
 from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Result
 from harness.plan.plan import Plan
 from harness.ranks.payload import copied
-from harness.run.progress import Observer
-from harness.run.setup import Ground
+from harness.run.progress import ProgressListener
+from harness.run.setup import TrialBasis
 from harness.store import gate_results, run_directory
 from harness.store.layout import RunPaths
 from harness.store.run_directory import Identity
@@ -28,7 +28,7 @@ _MARKS = {EQUIVALENT: "✓", NAMED: "≈", DIFFERS: "✗", NOT_CHECKED: "?"}
 
 
 def unproved(paths: RunPaths, plan: Plan, only: Container[str] | None) -> set[str]:
-    """Name the cells that ran something of which the gate has said nothing."""
+    """Name the cells with trials of code that the gate has not examined."""
     return {
         key
         for key, ran in _ran(paths).items()
@@ -39,18 +39,18 @@ def unproved(paths: RunPaths, plan: Plan, only: Container[str] | None) -> set[st
 def prove(
     paths: RunPaths,
     plan: Plan,
-    ground: Ground,
+    basis: TrialBasis,
     known: Identity,
     *,
     waiting: Collection[str],
-    observer: Observer,
+    observer: ProgressListener,
     ensure: Prove,
 ) -> int:
     """Examine what has no result yet; give the exit code if somebody stopped it, else 0.
 
     What a cell ran before, and would not run now, can no longer be examined: it stays unchecked.
     """
-    now, ran = ground.fingerprints, _ran(paths)
+    now, ran = basis.fingerprints, _ran(paths)
     due = {
         cell.key: now[cell.key]
         for cell in plan.cells
@@ -65,7 +65,7 @@ def prove(
         gate_results.store_result(paths, key, due[key], asdict(result))
 
     some = replace(plan, cells=tuple(cell for cell in plan.cells if cell.key in due))
-    payload = copied(paths.root / known.payload, ground.payload)
+    payload = copied(paths.root / known.payload, basis.payload)
     try:
         found = ensure(some, keep=keep, watch=observer.doing, payload=payload)
     except (KeyboardInterrupt, SystemExit) as stop:
@@ -77,15 +77,15 @@ def prove(
 
 
 def in_words(plan: Plan, found: Mapping[str, Result]) -> list[str]:
-    """Count the cells by what was found, and name those that are not simply equivalent."""
+    """Count the cells by result, and name those that are not simply equivalent."""
     counts = Counter(one.state for one in found.values())
-    told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    counts_text = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     doubtful = [cell.key for cell in plan.cells if found[cell.key].state != EQUIVALENT]
-    return [f"Gate: {told}.", *(f"  {line}" for line in lines(plan, found, doubtful))]
+    return [f"Gate: {counts_text}.", *(f"  {line}" for line in lines(plan, found, doubtful))]
 
 
 def lines(plan: Plan, found: Mapping[str, Result], keys: Container[str]) -> list[str]:
-    """Say what was found of some cells, one a line."""
+    """Give one line for each cell's result."""
     width = max(len(cell.label) for cell in plan.cells)
     return [
         f"{_MARKS[found[cell.key].state]} {cell.label:<{width}}  {found[cell.key]}"

@@ -1,4 +1,4 @@
-"""Take down how trials ended, judge them, and decide what that makes due."""
+"""Record how trials ended, judge them, and decide which trials become due."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TimeLeft:
     """Seconds that the trials of a cell took together, and how many they were."""
 
     def took(self, key: str, seconds: float) -> None:
-        """Learn from a trial."""
+        """Record the duration of one trial."""
         together_s, count = self._took.get(key, (0.0, 0))
         self._took[key] = together_s + seconds, count + 1
 
@@ -44,14 +44,14 @@ class TimeLeft:
 
 
 def guess_s(plan: Plan, start_up_s: float) -> float:
-    """Guess what a trial takes before any has run; steps are taken for tenths of a second."""
+    """Estimate a trial's duration before any has run; a step is assumed to take 0.1 s."""
     spans = (plan.measure.warmup, plan.measure.until)
     measured_s = sum(span.seconds or (span.steps or 0) * 0.1 for span in spans)
     return start_up_s + measured_s
 
 
 class Ledger:
-    """Takes down how trials end, and what that makes due; all of it follows from what is stored."""
+    """Records how trials end and which trials become due; it follows from the run's files."""
 
     def __init__(
         self, paths: RunPaths, plan: Plan, rejects: Rejects, noted: Callable[[str], None]
@@ -65,8 +65,8 @@ class Ledger:
         self._last_block: int | None = None
         """Where it was decided to stop repeating."""
 
-    def take_up(self) -> None:
-        """Decide again all that an earlier session had decided, or owed when it was killed."""
+    def repeat_decisions(self) -> None:
+        """Make an earlier session's decisions again, and those that it was killed before."""
         ran = [
             (one.position, key, name)
             for key, trials in self._ended.items()
@@ -84,12 +84,12 @@ class Ledger:
         return sum(map(len, self._ended.values()))
 
     def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:
-        """Take down how a trial ended; what cannot be believed is due once more."""
+        """Record how a trial ended; a rejected trial becomes due again."""
         self.due.enter(key, name, outcome)
         self._judge(key, name, outcome)
 
     def is_enough(self, block: int) -> bool:
-        """Decide after a block whether to stop repeating, and say why."""
+        """Decide after a block whether to stop repeating, and log the reason."""
         if self._last_block is not None:
             return block >= self._last_block
         decision = enough(self._paths, self._plan, block)
@@ -108,7 +108,7 @@ class Ledger:
         if not outcome.is_ok or name.attempt > self._plan.measure.reruns:
             return
         if self._plan.platform.is_simulated:
-            return  # nothing disturbs a model
+            return  # a model is never disturbed
         why = self._rejects(self._paths.trial(key, name))
         if why is None:
             return

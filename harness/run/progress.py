@@ -1,4 +1,4 @@
-"""Say what a session tells whoever watches it; the command line draws it."""
+"""The progress of a session and its listener, which the command line implements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.store.outcome import Outcome
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a session stands."""
+    """How far a session is."""
 
     run: Path
     done: int
@@ -29,25 +29,25 @@ class Progress:
     left_s: float | None
 
 
-class Observer(Protocol):
-    """Somebody who watches a session."""
+class ProgressListener(Protocol):
+    """Receives a session's progress."""
 
     def progressed(self, progress: Progress) -> None:
-        """Hear where the session stands: at each trial's start and about once a second."""
+        """Receive the progress: at each trial's start and about once a second."""
 
     def trial_ended(self, progress: Progress, outcome: Outcome) -> None:
-        """Hear how a trial ended."""
+        """Receive a trial's outcome."""
 
     def doing(self, text: str) -> None:
-        """Hear what goes on before the first trial."""
+        """Receive the present activity before the first trial."""
 
     def noted(self, text: str) -> None:
-        """Hear something that a person should know."""
+        """Receive a note for the user."""
 
 
 @dataclass(frozen=True)
 class SessionResult:
-    """What a session achieved."""
+    """The result of a session."""
 
     run: Path
     total: int

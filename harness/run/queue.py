@@ -1,4 +1,4 @@
-"""Hand a run to a queue, ask after its jobs, and take them back.
+"""Submit a run to a queue, read the state of its jobs, and cancel them.
 
 The jobs of a run work on one directory, so the queue runs them one after another: they share a name
 and depend on no other of that name running. Each is `bakeoff resume` for its own cells: killed,
@@ -29,8 +29,8 @@ _PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """A job in the queue's hands."""
+class SubmittedJob:
+    """A job submitted to the queue."""
 
     number: int
     """Within the run."""
@@ -44,8 +44,8 @@ class Submitted:
 
 
 @dataclass(frozen=True)
-class State:
-    """What the queue says of a job."""
+class JobState:
+    """The queue's state of a job."""
 
     word: str
     """PENDING, RUNNING …"""
@@ -66,7 +66,7 @@ def queue_of(platform: Platform) -> Any:
 
 def submit(
     paths: RunPaths, platform: Platform, wanted: Sequence[Allocation]
-) -> tuple[Submitted, ...]:
+) -> tuple[SubmittedJob, ...]:
     """Submit a job for each allocation, after those that the run has had."""
     launcher, name = queue_of(platform), f"bakeoff-{identity(paths).id}"
     known = list(jobs(paths))
@@ -86,7 +86,9 @@ def submit(
         script.parent.mkdir(exist_ok=True)
         write_whole(script, launcher.script(batch, platform.launcher.settings))
         # The job may start before its number is known: what it runs must be there already.
-        one = Submitted(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
+        one = SubmittedJob(
+            number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts
+        )
         _record(paths, [*known, one])
         try:
             job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
@@ -105,8 +107,8 @@ def submit(
     return tuple(known[first:])
 
 
-def _so_far(paths: RunPaths, submitted: Sequence[Submitted]) -> str:
-    """Say what is in the queue though the rest was not submitted, and how to go on."""
+def _so_far(paths: RunPaths, submitted: Sequence[SubmittedJob]) -> str:
+    """Report the jobs submitted before a failure, and how to go on."""
     again = f"bakeoff resume {paths.root} --detach"
     if not submitted:
         return f"Nothing was submitted. When that is mended: {again}"
@@ -116,16 +118,16 @@ def _so_far(paths: RunPaths, submitted: Sequence[Submitted]) -> str:
     )
 
 
-def jobs(paths: RunPaths) -> tuple[Submitted, ...]:
-    """Give the jobs that a run was ever handed over as."""
+def jobs(paths: RunPaths) -> tuple[SubmittedJob, ...]:
+    """Give all jobs ever submitted for a run."""
     if not paths.jobs.is_file():
         return ()
     raw = read_json(paths.jobs)
-    return tuple(Submitted(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
+    return tuple(SubmittedJob(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
 
 
-def job(paths: RunPaths, number: int) -> Submitted:
-    """Give one of them."""
+def job(paths: RunPaths, number: int) -> SubmittedJob:
+    """Give one job of a run."""
     for one in jobs(paths):
         if one.number == number:
             return one
@@ -133,7 +135,7 @@ def job(paths: RunPaths, number: int) -> Submitted:
 
 
 @dataclass(frozen=True)
-class Free:
+class FreeNodes:
     """How much of a queue is free."""
 
     idle: int
@@ -141,23 +143,23 @@ class Free:
     """Idle or allocated: what is down or drained serves nobody."""
 
 
-def free(platform: Platform) -> Free:
+def free(platform: Platform) -> FreeNodes:
     """Ask the queue once how many of the nodes that a platform may use are idle."""
     said = _asked(queue_of(platform).idle(platform.launcher.settings))
     pairs = [line.strip().split("/") for line in said.splitlines() if "/" in line]
     allocated, idle = (sum(int(pair[at]) for pair in pairs) for at in (0, 1))
-    return Free(idle, allocated + idle)
+    return FreeNodes(idle, allocated + idle)
 
 
-def part(platform: Platform, one: Submitted) -> int | None:
-    """Say which part of its job this process is, where that has several; else None."""
+def part(platform: Platform, one: SubmittedJob) -> int | None:
+    """Give the number of this process's part of a job array; None outside one."""
     if one.parts == 1:
         return None
     found: int | None = queue_of(platform).part(os.environ)
     return found
 
 
-def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
+def states(platform: Platform, some: Sequence[SubmittedJob]) -> Mapping[str, JobState]:
     """Ask the queue once about several jobs; one that it no longer knows is left out."""
     names = [one.job for one in some if one.job]
     if not names:
@@ -169,20 +171,20 @@ def states(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]
         name, word, elapsed, *why = line.split(maxsplit=3)
         job, _, part = name.partition("_")
         if job not in found or part.isdigit():  # a part that runs says more than those that wait
-            found[job] = State(word, elapsed, " ".join(why))
+            found[job] = JobState(word, elapsed, " ".join(why))
     return found
 
 
-def ends(platform: Platform, some: Sequence[Submitted]) -> Mapping[str, State]:
+def ends(platform: Platform, some: Sequence[SubmittedJob]) -> Mapping[str, JobState]:
     """Ask the queue's accounts once how jobs ended; refuse where it keeps none."""
-    found: dict[str, State] = {}
+    found: dict[str, JobState] = {}
     for line in _asked(queue_of(platform).ended(*(one.job for one in some))).splitlines():
         name, word, elapsed = line.split("|")
         job, _, part = name.partition("_")
         before = found.get(job)
         if before is None or before.word == "COMPLETED":  # of parts, the first that did not
             why = f"part {part}" if part else ""
-            found[job] = State(word, elapsed, why)  # "CANCELLED by 1000", as Slurm says it
+            found[job] = JobState(word, elapsed, why)  # "CANCELLED by 1000", as Slurm says it
     return found
 
 
@@ -198,12 +200,12 @@ def requeue(platform: Platform, say: Callable[[], None]) -> bool:
     return bool(again)
 
 
-def cancel(platform: Platform, some: Sequence[Submitted]) -> None:
-    """Take jobs back; what they finished stays."""
+def cancel(platform: Platform, some: Sequence[SubmittedJob]) -> None:
+    """Cancel jobs; the trials that they finished stay."""
     _asked(queue_of(platform).cancel(*(one.job for one in some if one.job)))
 
 
-def _record(paths: RunPaths, known: Sequence[Submitted]) -> None:
+def _record(paths: RunPaths, known: Sequence[SubmittedJob]) -> None:
     write_json(paths.jobs, {"version": VERSION, "jobs": [asdict(one) for one in known]})
 
 

@@ -1,4 +1,4 @@
-"""Take secrets out of an environment before it is written down.
+"""Remove secrets from an environment before it is stored.
 
 Of most variables only the name is written down, because people put secrets under innocent names.
 Those that may explain a result keep their value, unless it is a secret by name (``*_TOKEN``,
@@ -75,7 +75,7 @@ def redact(name: str, value: str) -> str:
 
 
 def _without_secrets(pair: re.Pattern[str], value: str) -> str:
-    """Hide what is given to names that say they are secrets, inside a longer value."""
+    """Hide secrets inside a longer value, by the names that they are assigned to."""
     position = 0
     while (found := pair.search(value, position)) is not None:
         position = found.start(3)
@@ -86,7 +86,7 @@ def _without_secrets(pair: re.Pattern[str], value: str) -> str:
 
 
 def _is_random(word: str) -> bool:
-    """Tell a key from a name: digits among letters, no character much more often than others."""
+    """Tell a random key from a name: digits among letters, no character much more frequent."""
     if not any(one.isdigit() for one in word) or not any(one.isalpha() for one in word):
         return False
     if re.fullmatch(r"[0-9a-fA-F]{32,}", word):

@@ -1,4 +1,4 @@
-"""Carry a plan out: every trial in order, whatever is complete left alone.
+"""Carry a plan out: every trial in order; complete trials are not repeated.
 
 Ctrl-C once ends the running trial gently and starts nothing more; twice ends it now. Either way the
 run directory is whole, and ``resume`` goes on where it stopped.
@@ -16,7 +16,7 @@ from harness.plan.plan import Plan
 from harness.ranks import nodes
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
-from harness.run.progress import Observer, SessionResult
+from harness.run.progress import ProgressListener, SessionResult
 from harness.run.setup import accept, lay_out, prepared, read_plan, survey
 from harness.run.trial import Prepared
 from harness.run.worklist import Work
@@ -30,7 +30,7 @@ def start(
     *,
     root: Path,
     study_text: str,
-    observer: Observer,
+    observer: ProgressListener,
     rejects: Rejects = lambda _: None,
     ensure: Prove | None = None,
 ) -> SessionResult:
@@ -39,21 +39,21 @@ def start(
     ``ensure`` is the gate, which examines the cells before their first trials.
     """
     nodes.launcher(plan.platform)
-    ground = survey(plan)
-    paths = lay_out(plan, root.resolve(), study_text, ground)
+    basis = survey(plan)
+    paths = lay_out(plan, root.resolve(), study_text, basis)
     with store.locked(paths):
         store.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         known = identity(paths)
-        cells = prepared(plan, ground, known)
+        cells = prepared(plan, basis, known)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         work = Work(paths, plan, cells, observer, ledger)
         if ensure is not None:
-            work.prove(ground, known, ledger.due.waiting(), ensure)
+            work.prove(basis, known, ledger.due.waiting(), ensure)
         return work.carry_out()
 
 
 def lay_out_only(plan: Plan, *, root: Path, study_text: str) -> Path:
-    """Make the run directory ``root`` and leave carrying the plan out to others."""
+    """Make the run directory ``root`` only; queue jobs carry the plan out."""
     nodes.launcher(plan.platform)
     paths = lay_out(plan, root.resolve(), study_text, survey(plan))
     store.log(paths, "laid out", trials=len(plan.order), looks=list(plan.measure.looks))
@@ -66,7 +66,7 @@ def resume(
     mix: bool = False,
     only: Container[str] | None = None,
     blocks: Container[int] | None = None,
-    observer: Observer,
+    observer: ProgressListener,
     rejects: Rejects = lambda _: None,
     ensure: Prove | None = None,
 ) -> SessionResult:
@@ -84,23 +84,23 @@ def resume(
             plan = replace(plan, order=tuple(one for one in plan.order if one[1] in blocks))
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
-        ledger.take_up()
+        ledger.repeat_decisions()
         waiting = ledger.due.waiting()
         store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
-        ground, known, cells = None, identity(paths), dict[str, Prepared]()
+        basis, known, cells = None, identity(paths), dict[str, Prepared]()
         if waiting:
-            ground = survey(plan)
-            known = accept(paths, plan, ground, sorted(waiting), mix=mix)
-            cells = prepared(plan, ground, known)
+            basis = survey(plan)
+            known = accept(paths, plan, basis, sorted(waiting), mix=mix)
+            cells = prepared(plan, basis, known)
             cells = {key: one for key, one in cells.items() if only is None or key in only}
         elif ensure is not None and unproved(paths, plan, only):
             try:
-                ground = survey(plan)
+                basis = survey(plan)
             except Unavailable as problem:  # it is complete all the same
                 observer.noted(f"The gate cannot examine what ran here: {problem}")
         work = Work(paths, plan, cells, observer, ledger)
-        if ensure is not None and ground is not None:
-            work.prove(ground, known, waiting, ensure)
+        if ensure is not None and basis is not None:
+            work.prove(basis, known, waiting, ensure)
         return work.carry_out()
 
 

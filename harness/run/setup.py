@@ -1,7 +1,7 @@
 """Prepare what a session needs before its first trial: interpreters, payload, identity.
 
 ``run.json`` keeps each cell's first fingerprint and the accepted one. A trial is mixed where the
-two differ: somebody resumed with ``--mix`` after code, environment or platform had changed.
+two differ: the run was resumed with ``--mix`` after code, environment or platform had changed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from harness.store.run_directory import Identity, creating, identity, stored_pla
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What a plan's trials stand on, here and now."""
+class TrialBasis:
+    """The interpreters, payload and fingerprints that a plan's trials would have here and now."""
 
     interpreters: Mapping[str, Interpreter]
     payload: Payload
@@ -62,8 +62,8 @@ def found(plan: Plan) -> dict[str, Interpreter]:
     return interpreters
 
 
-def survey(plan: Plan) -> Ground:
-    """Find every interpreter and digest what each cell's trials would run; touch nothing."""
+def survey(plan: Plan) -> TrialBasis:
+    """Find every interpreter and digest what each cell's trials would run; change nothing."""
     interpreters = found(plan)
     payload = gather()
     closures = Closures(payload)
@@ -77,7 +77,7 @@ def survey(plan: Plan) -> Ground:
         )
         for cell in plan.cells
     }
-    return Ground(interpreters, payload, fingerprints)
+    return TrialBasis(interpreters, payload, fingerprints)
 
 
 def _readers(cell: Cell) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def _readers(cell: Cell) -> tuple[str, ...]:
 
 
 def _missing_data(plan: Plan) -> list[str]:
-    """Say how to make each data set that is not there, and what changed of a user's own."""
+    """Report missing data sets with the command that makes them, and changes of a user's own."""
     missing = []
     for cell, folder in data_sets(plan):
         if cell.own_files is None:
@@ -102,22 +102,22 @@ def _missing_data(plan: Plan) -> list[str]:
     return missing
 
 
-def lay_out(plan: Plan, root: Path, study_text: str, ground: Ground) -> RunPaths:
+def lay_out(plan: Plan, root: Path, study_text: str, basis: TrialBasis) -> RunPaths:
     """Make the run directory with everything but trials."""
-    told = {
+    identity_fields = {
         "id": f"{root.name}-{secrets.token_hex(4)}",
         "name": plan.study.name,
         "title": plan.study.title,
         "seed": plan.measure.seed,
         "started_wall_ns": time.time_ns(),
         "payload": RunPaths(root).payload.name,
-        "first": dict(ground.fingerprints),
-        "accepted": dict(ground.fingerprints),
+        "first": dict(basis.fingerprints),
+        "accepted": dict(basis.fingerprints),
     }
-    with creating(root, told) as paths:
+    with creating(root, identity_fields) as paths:
         write_whole(paths.study, study_text)
-        ground.payload.copy(paths.payload)
-        _record_environments(paths, ground)
+        basis.payload.copy(paths.payload)
+        _record_environments(paths, basis)
         write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
         write_json(paths.plan, plans.to_json(plan))
     return paths
@@ -134,11 +134,11 @@ def read_plan(paths: RunPaths) -> Plan:
 
 
 def accept(
-    paths: RunPaths, plan: Plan, ground: Ground, waiting: Iterable[str], *, mix: bool
+    paths: RunPaths, plan: Plan, basis: TrialBasis, waiting: Iterable[str], *, mix: bool
 ) -> Identity:
-    """Refuse to go on with changed code, environment or platform, unless mixing is wanted."""
+    """Refuse to go on with changed code, environment or platform, unless ``mix`` is set."""
     known = identity(paths)
-    changed = [key for key in waiting if ground.fingerprints[key] != known.accepted[key]]
+    changed = [key for key in waiting if basis.fingerprints[key] != known.accepted[key]]
     if not changed:
         return known
     if not mix:
@@ -149,10 +149,10 @@ def accept(
             "Run the study anew, or go on with --mix, which the report will show."
         )
     payload = _next_payload(paths)
-    ground.payload.copy(payload)
-    _record_environments(paths, ground)
+    basis.payload.copy(payload)
+    _record_environments(paths, basis)
     raw: dict[str, Any] = read_json(paths.run)
-    raw |= {"payload": payload.name, "accepted": {**known.accepted, **ground.fingerprints}}
+    raw |= {"payload": payload.name, "accepted": {**known.accepted, **basis.fingerprints}}
     write_json(paths.run, {**raw, "version": VERSION})
     return identity(paths)
 
@@ -164,22 +164,22 @@ def _next_payload(paths: RunPaths) -> Path:
     return place
 
 
-def _record_environments(paths: RunPaths, ground: Ground) -> None:
-    for name, interpreter in ground.interpreters.items():
+def _record_environments(paths: RunPaths, basis: TrialBasis) -> None:
+    for name, interpreter in basis.interpreters.items():
         place = paths.environment(name)
         with explained(place):
             place.parent.mkdir(exist_ok=True)
         write_json(place, interpreter.record())
 
 
-def prepared(plan: Plan, ground: Ground, known: Identity) -> dict[str, Prepared]:
+def prepared(plan: Plan, basis: TrialBasis, known: Identity) -> dict[str, Prepared]:
     """Join each cell with where it runs and what identifies it."""
     return {
         cell.key: Prepared(
             cell,
-            ground.interpreters[cell.environment],
-            ground.fingerprints[cell.key],
-            mixed=ground.fingerprints[cell.key] != known.first[cell.key],
+            basis.interpreters[cell.environment],
+            basis.fingerprints[cell.key],
+            mixed=basis.fingerprints[cell.key] != known.first[cell.key],
         )
         for cell in plan.cells
     }

@@ -1,4 +1,4 @@
-"""Carry trials out on a simulated platform: a model says what ranks would have said.
+"""Carry trials out on a simulated platform: a model writes the ranks' events.
 
 Everything around is what it is for a measured run: plan, order, run directory, ledger, readers.
 Only the disk is not waited for: a simulated trial that a crash loses costs nothing to play again.
@@ -30,7 +30,7 @@ ORIGIN = "simulated"
 
 
 class Simulation:
-    """A cluster that is only a profile, over one session."""
+    """The state of a simulated cluster over one session."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -129,8 +129,8 @@ class Simulation:
                 "wall_ns": started_ns,
                 "mono_ns": started_ns,
             }
-            said = played.said[rank if len(played.said) > 1 else 0]
-            text = json.dumps(anchor, separators=(",", ":")) + "\n" + said
+            lines = played.said[rank if len(played.said) > 1 else 0]
+            text = json.dumps(anchor, separators=(",", ":")) + "\n" + lines
             trial.events(rank).write_text(text, encoding="utf-8")
         return hosts
 
@@ -155,7 +155,7 @@ class Simulation:
 
 
 def _rank(rank: int, host: str, played: Played | None) -> RankEnd:
-    """Say how a rank ended that never was."""
+    """Give the end of a simulated rank."""
     is_well = played is not None and played.fault is None
     return RankEnd(
         rank,

@@ -61,7 +61,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all trials of a session share."""
+    """What all trials of a session have in common."""
 
     paths: RunPaths
     payload: str
@@ -187,7 +187,7 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
 
 @cache
 def _quota() -> float | None:
-    """Read the control group once: dozens of small files again."""
+    """Read the control group's quota, once for a session: it takes dozens of small files."""
     return cpu_quota()
 
 
@@ -197,7 +197,7 @@ def _allocator(cell: Cell) -> str | None:
 
 
 def _with_testimony(outcome: Outcome, end: TrialEnd, clocks: Mapping[str, Any]) -> Outcome:
-    """Add what the agents saw; of a lost one only the host's own clock is left."""
+    """Add the agents' reports to an outcome; without them only the host's clock is known."""
     return replace(
         outcome,
         started_wall_ns=end.started_wall_ns,
@@ -211,7 +211,7 @@ def _with_testimony(outcome: Outcome, end: TrialEnd, clocks: Mapping[str, Any]) 
 
 
 def _clocks(bench: Bench) -> dict[str, Any]:
-    """Give what is known of the agents' clocks since the trial before."""
+    """Give the agents' clock records since the previous trial."""
     return {
         agent.host: agent.clock.record()
         for agent in bench.nodes.agents()

@@ -12,8 +12,8 @@ from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, TooFewNodes
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
-from harness.run.progress import Observer, Progress, SessionResult
-from harness.run.setup import Ground
+from harness.run.progress import Progress, ProgressListener, SessionResult
+from harness.run.setup import TrialBasis
 from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
 from harness.store import run_directory as store
 from harness.store.events.running_trial import read_trial_progress, units_per_s
@@ -31,7 +31,7 @@ class Work:
         paths: RunPaths,
         plan: Plan,
         cells: dict[str, Prepared],
-        observer: Observer,
+        observer: ProgressListener,
         ledger: Ledger,
     ) -> None:
         self._paths = paths
@@ -62,17 +62,17 @@ class Work:
 
             self._carry_out_one = Simulation(self._bench).run_trial
 
-    def prove(self, ground: Ground, known: Identity, waiting: Set[str], ensure: Prove) -> None:
-        """Have the gate examine what it has not; whoever stops it stops the session."""
+    def prove(self, basis: TrialBasis, known: Identity, waiting: Set[str], ensure: Prove) -> None:
+        """Run the gate for the cells without a result; a signal during it stops the session."""
         observer, plan = self._observer, self._plan
         stopped = prove(
-            self._paths, plan, ground, known, waiting=waiting, observer=observer, ensure=ensure
+            self._paths, plan, basis, known, waiting=waiting, observer=observer, ensure=ensure
         )
         if stopped:
             self._interrupts.take_over(stopped)
 
     def carry_out(self) -> SessionResult:
-        """Run what is still to be run."""
+        """Run the trials that are due."""
         try:
             with self._interrupts.installed():
                 if not self._plan.platform.is_simulated:
@@ -92,7 +92,7 @@ class Work:
         return result
 
     def result(self) -> SessionResult:
-        """Count what the run holds."""
+        """Count the run's trials by state."""
         count = self._ledger.due.count()
         return SessionResult(
             run=self._paths.root,
@@ -116,7 +116,7 @@ class Work:
                 self._try(prepared_cell, COLD, 0)
 
     def _probe_cells(self) -> None:
-        """Watch each cell once, untimed; what came of it stops nothing."""
+        """Run each cell's probe once, untimed; its failure does not stop the session."""
         for one in self._cells.values():
             if self._interrupts.count == 0 and probe_is_due(self._paths, one.cell):
                 self._try(one, PROBE, 0)
@@ -175,7 +175,7 @@ class Work:
         return outcome
 
     def _tell(self, one: Prepared, name: TrialName | str, block: int, outcome: Outcome) -> None:
-        """Note how a trial ended, and say it to whoever watches."""
+        """Log how a trial ended, and pass it to the listener."""
         what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome.ended}
         store.log(self._paths, "trial", **what, seconds=round(outcome.seconds, 3))
         progress = self._progress(one, name, block, None, outcome.seconds)

@@ -11,10 +11,10 @@ from harness.cli.verbs.status import QueuedJob, Standing, in_words
 from harness.errors import Unavailable
 from harness.platform.platform import Launcher, Platform
 from harness.run import queue
-from harness.run.queue import State, Submitted
+from harness.run.queue import JobState, SubmittedJob
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
-JOBS = [Submitted(n, str(n), 1, 5, ()) for n in (7, 8, 9)]
+JOBS = [SubmittedJob(n, str(n), 1, 5, ()) for n in (7, 8, 9)]
 
 
 def sacct(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, code: int = 0) -> None:
@@ -32,8 +32,8 @@ def test_how_jobs_ended_is_read_from_the_accounts(
     sacct(tmp_path, monkeypatch, 'test "${5#--jobs=}" = 7,8,9 || exit 9', f"echo '{told[0]}'",
           f"echo '{told[1]}'", f"echo '{told[2]}'")  # fmt: skip
     assert queue.ends(SLURM, JOBS) == {
-        "7": State("TIMEOUT", "00:07:01", ""),
-        "8": State("NODE_FAIL", "00:00:30", "part 2"),
+        "7": JobState("TIMEOUT", "00:07:01", ""),
+        "8": JobState("NODE_FAIL", "00:00:30", "part 2"),
     }
 
 

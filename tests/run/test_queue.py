@@ -10,12 +10,12 @@ from harness.errors import Unavailable
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Launcher, Platform
 from harness.run import queue
-from harness.run.queue import State, Submitted
+from harness.run.queue import JobState, SubmittedJob
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
-JOBS = [Submitted(n, str(n), 1, 5, ()) for n in (7, 8)]
+JOBS = [SubmittedJob(n, str(n), 1, 5, ()) for n in (7, 8)]
 WANTED = [Allocation(nodes, (f"cell{nodes}",), 3, 1.0) for nodes in (1, 2)]
 
 
@@ -47,7 +47,7 @@ def test_jobs_that_slurm_has_forgotten_are_no_error(program) -> None:
     program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2", "exit 1")
     assert queue.states(SLURM, JOBS) == {}
     program("squeue", "echo '8 PENDING 0:00 Priority'")
-    assert queue.states(SLURM, JOBS) == {"8": State("PENDING", "0:00", "Priority")}
+    assert queue.states(SLURM, JOBS) == {"8": JobState("PENDING", "0:00", "Priority")}
 
 
 @pytest.mark.parametrize("says", ["Unable to contact slurm controller", ""])

@@ -21,20 +21,20 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Stripes:
-    """Over how many servers a file lies, and how much of it lies together."""
+    """The number of servers that a file is spread over, and the size of each piece."""
 
     count: int | None
     size_mb: int | None
 
     @property
     def suffix(self) -> str:
-        """What a data set's name says of it: nothing where the file system decides."""
+        """Its part of a data set's name; empty where the file system decides."""
         count = "" if self.count is None else f"-c{self.count}"
         return count + ("" if self.size_mb is None else f"-S{self.size_mb}M")
 
     @property
     def options(self) -> list[str]:
-        """What ``bakeoff data create`` is told."""
+        """Its options for ``bakeoff data create``."""
         count = [] if self.count is None else ["--stripe-count", str(self.count)]
         return count + ([] if self.size_mb is None else ["--stripe-mb", str(self.size_mb)])
 
@@ -58,5 +58,5 @@ def lay(folder: Path, stripes: Stripes) -> None:
     command += [] if stripes.size_mb is None else ["-S", f"{stripes.size_mb}M"]
     done = commands.run([*command, str(folder)], timeout_s=_TIMEOUT_S)
     if done.code:
-        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.code}"
-        raise BakeoffError(f"{folder}: {PROGRAM} setstripe refused: {said}")
+        complaint = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.code}"
+        raise BakeoffError(f"{folder}: {PROGRAM} setstripe refused: {complaint}")

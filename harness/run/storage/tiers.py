@@ -86,7 +86,7 @@ def checkpoint_folders(platform: Platform, cell: Cell, trial: str) -> dict[str, 
 
 
 def make_room(platform: Platform, cell: Cell, trial: str) -> None:
-    """Make a trial's folders on tiers that are in reach: striped as asked, there for containers."""
+    """Make a trial's folders on the tiers that this host reaches: containers need them to exist."""
     for folder in checkpoint_folders(platform, cell, trial).values():
         tier = next(one for one in folder.parents if one.name == CHECKPOINTS).parent
         if tier.is_dir():
@@ -94,7 +94,7 @@ def make_room(platform: Platform, cell: Cell, trial: str) -> None:
 
 
 def remove_checkpoints(platform: Platform, cell: Cell, trial: str) -> None:
-    """Remove what a rank that was killed left on the tiers, as far as they are in reach."""
+    """Remove checkpoints that killed ranks left on the tiers that this host reaches."""
     for folder in checkpoint_folders(platform, cell, trial).values():
         shutil.rmtree(folder, ignore_errors=True)
         for parent in folder.parents:
