@@ -1,4 +1,4 @@
-"""Name what else decides a result of the gate: the processor, and what steers libraries.
+"""The conditions of a gate's result: the processor, and variables that steer libraries.
 
 A shared home is seen by machines of several kinds, whose kernels differ. ``python -m
 harness.gate.conditions`` says what this machine computes on: a launcher runs it on the node where
@@ -27,13 +27,13 @@ _OF_ONE_JOB = ("BAKEOFF_", "SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEV
 
 @dataclass
 class Circumstances:
-    """What a platform's cells are examined on; the machine is looked at once."""
+    """The conditions of all cells of a platform; the machine is read once."""
 
     platform: Platform
     _machine: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, environment: str, interpreter: Interpreter) -> dict[str, Any]:
-        """Give what decides an examination beside its code and its packages."""
+        """Give the conditions of a cell's examination, beside its code and its packages."""
         if not self._machine:
             self._machine = _machine(self.platform)
         reference, there = Reference.parse(environment), self.platform.frameworks
@@ -41,16 +41,16 @@ class Circumstances:
         lock = load_lock(reference.lock) if reference.lock in lock_files() else None
         stated = {*self.platform.environment, *own.environment, *(lock.environment if lock else ())}
         set_there = {**interpreter.env, **self.platform.environment}
-        told = {
+        variables = {
             name: value
             for name, value in set_there.items()
             if name in stated or (is_telling(name) and not name.startswith(_OF_ONE_JOB))
         }
-        return {"machine": dict(self._machine), "variables": told}
+        return {"machine": dict(self._machine), "variables": variables}
 
 
 def processors() -> dict[str, Any]:
-    """Say what this machine computes on: what decides which kernels a framework picks."""
+    """Describe this machine's processors, which decide the kernels that a framework picks."""
     machine = read_machine()
     return {
         "cpu": [machine.architecture, machine.cpu_model, *machine.capabilities],

@@ -25,10 +25,10 @@ from harness.errors import Unavailable
 from harness.gate import layers, ranks, semantics, separate_process
 from harness.gate import tolerances as arithmetic
 from harness.gate.conditions import Circumstances
-from harness.gate.jobs import Examiner, door
-from harness.gate.reference import References, code_digest
+from harness.gate.jobs import Examiner, examination_job
+from harness.gate.reference import GateReferences, code_digest
 from harness.gate.reference import key as reference_key
-from harness.gate.result import EQUIVALENT, NOT_CHECKED, Part, Result, joined, read, record
+from harness.gate.result import EQUIVALENT, NOT_CHECKED, GatePart, Result, joined, read, record
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
@@ -61,7 +61,7 @@ def ensure(
     payload: Payload | None = None,
     kept: Path | None = None,
 ) -> dict[str, Result]:
-    """Examine every cell of a plan that was not examined before; give the results by cell key.
+    """Examine every cell of a plan that has no stored result; give the results by cell key.
 
     ``keep`` is told each cell's as soon as it is known. ``payload`` is what the cells run
     (by default what is installed here), ``kept`` where results are kept.
@@ -81,7 +81,7 @@ def ensure(
 
 
 class _Gate:
-    """Examinations of one payload; processes start only where nothing is known yet."""
+    """Examinations of one payload; processes start only where no result is stored."""
 
     def __init__(
         self, platform: Platform, payload: Payload, kept: Path, watch: Watcher, stack: ExitStack
@@ -96,11 +96,11 @@ class _Gate:
         self._place: _Workplace | None = None
         self._large = Cache(kept / "references", _MOST_BYTES)
         stack.callback(self._large.release_all)
-        self._references = References(self._large, self._compute)
+        self._references = GateReferences(self._large, self._compute)
         self._title = ""
 
     def check(self, cell: Cell, title: str) -> Result:
-        """Do what is still to be done for a cell and say what came of it."""
+        """Examine a cell as far as no result is stored, and give its result."""
         self._title = title
         workload = plugins.workload(cell.workload)
         if isinstance(workload, Collective):
@@ -113,7 +113,7 @@ class _Gate:
             timed = self._part(cell, small, str(cell.factors["precision"]))
         except Unavailable as problem:
             return Result(NOT_CHECKED, " ".join(str(problem).split()))
-        except separate_process.Failed as problem:
+        except separate_process.ProcessFailed as problem:
             return Result(NOT_CHECKED, f"the reference could not be computed: {problem}")
         at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
         result = joined(exact, timed, cell, at)
@@ -125,8 +125,8 @@ class _Gate:
             return Result(NOT_CHECKED, " ".join(str(problem).split()))
         return ranks.joined(result, part, at, ranks.words(cell))
 
-    def _part(self, cell: Cell, small: Training, precision: str | None) -> Part:
-        """Give one half from what is kept, or examine; without a precision, the semantics."""
+    def _part(self, cell: Cell, small: Training, precision: str | None) -> GatePart:
+        """Give one part of an examination, stored or new; without a precision, the semantics."""
         interpreter = worker_python.resolve(cell.environment, self._platform)
         factors = _factors(cell, precision)
         key = cache.digest(
@@ -152,8 +152,8 @@ class _Gate:
             write_json(file, record(part))
         return part
 
-    def _ranks(self, cell: Cell, small: Training) -> Part:
-        """Hold the cell's ranks together against one rank; from what is kept, if it is."""
+    def _ranks(self, cell: Cell, small: Training) -> GatePart:
+        """Compare the cell's ranks with one rank; a stored result is reused."""
         interpreter = worker_python.resolve(cell.environment, self._platform)
         chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **_factors(cell, None)}
         chosen["compile"] = framework_info(cell.adapter).default("compile")
@@ -186,7 +186,7 @@ class _Gate:
         precision: str | None,
         interpreter: Interpreter,
         factors: Mapping[str, Any],
-    ) -> Part:
+    ) -> GatePart:
         what = "float64" if precision is None else f"{precision} as timed"
         place = self._workplace()
         self._watch(f"{self._title}: {what}: reference")
@@ -201,12 +201,12 @@ class _Gate:
                 requests.write_semantics(small, reference.given, reference.made, asked)
             else:
                 requests.write_timed(reference.given, asked)
-            job = door(cell, "examine", factors, {"given": asked, "made": made})
+            job = examination_job(cell, "examine", factors, {"given": asked, "made": made})
             judged = place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S)
             if judged.ended is Ended.TIMED_OUT:
-                return Part(None, f"its examination had not ended after {_TIMEOUT_S:.0f} s")
+                return GatePart(None, f"its examination had not ended after {_TIMEOUT_S:.0f} s")
             if judged.ended is not Ended.OK:
-                return Part(None, judged.reason, judged.ended is Ended.UNSUPPORTED)
+                return GatePart(None, judged.reason, judged.ended is Ended.UNSUPPORTED)
             answer = folders.open_folder(made)
             given, expected = reference.given, reference.made
             declared = [one.tensors for one in framework_info(cell.adapter).differs]
@@ -214,13 +214,13 @@ class _Gate:
                 finding = semantics.semantics(small, given, expected, answer, declared)
             else:
                 finding = layers.timed(small, precision, given, expected, answer, declared)
-            return Part(finding, facts=answer.about["facts"])
+            return GatePart(finding, facts=answer.about["facts"])
 
     def _compute(self, function: Callable[..., object], *given: Any) -> None:
         self._workplace().examiner.compute(function, *given)
 
     def _workplace(self) -> _Workplace:
-        """Start an agent and make a scratch folder, once and only if needed."""
+        """Start an agent and make a scratch folder, at the first examination."""
         if self._place is None:
             scratch = self._stack.enter_context(self._large.scratch("gate"))
             self._payload.copy(scratch / "payload")
@@ -248,7 +248,7 @@ def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
 
 
 def _code_digest() -> str:
-    """Digest the host's part in what is found."""
+    """Digest the host's code that decides a result."""
     whole = hashlib.sha256(code_digest().encode())
     for module in (arithmetic, semantics, layers, ranks):
         whole.update(Path(module.__file__ or "").read_bytes())

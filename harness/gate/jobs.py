@@ -1,4 +1,4 @@
-"""Start workers at their untimed doors, one at a time, through the agent as trials are.
+"""Run untimed jobs of workers, one at a time, through the agent as trials are run.
 
 So an examination that hangs is ended, one that forks leaves nothing behind, and its interpreter,
 environment and payload are exactly those of the cell's trials.
@@ -71,11 +71,11 @@ class Examiner:
             raise SystemExit(self._interrupts.exit_code)
 
     def compute(self, function: Callable[..., object], *given: Any) -> None:
-        """Call a function in a process of its own; Ctrl-C or a kill ends it, and us."""
+        """Call a function in a process of its own; SIGINT or SIGTERM ends it and this process."""
         separate_process.call(self._interrupts, function, *given)
 
     def go(self, job: Job, interpreter: Interpreter, payload: Path, timeout_s: float) -> Judgement:
-        """Run one job to its end; Ctrl-C or a kill ends it, and us."""
+        """Run one job to its end; SIGINT or SIGTERM ends it and this process."""
         self._count += 1
         trial = TrialPaths(self._scratch / f"job-{self._count}")
         trial.root.mkdir()
@@ -102,8 +102,10 @@ class Examiner:
         return judged
 
 
-def door(cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]) -> Job:
-    """Write the job for one of a cell's untimed doors: one rank alone."""
+def examination_job(
+    cell: Cell, purpose: str, factors: Mapping[str, Any], paths: Mapping[str, Path]
+) -> Job:
+    """Make an untimed job of a cell, such as an examination: one rank alone."""
     return Job(
         purpose=purpose,
         cell_key=cell.key,

@@ -9,9 +9,9 @@ from fnmatch import fnmatch
 from typing import Any
 
 from harness.gate import tolerances as arithmetic
-from harness.gate.semantics import Finding, off_by
+from harness.gate.semantics import TensorComparison, off_by
 from harness.gate.tensors import folders, requests, sensitive_inputs
-from harness.gate.tensors.sensitive_inputs import Part
+from harness.gate.tensors.sensitive_inputs import TensorPart
 from harness.worker.gate.tensors import Folder
 from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import (
@@ -42,7 +42,7 @@ def timed(
     reference: Folder,
     made: Folder,
     declared: Sequence[str] = (),
-) -> Finding:
+) -> TensorComparison:
     """Compare each layer as it is timed, then the whole network's output and loss."""
     worst, named = 0.0, False
     walked = [site for site in sites(workload.network) if not isinstance(site.layer, Residual)]
@@ -51,7 +51,7 @@ def timed(
         finding = layer(site, precision, given, reference, made, declared)
         worst, named = max(worst, finding.error or 0.0), named or finding.named
         if finding.differs is not None:
-            return Finding(worst, finding.differs)
+            return TensorComparison(worst, finding.differs)
     depth = sum(bool(parameter_shapes(site)) for site in walked)
     terms = max(summed(site, samples) for site in walked)
     allowed = arithmetic.network_tolerance(precision, depth, terms)
@@ -62,13 +62,13 @@ def timed(
     for name, most in bounds.items():
         whole = f"the whole network: {name.replace('gradient/', 'gradient of ')}"
         if name not in made.tensors:
-            return Finding(worst, f"{whole}: nothing was given")
+            return TensorComparison(worst, f"{whole}: nothing was given")
         found = folders.array(made.tensors[name])
         expected = folders.array(reference.tensors[name])
         off = arithmetic.error(found, expected)
         if off > most:
-            return Finding(worst, off_by(whole, found, expected, off, most))
-    return Finding(worst, named=named)
+            return TensorComparison(worst, off_by(whole, found, expected, off, most))
+    return TensorComparison(worst, named=named)
 
 
 def layer(
@@ -78,12 +78,12 @@ def layer(
     reference: Folder,
     made: Folder,
     declared: Sequence[str] = (),
-) -> Finding:
-    """Compare what one layer alone gives, forward and backward, and what a norm keeps of it."""
+) -> TensorComparison:
+    """Compare one layer's outputs, gradients and, of a batch norm, its running statistics."""
     allowed = arithmetic.layer_tolerance(precision, summed(site, given.tensors["input"].shape[0]))
     if isinstance(site.layer, Dropout):
         fault = _dropout(site, given, made, allowed)
-        return Finding(0.0, None if fault is None else f"{site.path}: {fault}")
+        return TensorComparison(0.0, None if fault is None else f"{site.path}: {fault}")
     passed = _passed(site, precision, allowed, given, reference, made)
     if passed.differs is not None or not isinstance(site.layer, BatchNorm):
         return passed
@@ -93,7 +93,7 @@ def layer(
 
 def _passed(
     site: Site, precision: str, allowed: float, given: Folder, reference: Folder, made: Folder
-) -> Finding:
+) -> TensorComparison:
     """Compare what passes through a layer, forward and backward, part by part of its channels."""
     worst, prefix = 0.0, f"layer/{site.path}/"
     kinds = ["output", "input-gradient"]
@@ -103,23 +103,23 @@ def _passed(
     for kind in kinds:
         where = f"{site.path}: {_part(kind)}"
         if prefix + kind not in made.tensors:
-            return Finding(worst, f"{where}: nothing was given")
+            return TensorComparison(worst, f"{where}: nothing was given")
         found = folders.array(made.tensors[prefix + kind])
         expected = folders.array(reference.tensors[prefix + kind])
         if found.shape != expected.shape:
-            return Finding(worst, off_by(where, found, expected, math.inf, allowed))
+            return TensorComparison(worst, off_by(where, found, expected, math.inf, allowed))
         for part, size in zip(parts, sizes, strict=True):
             take = part.of_parameter if kind.startswith("gradient/") else part.of
             off = arithmetic.error(take(found), take(expected), scale=size.get(kind, 0.0))
             if off > allowed:
                 which = f"{where}, {part.words}," if part.words else where
-                return Finding(worst, off_by(which, found, expected, off, allowed))
+                return TensorComparison(worst, off_by(which, found, expected, off, allowed))
             worst = max(worst, off)
-    return Finding(worst)
+    return TensorComparison(worst)
 
 
-def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> Finding:
-    """Compare the running statistics that a batch norm leaves: in fp32, whatever it computes in."""
+def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> TensorComparison:
+    """Compare a batch norm's running statistics, which are fp32 in every precision."""
     assert isinstance(site.layer, BatchNorm)
     worst, named = 0.0, False
     inputs = folders.array(given.tensors[f"layer/{site.path}/input"])
@@ -132,7 +132,7 @@ def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> 
         if key not in made.tensors:
             if is_declared:
                 continue
-            return Finding(worst, f"{where}: nothing was given")
+            return TensorComparison(worst, f"{where}: nothing was given")
         before = folders.array(given.tensors[f"initial/{name}"])
         found = folders.array(made.tensors[key])
         off = arithmetic.moved_error(found, before, batch, site.layer.momentum, size)
@@ -142,13 +142,13 @@ def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> 
             if adjusted <= allowed:
                 off, named = adjusted, True
         if off > allowed:
-            return Finding(worst, off_by(where, found, before, off, allowed))
+            return TensorComparison(worst, off_by(where, found, before, off, allowed))
         worst = max(worst, off)
-    return Finding(worst, named=named)
+    return TensorComparison(worst, named=named)
 
 
 def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str | None:
-    """Hold a dropout to its rate and scale, forward and backward, and to one mask for both."""
+    """Check a dropout's rate and scale, and that forward and backward use one mask."""
     assert isinstance(site.layer, Dropout)
     prefix = f"layer/{site.path}/"
     passes = []
@@ -163,7 +163,7 @@ def _dropout(site: Site, given: Folder, made: Folder, tolerance: float) -> str |
     return arithmetic.mask_fault(forward, backward, site.layer.rate)
 
 
-def _sizes(site: Site, given: Folder, precision: str, part: Part) -> dict[str, float]:
+def _sizes(site: Site, given: Folder, precision: str, part: TensorPart) -> dict[str, float]:
     """Give the size of the terms that a layer's results add up, where they may cancel."""
     if not parameter_shapes(site):
         return {}

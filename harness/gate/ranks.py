@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from harness.gate import tolerances as arithmetic
-from harness.gate.jobs import door
-from harness.gate.result import DIFFERS, NOT_CHECKED, Part, Result, record
-from harness.gate.semantics import Finding
+from harness.gate.jobs import examination_job
+from harness.gate.result import DIFFERS, NOT_CHECKED, GatePart, Result, record
+from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import draws, folders, requests
 from harness.plan.cell import Cell
 from harness.ranks.failure_reasons import Judgement
@@ -40,42 +40,44 @@ Go = Callable[[Job], Judgement]
 
 
 def is_due(cell: Cell) -> bool:
-    """Tell whether a cell's ranks have anything to agree on."""
-    together = cell.strategy != "none" and (cell.scale.ranks > 1 or _several_devices(cell))
-    return together and cell.factors.get("communicate") is not False
+    """Whether a cell has several ranks or devices that train together."""
+    trains_together = cell.strategy != "none" and (cell.scale.ranks > 1 or _several_devices(cell))
+    return trains_together and cell.factors.get("communicate") is not False
 
 
 def _several_devices(cell: Cell) -> bool:
-    """Tell whether it is one rank's devices that train together."""
+    """Whether the devices of one rank train together."""
     return cell.scale.ranks == 1 and cell.scale.devices_per_rank > 1
 
 
 def words(cell: Cell) -> str:
-    """Say what is held to one rank."""
+    """Name what is compared with one rank: so many ranks or devices."""
     return f"{RANKS} {'devices' if _several_devices(cell) else 'ranks'}"
 
 
-def examine(cell: Cell, small: Training, factors: Mapping[str, Any], place: Path, go: Go) -> Part:
+def examine(
+    cell: Cell, small: Training, factors: Mapping[str, Any], place: Path, go: Go
+) -> GatePart:
     """Examine a cell's strategy on this machine, in an empty folder."""
     asked, apart, alone = place / "together", place / "many", place / "one"
     _write(small, asked, norms=None)
     judged = go(_job(cell, factors, asked, apart, RANKS))
     if judged.ended is not Ended.OK:
-        return Part(None, judged.reason, judged.ended is Ended.UNSUPPORTED)
+        return GatePart(None, judged.reason, judged.ended is Ended.UNSUPPORTED)
     many = [folders.open_folder(Path(path_of(str(apart), rank))) for rank in range(RANKS)]
     norms = bool(many[0].about["norms"])
     given = place / "alone"
     _write(small, given, norms=norms)
     judged = go(_job(cell, factors, given, alone, 1))
     if judged.ended is not Ended.OK:
-        return Part(None, f"one rank alone: {judged.reason}", judged.ended is Ended.UNSUPPORTED)
+        return GatePart(None, f"one rank alone: {judged.reason}", judged.ended is Ended.UNSUPPORTED)
     finding = compared(folders.open_folder(given), folders.open_folder(alone), many)
     has_norms = any(statistic_shapes(site) for site in sites(small.network))
-    return Part(finding, facts={"norms": norms if has_norms else None})
+    return GatePart(finding, facts={"norms": norms if has_norms else None})
 
 
-def joined(result: Result, part: Part, at: str, held: str = f"{RANKS} ranks") -> Result:
-    """Add to what is known of one rank what was found of several, or of its devices."""
+def joined(result: Result, part: GatePart, at: str, held: str = f"{RANKS} ranks") -> Result:
+    """Join the result of one rank with that of several ranks, or of its devices."""
     whole = replace(result, ranks=record(part))
     if part.finding is None:
         return replace(whole, state=NOT_CHECKED, detail=f"{held}: {part.why}")
@@ -86,15 +88,15 @@ def joined(result: Result, part: Part, at: str, held: str = f"{RANKS} ranks") ->
     return replace(whole, detail=f"{result.detail}; {held} equal one, {_words(part)}")
 
 
-def _words(part: Part) -> str:
+def _words(part: GatePart) -> str:
     assert part.finding is not None
     norms = (part.facts or {}).get("norms")
     how = {None: "", True: ", sync-BN on", False: ", batch norms left out (sync-BN off)"}
     return f"{part.finding.error or 0:.0e}{how[norms]}"
 
 
-def compared(given: Folder, one: Folder, many: Sequence[Folder]) -> Finding:
-    """Hold what several ranks changed against what one changed, and against each other."""
+def compared(given: Folder, one: Folder, many: Sequence[Folder]) -> TensorComparison:
+    """Compare the updates of several ranks with those of one, and with each other."""
     before = {name: folders.array(tensor) for name, tensor in given.under("initial/").items()}
     changes = {
         name: folders.array(tensor) - _thinned(before[_parameter(name)], tensor.shape, given)
@@ -106,24 +108,24 @@ def compared(given: Folder, one: Folder, many: Sequence[Folder]) -> Finding:
         start = folders.array(one.tensors[name]) - change
         for rank, made in enumerate(many):
             if name not in made.tensors:
-                return Finding(worst, f"{_where(name)}: rank {rank} gave nothing")
+                return TensorComparison(worst, f"{_where(name)}: rank {rank} gave nothing")
             found = folders.array(made.tensors[name]) - start
             floor = arithmetic.FLOOR * largest
             off = arithmetic.error(found, change, floor=floor, scale=floor)
             if off > TOLERANCE:
-                return Finding(
+                return TensorComparison(
                     worst,
                     f"{_where(name)}: what rank {rank} of {len(many)} changed is {off:.1e} off "
                     f"what one rank with the whole batch changed (allowed: {TOLERANCE:.0e})",
                 )
             worst = max(worst, off)
-    return Finding(worst)
+    return TensorComparison(worst)
 
 
 def _write(small: Training, folder: Path, *, norms: bool | None) -> None:
     inputs, target = draws.batch(small, SAMPLES)
     tensors = {"input": inputs, "target": target}
-    tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(small.network)}
+    tensors |= {f"initial/{name}": values for name, values in draws.initial(small.network)}
     about = {
         "precision": "float64",
         "input": list(small.network.input),
@@ -135,7 +137,7 @@ def _write(small: Training, folder: Path, *, norms: bool | None) -> None:
 
 
 def _job(cell: Cell, factors: Mapping[str, Any], given: Path, made: Path, ranks: int) -> Job:
-    job = door(cell, "examine", factors, {"given": given, "made": made})
+    job = examination_job(cell, "examine", factors, {"given": given, "made": made})
     if ranks == 1:
         return job
     scale = Scale(ranks_per_node=ranks)

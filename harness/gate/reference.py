@@ -1,4 +1,4 @@
-"""Make the gate's reference once per workload and keep it: our own numpy, in float64.
+"""Make and store the gate's reference of each workload: computed with numpy in float64.
 
 No framework has a part in it: layers, losses and optimisers are computed from their definitions
 (``harness/exact/``). A reference is two tensor folders, ``given`` and ``made``, named by a hash of
@@ -34,14 +34,14 @@ Compute = Callable[..., object]
 
 
 @dataclass(frozen=True)
-class Reference:
-    """What the reference was made from, and what was made of it."""
+class GateReference:
+    """A reference's inputs and its results."""
 
     given: Folder
     made: Folder
 
 
-class References:
+class GateReferences:
     """The references of a gate, made when first asked for."""
 
     def __init__(self, kept: Cache, compute: Compute) -> None:
@@ -49,17 +49,17 @@ class References:
         self._compute = compute
         self._current = ""
 
-    def semantics(self, small: Training) -> Reference:
+    def semantics(self, small: Training) -> GateReference:
         """Give the float64 semantics of an examined workload."""
         return self._keep(small, "semantics", make_semantics)
 
-    def layers(self, small: Training, precision: str) -> Reference:
+    def layers(self, small: Training, precision: str) -> GateReference:
         """Give each layer alone, on inputs of a precision."""
         return self._keep(
             small, f"layers-{precision}", make_layers, self.semantics(small), precision
         )
 
-    def _keep(self, small: Training, kind: str, make: Compute, *more: Any) -> Reference:
+    def _keep(self, small: Training, kind: str, make: Compute, *more: Any) -> GateReference:
         about = key(small)
         if about != self._current:  # another workload: it may need all the room that there is
             self._kept.release_all()
@@ -88,7 +88,7 @@ def code_digest() -> str:
     return whole.hexdigest()
 
 
-def make_semantics(small: Training, place: Path) -> Reference:
+def make_semantics(small: Training, place: Path) -> GateReference:
     """Draw a start; compute one pass, what enters and leaves each layer in it, and all updates."""
     requests.write_reference(small, place / "given")
     given = folders.open_folder(place / "given")
@@ -118,7 +118,9 @@ def make_semantics(small: Training, place: Path) -> Reference:
     return _opened(place)
 
 
-def make_layers(small: Training, place: Path, whole: Reference, precision: str) -> Reference:
+def make_layers(
+    small: Training, place: Path, whole: GateReference, precision: str
+) -> GateReference:
     """Compute each layer alone, and the whole network's output and loss."""
     requests.write_layers(small, whole.given, whole.made, precision, place / "given")
     given = folders.open_folder(place / "given")
@@ -157,5 +159,5 @@ def _last_gradients(small: Training, state: State, passed: Pass, slope: Array) -
     return {}
 
 
-def _opened(place: Path) -> Reference:
-    return Reference(*(folders.open_folder(place / name) for name in ("given", "made")))
+def _opened(place: Path) -> GateReference:
+    return GateReference(*(folders.open_folder(place / name) for name in ("given", "made")))

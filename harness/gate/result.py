@@ -1,4 +1,4 @@
-"""Word what the gate found: both parts of one cell's examination, and the result."""
+"""The gate's result for a cell: its two parts, joined and put into words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from harness import plugins
-from harness.gate.semantics import Finding, held
+from harness.gate.semantics import TensorComparison, held
 from harness.plan.cell import Cell
 from harness.study.framework import framework_info
 from harness.worker.network.shapes import sites
@@ -20,10 +20,10 @@ NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True)
-class Part:
+class GatePart:
     """One half of the gate for one cell."""
 
-    finding: Finding | None
+    finding: TensorComparison | None
     """None: it could not be done."""
     why: str | None = None
     is_unsupported: bool = False
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """What the gate says of one cell."""
+    """The gate's result for one cell."""
 
     state: str
     """equivalent, named difference, differs, not checked."""
@@ -54,7 +54,7 @@ class Result:
         )
 
 
-def joined(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
+def joined(semantics: GatePart, timed: GatePart, cell: Cell, at: str) -> Result:
     """Join both halves: what differs comes first, then what is missing; ``at`` says the size."""
     precision = str(cell.factors["precision"])
     records = {"semantics": record(semantics), "timed": record(timed)}
@@ -81,14 +81,14 @@ def joined(semantics: Part, timed: Part, cell: Cell, at: str) -> Result:
     return Result(EQUIVALENT, detail, **records)
 
 
-def _compiled(semantics: Part) -> str:
-    """Say whether the float64 step was compiled as the timed one is, and if not, why."""
+def _compiled(semantics: GatePart) -> str:
+    """Note whether the float64 step was compiled as the timed one is, and if not, why."""
     why = (semantics.facts or {}).get("eager")
     return f" eager ({why})" if why else " compiled"
 
 
 def _declared(cell: Cell) -> str:
-    """Say in the framework's words what it is known to compute otherwise in this network."""
+    """Describe the declared differences of a framework that concern this network."""
     walked = sites(plugins.workload(cell.workload).network)
     names = [name for site in walked for name in held(site)]
     differs = framework_info(cell.adapter).differs
@@ -96,16 +96,16 @@ def _declared(cell: Cell) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _error(finding: Finding) -> str:
+def _error(finding: TensorComparison) -> str:
     return f"{finding.error or 0:.0e}"
 
 
-def record(part: Part) -> dict[str, Any]:
+def record(part: GatePart) -> dict[str, Any]:
     """Give a part as JSON."""
     return asdict(part)
 
 
-def read(raw: Mapping[str, Any]) -> Part:
-    """Read a part that was kept."""
+def read(raw: Mapping[str, Any]) -> GatePart:
+    """Read a stored part."""
     finding = raw["finding"]
-    return Part(**{**raw, "finding": None if finding is None else Finding(**finding)})
+    return GatePart(**{**raw, "finding": None if finding is None else TensorComparison(**finding)})

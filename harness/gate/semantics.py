@@ -1,4 +1,4 @@
-"""Compare what a framework made with the reference and name the first that differs."""
+"""Compare a framework's tensors with the reference and name the first that differs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """How one comparison of many tensors ended."""
+class TensorComparison:
+    """The result of comparing many tensors."""
 
     error: float | None
     """The largest error, of those within tolerance where something differs."""
@@ -36,7 +36,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Question:
+class TensorQuestion:
     """One tensor to compare."""
 
     made: str
@@ -53,14 +53,14 @@ class Question:
 
 def semantics(
     workload: Training, given: Folder, reference: Folder, made: Folder, declared: Sequence[str]
-) -> Finding:
+) -> TensorComparison:
     """Compare everything in float64; ``declared`` are patterns of tensors that may differ."""
     known = _Known(workload, given, reference, declared)
     worst, named = 0.0, False
     for question in known.questions(made):
         expected = folders.array(reference.tensors[question.reference])
         if question.made not in made.tensors:
-            return Finding(worst, f"{question.where}: nothing was given")
+            return TensorComparison(worst, f"{question.where}: nothing was given")
         found = folders.array(made.tensors[question.made])
         if found.shape != expected.shape and question.made.startswith(("free/", "restarted/")):
             flat = expected.reshape(-1)
@@ -73,19 +73,19 @@ def semantics(
                 off = _error(found, adjusted, question)
         if off > question.allowed:
             words = off_by(question.where, found, expected, off, question.allowed)
-            return Finding(worst, words)
+            return TensorComparison(worst, words)
         if question.allowed == arithmetic.TOLERANCE:
             worst = max(worst, off)
-    return Finding(worst, named=named)
+    return TensorComparison(worst, named=named)
 
 
 def held(site: Site) -> list[str]:
-    """Name what a layer holds: its parameters, and a batch norm's running statistics."""
+    """Name a layer's tensors: its parameters, and a batch norm's running statistics."""
     return [name for name, _ in parameter_shapes(site) + statistic_shapes(site)]
 
 
 class _Known:
-    """What the reference says, and where it says nothing but rounding."""
+    """The reference's tensors, and the sizes below which they are only rounding."""
 
     def __init__(
         self, workload: Training, given: Folder, reference: Folder, declared: Sequence[str]
@@ -108,24 +108,24 @@ class _Known:
             if f"{path}/bias" in self._zero
         }
 
-    def questions(self, made: Folder) -> Iterator[Question]:
-        """Go through the network as it computes, back as gradients flow, then update by update."""
+    def questions(self, made: Folder) -> Iterator[TensorQuestion]:
+        """List the comparisons in order: outputs forward, gradients backward, then each update."""
         for site in self._sites:
             name = f"activation/{site.path}"
             if name in self._reference.tensors:
-                yield Question(name, name, f"{site.path}: output")
-        yield Question("output", "output", "the network's output")
-        yield Question("loss", "loss", "the loss")
+                yield TensorQuestion(name, name, f"{site.path}: output")
+        yield TensorQuestion("output", "output", "the network's output")
+        yield TensorQuestion("loss", "loss", "the loss")
         for site in reversed(self._sites):
             for name, _ in parameter_shapes(site):
                 key = f"gradient/{name}"
                 where = f"{site.path}: gradient of {_kind(name)}"
-                yield Question(key, key, where, floor=self._floor)
+                yield TensorQuestion(key, key, where, floor=self._floor)
         for site in self._sites:
             for name, _ in statistic_shapes(site):
                 key, kind = f"statistic/{name}", _kind(name)
                 adjust = self._biased(site, kind, None, 1)
-                yield Question(key, key, f"{site.path}: running {kind}", adjust)
+                yield TensorQuestion(key, key, f"{site.path}: running {kind}", adjust)
         for update in range(1, self._updates + 1):
             # Left to itself, a network amplifies rounding; a restarted one cannot.
             allowed = arithmetic.TOLERANCE * arithmetic.GROWTH ** (update - 1)
@@ -136,13 +136,13 @@ class _Known:
             words = f"after update {update} from the reference's state"
             yield from self._states(f"restarted/{update}", update, words, 1)
 
-    def _states(self, made: str, update: int, words: str, updates: int) -> Iterator[Question]:
+    def _states(self, made: str, update: int, words: str, updates: int) -> Iterator[TensorQuestion]:
         """Compare a state; ``updates`` lie between it and the state it started from."""
         before = None if updates == update else f"free/{update - 1}"
         for site in self._sites:
             for name in held(site):
                 kind = _kind(name)
-                yield Question(
+                yield TensorQuestion(
                     f"{made}/{name}",
                     f"free/{update}/{name}",
                     f"{site.path}: {_state_kind(kind)} {words}",
@@ -198,7 +198,7 @@ def _normed(layers: Sequence[Layer], prefix: str = "") -> Iterator[tuple[str, st
                 yield from _normed(row, f"{prefix}{layer.name}/")
 
 
-def _error(found: Array, expected: Array, question: Question) -> float:
+def _error(found: Array, expected: Array, question: TensorQuestion) -> float:
     is_alike = question.slack and found.shape == expected.shape
     if is_alike and float(np.max(np.abs(found - expected))) <= question.slack:
         return 0.0
@@ -206,7 +206,7 @@ def _error(found: Array, expected: Array, question: Question) -> float:
 
 
 def off_by(where: str, found: Array, expected: Array, off: float, allowed: float) -> str:
-    """Say of a tensor that it differs, and by how much."""
+    """Report that a tensor differs, and by how much."""
     if found.shape != expected.shape:
         return f"{where} has shape {found.shape}, not {expected.shape}"
     if not np.all(np.isfinite(found)):

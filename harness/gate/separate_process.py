@@ -15,12 +15,12 @@ from harness.child_process import end_with_parent
 from harness.ranks.interrupts import Interrupts
 
 
-class Failed(Exception):
-    """Say why the function did not return."""
+class ProcessFailed(Exception):
+    """The reason why the function did not return."""
 
 
 def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -> None:
-    """Call a function of a module's own level, and wait for its end."""
+    """Call a function at a module's top level, and wait for its end."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(theirs, function, given), daemon=True)
@@ -34,13 +34,13 @@ def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -
         why: str | None = ours.recv()
     except EOFError:
         child.join()
-        raise Failed(_ended(child.exitcode)) from None
+        raise ProcessFailed(_ended(child.exitcode)) from None
     finally:
         child.kill()
         child.join()
         ours.close()
     if why is not None:
-        raise Failed(why)
+        raise ProcessFailed(why)
 
 
 def _ended(code: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The arithmetic of the equivalence gate: how far apart, and how far they may be.
+"""The equivalence gate's measures of error and their tolerances.
 
 Semantics are compared in float64, one number per tensor: the largest difference over the largest
 reference value. Element by element would be wrong: what cancels to almost nothing has no digits
@@ -83,13 +83,13 @@ def error(made: Array, reference: Array, *, floor: float = 0.0, scale: float = 0
 
 
 def layer_tolerance(precision: str, terms: int) -> float:
-    """Say how far one layer's tensor may be off that sums ``terms`` products an item."""
+    """Give the tolerance of one layer's tensor whose items sum ``terms`` products."""
     rounding = ROUNDINGS[precision]
     return _FEW_ROUNDINGS * rounding.stored + _SUMMATION * rounding.summed * math.sqrt(terms)
 
 
 def network_tolerance(precision: str, depth: int, terms: int) -> float:
-    """Say how far the output may be off after ``depth`` layers of up to ``terms`` products."""
+    """Give the tolerance of the output after ``depth`` layers of up to ``terms`` products."""
     return _DEPTH * math.sqrt(depth) * layer_tolerance(precision, terms)
 
 
@@ -177,7 +177,7 @@ def biased_variance(
 
 
 def dropout_fault(given: Array, made: Array, rate: float, tolerance: float) -> str | None:
-    """Say what is wrong with a dropout that dropped: its scale or its rate."""
+    """Describe a fault in a dropout's scale or rate; empty if there is none."""
     if made.shape != given.shape:
         return f"shape {made.shape}, not {given.shape}"
     dropped = made == 0
@@ -185,9 +185,9 @@ def dropout_fault(given: Array, made: Array, rate: float, tolerance: float) -> s
     off = error(made, scaled)
     if off > tolerance:
         return f"what stays is {off:.1e} off x / (1 - {rate:g})"
-    telling = given != 0
-    count = int(np.count_nonzero(telling))
-    share = float(np.count_nonzero(dropped & telling)) / max(1, count)
+    is_tested = given != 0
+    count = int(np.count_nonzero(is_tested))
+    share = float(np.count_nonzero(dropped & is_tested)) / max(1, count)
     spread = math.sqrt(rate * (1 - rate) / max(1, count))
     if abs(share - rate) > _DEVIATIONS * spread:
         return f"drops {share:.4f} of {count} values, not {rate:g}"
@@ -202,15 +202,15 @@ def mask_fault(
     Each pass is what entered and what left; what entered as 0 tells nothing.
     """
     (given, made), (slope, returned) = forward, backward
-    dropped, telling = made == 0, given != 0
-    both = telling & (slope != 0)
+    dropped, is_tested = made == 0, given != 0
+    both = is_tested & (slope != 0)
     others = int(np.count_nonzero(both & (dropped != (returned == 0))))
     if others:
         return (
             f"the gradient of its input drops others than the output does: {others} of "
             f"{int(np.count_nonzero(both))} values"
         )
-    compared = telling[1:] & telling[:1]
+    compared = is_tested[1:] & is_tested[:1]
     chance = max(rate, 1 - rate) ** int(np.count_nonzero(compared))
     if chance < _CHANCE and not np.any(compared & (dropped[1:] != dropped[:1])):
         return "one mask is shared by all samples"

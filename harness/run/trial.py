@@ -44,7 +44,7 @@ from harness.worker.job import Job, Span
 
 COLD = "cold"
 PROBE = "probe"
-_TELLING = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
+_LOG_TRANSPORTS = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
 """Lets the libraries print which transport they chose: once, while they start."""
 
 
@@ -173,7 +173,7 @@ def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
     own = framework_info(prepared.cell.adapter).rank_variables(prepared.cell.strategy)
     env = environment(prepared.interpreter.env, caches, own.caches, _allocator(prepared.cell))
     if scale.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
-        env = {**_TELLING, **env}
+        env = {**_LOG_TRANSPORTS, **env}
     return Worker(
         argv=tuple(prepared.interpreter.argv),
         env=env,

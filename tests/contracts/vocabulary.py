@@ -36,7 +36,7 @@ LAYERS = (
     Table("harness/gate/layers.py", "SUMMED", "how many terms its largest sum adds up"),
     Table(
         "harness/gate/tensors/sensitive_inputs.py",
-        "TELLING",
+        "SENSITIVE",
         "which inputs show its constants, or None",
     ),
 )

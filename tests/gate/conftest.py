@@ -16,8 +16,8 @@ import pytest
 from harness.gate import layers as layer_checks
 from harness.gate import reference
 from harness.gate import semantics as semantic_checks
-from harness.gate.reference import Reference
-from harness.gate.semantics import Finding
+from harness.gate.reference import GateReference
+from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import folders, requests
 from harness.ranks import payload
 from harness.study.framework import framework_info
@@ -169,9 +169,9 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
     )
 
 
-References = Callable[[ModuleType], Reference]
-Layers = Callable[[ModuleType, str], Reference]
-Check = Callable[..., Finding]
+References = Callable[[ModuleType], GateReference]
+Layers = Callable[[ModuleType, str], GateReference]
+Check = Callable[..., TensorComparison]
 
 
 @pytest.fixture(scope="session")
@@ -179,7 +179,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> References:
     """Make each network's reference once."""
 
     @cache
-    def made(network: ModuleType) -> Reference:
+    def made(network: ModuleType) -> GateReference:
         return reference.make_semantics(network.WORKLOAD, tmp_path_factory.mktemp("reference"))
 
     return made
@@ -190,7 +190,7 @@ def layers(references: References, tmp_path_factory: pytest.TempPathFactory) -> 
     """Make the reference of each layer alone once."""
 
     @cache
-    def made(network: ModuleType, precision: str) -> Reference:
+    def made(network: ModuleType, precision: str) -> GateReference:
         place = tmp_path_factory.mktemp("layers")
         return reference.make_layers(network.WORKLOAD, place, references(network), precision)
 
@@ -207,7 +207,7 @@ def semantics(references: References, examine: Examine) -> Check:
         changes: dict[str, tuple[str, str]],
         declared: tuple[str, ...] = (),
         compiled: bool = False,
-    ) -> Finding:
+    ) -> TensorComparison:
         right, key = references(gated), f"{name} {changes} {compiled}"
 
         def write(to: Path) -> None:
@@ -227,7 +227,9 @@ def semantics(references: References, examine: Examine) -> Check:
 def timed(layers: Layers, examine: Examine) -> Check:
     """Examine a framework as it is timed."""
 
-    def check(subject: Subject, precision: str = "fp32", network: ModuleType = gated) -> Finding:
+    def check(
+        subject: Subject, precision: str = "fp32", network: ModuleType = gated
+    ) -> TensorComparison:
         return layer_checks.timed(*_as_timed(layers, examine, subject, precision, network))
 
     return check

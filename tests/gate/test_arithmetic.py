@@ -112,14 +112,14 @@ def test_part_of_a_layer_s_inputs_is_brought_to_where_its_constant_tells(precisi
         (LRN("l", 5, 1e-4, 0.75, 2.0), LRN("l", 5, 1e-4, 0.75, 1.0), 0),
         (LeakyReLU("r", 0.01), LeakyReLU("r", 0.02), 0),
     ):
-        told = draws.to(precision, sensitive_inputs.told(layer, inputs))
+        told = draws.to(precision, sensitive_inputs.with_sensitive_part(layer, inputs))
         plain, brought = sensitive_inputs.parts(layer, inputs.shape)
         assert (plain.axis, brought.axis) == (at, at)
         assert np.array_equal(plain.of(told), draws.to(precision, plain.of(inputs)))
         right, wrong = (brought.of(_computed(one, told)) for one in (layer, other))
         assert tolerances.error(wrong, right) > 10 * tolerances.layer_tolerance(precision, 324)
-    assert np.array_equal(sensitive_inputs.told(ReLU("r"), inputs), inputs)
-    assert sensitive_inputs.parts(ReLU("r"), inputs.shape) == [sensitive_inputs.Part()]
+    assert np.array_equal(sensitive_inputs.with_sensitive_part(ReLU("r"), inputs), inputs)
+    assert sensitive_inputs.parts(ReLU("r"), inputs.shape) == [sensitive_inputs.TensorPart()]
 
 
 def _computed(layer, x):

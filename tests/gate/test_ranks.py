@@ -11,8 +11,8 @@ from harness import plugins
 from harness.environments import worker_python
 from harness.gate import gate, ranks
 from harness.gate.jobs import Examiner
-from harness.gate.result import DIFFERS, EQUIVALENT, NOT_CHECKED, Part, Result
-from harness.gate.semantics import Finding
+from harness.gate.result import DIFFERS, EQUIVALENT, NOT_CHECKED, GatePart, Result
+from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
 from harness.plan.plan import make_plan
@@ -74,7 +74,9 @@ def cell_of(place: Path, name: str, strategy: str) -> Cell:
     return cell
 
 
-def examined(place: Path, cell: Cell, change: tuple[str, tuple[str, str]] | None = None) -> Part:
+def examined(
+    place: Path, cell: Cell, change: tuple[str, tuple[str, str]] | None = None
+) -> GatePart:
     framework("torch" if cell.adapter == "torch" else cell.adapter)
     if cell.strategy == "horovod":
         compiled(cell.environment)
@@ -122,15 +124,15 @@ def test_ranks_that_do_not_average_are_caught(tmp_path, mistake):
 
 def test_the_result_says_what_ranks_do_and_whether_norms_are_synchronised():
     good = Result(EQUIVALENT, "float64, 3e-11")
-    apart = ranks.joined(good, Part(Finding(4e-14), facts={"norms": False}), "")
+    apart = ranks.joined(good, GatePart(TensorComparison(4e-14), facts={"norms": False}), "")
     assert str(apart) == (
         "equivalent (float64, 3e-11; 2 ranks equal one, 4e-14, batch norms left out (sync-BN off))"
     )
-    together = ranks.joined(good, Part(Finding(4e-14), facts={"norms": True}), "")
+    together = ranks.joined(good, GatePart(TensorComparison(4e-14), facts={"norms": True}), "")
     assert together.detail.endswith("2 ranks equal one, 4e-14, sync-BN on")
-    wrong = ranks.joined(good, Part(Finding(0.0, "fc/bias is off")), " at 3×64×64")
+    wrong = ranks.joined(good, GatePart(TensorComparison(0.0, "fc/bias is off")), " at 3×64×64")
     assert (wrong.state, wrong.detail) == (DIFFERS, "fc/bias is off; in float64 at 3×64×64")
-    unknown = ranks.joined(good, Part(None, "no Horovod here"), "")
+    unknown = ranks.joined(good, GatePart(None, "no Horovod here"), "")
     assert (unknown.state, unknown.detail) == (NOT_CHECKED, "2 ranks: no Horovod here")
 
 
@@ -154,7 +156,7 @@ def test_ranks_that_drift_apart_are_told_by_number(tmp_path):
     folders.write(tmp_path / "one", {"free/1/fc/bias": end}, {})
     folders.write(tmp_path / "drifted", {"free/1/fc/bias": end * 1.01}, {})
     given, one, drifted = (folders.open_folder(tmp_path / n) for n in ("given", "one", "drifted"))
-    assert ranks.compared(given, one, [one, one]) == Finding(0.0)
+    assert ranks.compared(given, one, [one, one]) == TensorComparison(0.0)
     differs = ranks.compared(given, one, [one, drifted]).differs
     assert differs is not None
     assert differs.startswith("fc/bias after update 1: what rank 1 of 2 changed is 1.0e-02 off")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.gate import gate
-from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Part, Result, joined
-from harness.gate.semantics import Finding
+from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, GatePart, Result, joined
+from harness.gate.semantics import TensorComparison
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
@@ -40,8 +40,8 @@ def cell(tmp_path: Path) -> Cell:
     return plan_of(tmp_path, "tinycnn", "torch").cells[0]
 
 
-GOOD = Part(Finding(3e-11))
-TIMED = Part(Finding(2e-6))
+GOOD = GatePart(TensorComparison(3e-11))
+TIMED = GatePart(TensorComparison(2e-6))
 
 
 def test_an_equivalent_cell_says_how_close_and_at_which_size(cell) -> None:
@@ -58,14 +58,14 @@ def test_a_compiled_cell_says_what_its_float64_step_was(cell) -> None:
 
 
 def test_what_differs_comes_before_everything_else(cell) -> None:
-    wrong = Part(Finding(0.0, "block/conv2: output is 3.1e-02 off"))
+    wrong = GatePart(TensorComparison(0.0, "block/conv2: output is 3.1e-02 off"))
     assert str(joined(wrong, TIMED, cell, "")).startswith("differs at block/conv2: output")
     assert joined(GOOD, wrong, cell, "").state == DIFFERS
-    assert joined(wrong, Part(None, "it crashed"), cell, "").state == DIFFERS
+    assert joined(wrong, GatePart(None, "it crashed"), cell, "").state == DIFFERS
 
 
 def test_a_framework_without_float64_passes_as_timed_and_says_so(cell) -> None:
-    narrow = Part(None, "it computes in float32 only", is_unsupported=True)
+    narrow = GatePart(None, "it computes in float32 only", is_unsupported=True)
     result = joined(narrow, TIMED, cell, "")
     assert result.state == EQUIVALENT
     assert "not in float64: it computes in float32 only" in result.detail
@@ -73,7 +73,7 @@ def test_a_framework_without_float64_passes_as_timed_and_says_so(cell) -> None:
 
 def test_what_a_framework_without_float64_declares_is_named_where_it_matters(cell) -> None:
     caffe = replace(cell, adapter="caffe")
-    narrow = Part(None, "Caffe computes in fp32 only", is_unsupported=True)
+    narrow = GatePart(None, "Caffe computes in fp32 only", is_unsupported=True)
     result = joined(narrow, TIMED, caffe, "")
     assert result.state == NAMED
     assert result.detail.count("averages since the start") == 1
@@ -81,14 +81,14 @@ def test_what_a_framework_without_float64_declares_is_named_where_it_matters(cel
 
 
 def test_an_examination_that_failed_is_no_pass(cell) -> None:
-    failed = Part(None, "it crashed")
+    failed = GatePart(None, "it crashed")
     assert joined(failed, TIMED, cell, "").state == NOT_CHECKED
     assert joined(GOOD, failed, cell, "").state == NOT_CHECKED
 
 
 def test_a_named_difference_is_told_in_the_framework_s_own_words(cell) -> None:
     keras = replace(cell, adapter="keras")
-    result = joined(Part(Finding(3e-11, named=True)), TIMED, keras, "")
+    result = joined(GatePart(TensorComparison(3e-11, named=True)), TIMED, keras, "")
     assert result.state == NAMED
     assert "biased variance" in result.detail
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.gate import reference, semantics
-from harness.gate.reference import Reference
+from harness.gate.reference import GateReference
 from harness.gate.tensors import folders
 from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Network, ReLU
 from harness.worker.network.workload import Adam
@@ -28,11 +28,11 @@ SMALL = dataclasses.replace(WORKLOAD, network=Network((2, 5, 5), LAYERS), optimi
 
 
 @pytest.fixture(scope="module")
-def right(tmp_path_factory: pytest.TempPathFactory) -> Reference:
+def right(tmp_path_factory: pytest.TempPathFactory) -> GateReference:
     return reference.make_semantics(SMALL, tmp_path_factory.mktemp("reference"))
 
 
-def compared(right: Reference, place: Path, name: str, change) -> semantics.Finding:
+def compared(right: GateReference, place: Path, name: str, change) -> semantics.TensorComparison:
     """Compare the reference with itself, but for one tensor that is changed or taken away."""
     made = {key: folders.array(one) for key, one in right.made.tensors.items()}
     made |= {

@@ -29,12 +29,12 @@ def test_it_ends_with_its_function(tmp_path: Path, interrupts: Interrupts) -> No
 
 
 def test_what_went_wrong_is_told(tmp_path: Path, interrupts: Interrupts) -> None:
-    with pytest.raises(separate_process.Failed, match=r"FileExistsError: .*File exists"):
+    with pytest.raises(separate_process.ProcessFailed, match=r"FileExistsError: .*File exists"):
         separate_process.call(interrupts, os.mkdir, tmp_path)
 
 
 def test_one_that_was_killed_is_told(interrupts: Interrupts) -> None:
-    with pytest.raises(separate_process.Failed, match="signal 9; is there enough memory"):
+    with pytest.raises(separate_process.ProcessFailed, match="signal 9; is there enough memory"):
         separate_process.call(interrupts, signal.raise_signal, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Draw the gate's weights and batches, the same on every machine and in every order.
+"""Draw the gate's random weights and batches, equal on every machine and in every order.
 
 Each tensor has a stream of its own, counted by Philox under a key that digests seed and name: a
 layer more or less changes no other. Nothing starts at a value that would hide a mistake: biases and
@@ -36,9 +36,9 @@ def initial(network: Network) -> Iterator[tuple[str, Array]]:
     walked = sites(network)
     for site, following in zip_longest(walked, walked[1:]):
         gain = _TO_TANH if following and isinstance(following.layer, Tanh) else 1.0
-        for name, held in parameters(site):
-            spread = gain * math.sqrt(2 / product(held.shape[1:])) if held.deviation else 0.1
-            yield name, to("fp32", held.mean + spread * normal(name, held.shape))
+        for name, tensor in parameters(site):
+            spread = gain * math.sqrt(2 / product(tensor.shape[1:])) if tensor.deviation else 0.1
+            yield name, to("fp32", tensor.mean + spread * normal(name, tensor.shape))
         for name, shape in statistic_shapes(site):
             yield name, to("fp32", _STATISTICS[name.rpartition("/")[2]](name, shape))
 

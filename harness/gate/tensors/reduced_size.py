@@ -20,17 +20,17 @@ _MOST_PARAMETERS = 30e6
 
 
 def samples(network: Network) -> int:
-    """Choose a small batch; a batch norm needs a few more samples to say something."""
+    """Choose a small batch; a batch norm needs a few more samples for its statistics."""
     return 3 if is_heavy(network) else _wanted(network)
 
 
 def updates(network: Network) -> int:
-    """Say how many updates of the optimiser are examined."""
+    """Give the number of the optimiser's updates that are examined."""
     return 2 if is_heavy(network) else 5
 
 
 def is_heavy(network: Network) -> bool:
-    """Tell whether a network with batch norms is more than affordable however small."""
+    """Whether a network with batch norms costs too much at any size."""
     macs = count(network, reduced(network)).macs
     return _wanted(network) > 2 and macs * _wanted(network) > _MOST_MACS
 

@@ -1,4 +1,4 @@
-"""Write what the gate asks of a worker, as ``harness/worker/gate/subject.py`` reads it.
+"""Write the gate's requests to a worker, which ``harness/worker/gate/subject.py`` reads.
 
 reference     weights and a batch, from which the reference is computed
 semantics     everything in float64, restarting also from the reference's states
@@ -35,12 +35,12 @@ def write_reference(workload: Training, folder: Path) -> None:
     """Draw what the reference of an examined workload starts from."""
     inputs, target = draws.batch(workload, reduced_size.samples(workload.network))
     tensors = {"input": inputs, "target": target}
-    tensors |= {f"initial/{name}": drawn for name, drawn in draws.initial(workload.network)}
+    tensors |= {f"initial/{name}": values for name, values in draws.initial(workload.network)}
     folders.write(folder, tensors, {"updates": reduced_size.updates(workload.network)})
 
 
 def write_semantics(workload: Training, given: Folder, reference: Folder, folder: Path) -> None:
-    """Ask a framework for the semantics, and to restart from the reference's states."""
+    """Write the request for the semantics, with the states of the reference to restart from."""
     tensors: dict[str, Tensor] = dict(given.tensors)
     count = given.about["updates"]
     for update in range(2, count + 1):
@@ -53,7 +53,7 @@ def write_semantics(workload: Training, given: Folder, reference: Folder, folder
 def write_layers(
     workload: Training, given: Folder, reference: Folder, precision: str, folder: Path
 ) -> None:
-    """Give each layer something to start from that the precision holds exactly."""
+    """Write each layer's inputs and weights, rounded to values that the precision holds exactly."""
     layers = {site.path: site.layer for site in sites(workload.network)}
     tensors: dict[str, Any] = {"target": given.tensors["target"]}
     for name, tensor in given.tensors.items():
@@ -68,7 +68,7 @@ def write_layers(
         elif isinstance(layer := layers[path], MaxPool):
             values = draws.distinct(f"layer/{name}", tensor.shape, layer.kernel)
         else:
-            values = sensitive_inputs.told(layer, values)
+            values = sensitive_inputs.with_sensitive_part(layer, values)
         tensors[f"layer/{name}"] = draws.to(precision, values)
     asked = {"precision": "timed", "gradients": last_learned(workload), "layers": True}
     folders.write(folder, tensors, _about(workload, asked))
@@ -88,7 +88,7 @@ def last_learned(workload: Training) -> list[str]:
 
 
 def write_timed(given: Folder, folder: Path) -> None:
-    """Ask a framework for these layers as it is timed."""
+    """Write the request for these layers as they are timed."""
     folders.write(folder, given.tensors, given.about)
 
 

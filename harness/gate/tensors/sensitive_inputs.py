@@ -1,4 +1,4 @@
-"""Bring part of a layer's inputs to where its constants tell, beyond any rounding.
+"""Scale part of a layer's inputs so that a wrong constant shows beyond any rounding.
 
 An epsilon of 1e-5 beside a variance of 1 changes less than rounding does, as do an alpha of 1e-4
 beside a k of 1, and a small slope beside what is positive. So of every second channel or sample the
@@ -40,7 +40,7 @@ _CHANNELS, _SAMPLES = 1, 0
 
 
 @dataclass(frozen=True)
-class Part:
+class TensorPart:
     """Some channels or samples of a layer's tensors."""
 
     words: str = ""
@@ -57,27 +57,27 @@ class Part:
         return values[self.first :: self.step] if self.axis == _CHANNELS else values
 
 
-def told(layer: Any, values: Array) -> Array:
-    """Give a layer's inputs with one part where its constants tell."""
-    telling = TELLING[type(layer)]
-    if telling is None:
+def with_sensitive_part(layer: Any, values: Array) -> Array:
+    """Give a layer's inputs with one part scaled so that its constants show."""
+    sensitive = SENSITIVE[type(layer)]
+    if sensitive is None:
         return values
     part = parts(layer, values.shape)[-1]
-    bring, _, _ = telling
+    bring, _, _ = sensitive
     result = values.copy()
     part.of(result)[...] = bring(layer, part.of(values))
     return result
 
 
-def parts(layer: Any, shape: tuple[int, ...]) -> list[Part]:
-    """Say which parts of a layer's tensors are compared apart."""
-    telling = TELLING[type(layer)]
-    if telling is None:
-        return [Part()]
-    _, axis, words = telling
+def parts(layer: Any, shape: tuple[int, ...]) -> list[TensorPart]:
+    """List the parts of a layer's tensors that are compared separately."""
+    sensitive = SENSITIVE[type(layer)]
+    if sensitive is None:
+        return [TensorPart()]
+    _, axis, words = sensitive
     if shape[axis] == 1:
-        return [Part(words, axis)]
-    return [Part("", axis, 0, 2), Part(words, axis, 1, 2)]
+        return [TensorPart(words, axis)]
+    return [TensorPart("", axis, 0, 2), TensorPart(words, axis, 1, 2)]
 
 
 def _faint(layer: BatchNorm, values: Array) -> Array:
@@ -106,7 +106,7 @@ def _negative(_: LeakyReLU, values: Array) -> Array:
     return result
 
 
-TELLING: Mapping[type, tuple[Callable[[Any, Array], Array], int, str] | None] = {
+SENSITIVE: Mapping[type, tuple[Callable[[Any, Array], Array], int, str] | None] = {
     Conv: None,
     Dense: None,
     BatchNorm: (_faint, _CHANNELS, "of channels whose variance is as small as epsilon"),
