@@ -113,12 +113,12 @@ def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[T
 
 
 def _of_one_cache(trials: Sequence[TrialResult], chosen: set[int]) -> set[int]:
-    """Keep the trials whose files were cached alike, as most were: cold is no average with warm."""
+    """Keep the trials with the commonest state of the page cache: never average cold and warm."""
     labels = Counter(fed.cache for index in chosen if (fed := trials[index].input) is not None)
     if len(labels) < 2:
         return chosen
-    kept = labels.most_common(1)[0][0]
-    return {index for index in chosen if (fed := trials[index].input) and fed.cache == kept}
+    commonest = labels.most_common(1)[0][0]
+    return {index for index in chosen if (fed := trials[index].input) and fed.cache == commonest}
 
 
 def _cell(
@@ -162,10 +162,10 @@ def _cell(
     )
 
 
-def _medians(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _medians(trials: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Give the median of each figure over the trials that have it."""
-    names = dict.fromkeys(name for one in told for name in one)
-    return {name: estimate.median([one[name] for one in told if name in one]) for name in names}
+    names = dict.fromkeys(name for one in trials for name in one)
+    return {name: estimate.median([one[name] for one in trials if name in one]) for name in names}
 
 
 def _readings(trials: Sequence[Sequence[Reading]]) -> tuple[Reading, ...]:
@@ -186,10 +186,10 @@ def _readings(trials: Sequence[Sequence[Reading]]) -> tuple[Reading, ...]:
 def _estimate(values: Sequence[float], unit: str, level: float) -> Estimate | None:
     if not values:
         return None
-    told = estimate.median_interval(values, level)
+    order = estimate.median_interval(values, level)
     interval = None
-    if told is not None:
-        interval = Interval(told.low, told.high, told.level, told.meaning)
+    if order is not None:
+        interval = Interval(order.low, order.high, order.level, order.meaning)
     return Estimate(estimate.median(values), unit, len(values), interval)
 
 

@@ -1,4 +1,4 @@
-"""Give a cell its shortest name: what sets it apart from the cells beside it."""
+"""Name cells by the factors in which they differ from the cells beside them."""
 
 from __future__ import annotations
 
@@ -33,25 +33,30 @@ _FEW = 2
 
 
 def factor_words(name: str, value: Any) -> str:
-    """Say a factor's value so that it needs no heading: ``batch 16``, ``compiled``, ``2 nodes``."""
-    spoken = name.replace("_", " ")
+    """Put a factor's value into words that need no heading: ``batch 16``, ``compiled``.
+
+    Exceptions come first: absent values, then switches with words of their own. Of the others a
+    count is followed by its noun, a name that explains itself stands alone, and the rest follow
+    their factor's name.
+    """
+    words = name.replace("_", " ")
     if value is None:
-        return "" if name in _SILENT else _ABSENT.get(name, f"{spoken} default")
+        return "" if name in _SILENT else _ABSENT.get(name, f"{words} default")
     if value == "none":
-        return f"no {spoken}"
+        return f"no {words}"
     if name == "compile":
         return "compiled" if value else "not compiled"
     if name == "decode":
         return "decoded" if value else "not decoded"
     if name == "communicate":
-        return "" if value else "without exchange"  # ranks exchange, unless somebody forbids it
+        return "" if value else "without exchange"  # the default is to exchange
     if name == "container":
         return "container" if value else "bare"
     if name == "message_bytes":
         return f"{numbers.size(value)} messages"
     if isinstance(value, bool):
         without = "not" if name == "deterministic" else "no"
-        return spoken if value else f"{without} {spoken}"
+        return words if value else f"{without} {words}"
     plural = "" if value == 1 else "s"
     if name in _COUNTED:
         return f"{value} {_COUNTED[name]}{plural}"
@@ -61,18 +66,18 @@ def factor_words(name: str, value: Any) -> str:
         return f"{value} {name}"
     if name in _SAYS_ITSELF:
         return str(value)
-    return f"{spoken} {value}"
+    return f"{words} {value}"
 
 
 def factor_value(cell: CellResult, name: str) -> Any:
-    """Look a factor up where it lives: three of them are fields of their own."""
+    """Give a factor's value; three factors are fields of a cell."""
     if name in NAMED_APART:
         return getattr(cell, name)
     return cell.factors.get(name)
 
 
-def telling(cells: Sequence[CellResult], varied: Sequence[str]) -> tuple[str, ...]:
-    """Choose the factors that tell cells apart: those with few values go first, if any may go."""
+def distinguishing_factors(cells: Sequence[CellResult], varied: Sequence[str]) -> tuple[str, ...]:
+    """Choose the factors that distinguish cells; those with few values are dropped first."""
     values = {name: [repr(factor_value(cell, name)) for cell in cells] for name in varied}
     frameworks = [cell.framework for cell in cells]
 

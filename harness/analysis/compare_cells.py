@@ -18,7 +18,7 @@ from harness.verdicts.thresholds import rejecting
 
 
 def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
-    """Compare each task's cells with its reference."""
+    """Compare the cells of each task with its reference cell."""
     told: list[CellResult] = []
     declared = set(run.reference.values())
     for task in dict.fromkeys(cell.task for cell in cells):
@@ -55,26 +55,26 @@ def _compared_task(
     alpha = stopping.alpha(run)
     answers = compare.compare(logs, alpha=alpha, equivalence=equivalence, seed=run.info.seed)
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
-    told = []
+    compared_cells = []
     for cell in cells:
         if cell.key == reference:
             ratio = 1.0 if rates[reference] else None
             itself = Comparison(reference, ratio, None, "reference", len(blocks), None, chosen)
-            told.append(replace(cell, comparison=itself))
+            compared_cells.append(replace(cell, comparison=itself))
         elif cell.key in answers:
             comparison = _comparison(reference, answers[cell.key], len(answers), len(looks))
-            told.append(replace(cell, comparison=comparison))
+            compared_cells.append(replace(cell, comparison=comparison))
         else:
-            told.append(cell)
-    return told
+            compared_cells.append(cell)
+    return compared_cells
 
 
 def _comparison(reference: str, answer: compare.Answer, cells: int, looks: int) -> Comparison:
     interval = None
     if answer.low is not None and answer.high is not None:
-        together = f"holds for all {cells} compared cells together" if cells > 1 else "exact"
+        joint = f"holds for all {cells} compared cells together" if cells > 1 else "exact"
         shared = f", the error shared by {looks} looks" if looks > 1 else ""
-        meaning = f"inverted sign flips of {answer.blocks} blocks, {together}{shared}"
+        meaning = f"inverted sign flips of {answer.blocks} blocks, {joint}{shared}"
         interval = Interval(answer.low, answer.high, answer.level, meaning)
     return Comparison(
         reference,

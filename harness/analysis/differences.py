@@ -1,4 +1,4 @@
-"""Find what differs between cells and between machines, and say only that."""
+"""Find the differences between cells and between machines."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def _word(name: str, value: object) -> str:
 
 def host_facts(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Keep of the environment only the variables that change how fast frameworks run."""
-    told = dict(provenance)
-    environment = told.pop("environment", None)
+    facts = dict(provenance)
+    environment = facts.pop("environment", None)
     if isinstance(environment, Mapping):
         # The rest is nobody's business on a page that travels.
-        telling = {name: value for name, value in environment.items() if is_telling(name)}
-        if telling:
-            told["environment"] = telling
-    return told
+        variables = {name: value for name, value in environment.items() if is_telling(name)}
+        if variables:
+            facts["environment"] = variables
+    return facts
 
 
 def between_cells(results: Results) -> Table:
@@ -87,7 +87,7 @@ def between_runs(results: Results) -> Table:
         Column("what", "what", "name"),
         *(Column(f"run{i}", machine_name(run), "long") for i, run in enumerate(results.runs)),
     )
-    told = [
+    facts_by_run = [
         flatten(
             {
                 "platform": run.platform,
@@ -98,10 +98,10 @@ def between_runs(results: Results) -> Table:
         )
         for run in results.runs
     ]
-    keys = dict.fromkeys(key for facts in told for key in facts)
+    keys = dict.fromkeys(key for facts in facts_by_run for key in facts)
     rows = [
-        (key, *(facts.get(key) for facts in told))
+        (key, *(facts.get(key) for facts in facts_by_run))
         for key in keys
-        if len({facts.get(key) for facts in told}) > 1
+        if len({facts.get(key) for facts in facts_by_run}) > 1
     ]
     return Table("machines", "What differs between the machines", columns, tuple(rows))

@@ -1,4 +1,4 @@
-"""What sections show beside the results: gathered from runs only where a section needs it."""
+"""Evidence that sections show beside the results, gathered only where a section needs it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Timeline:
 
     @property
     def full_title(self) -> str:
-        """Its title with what it is of."""
+        """The title, followed by what the timeline is of."""
         return f"{self.recording}: {self.title}" if self.recording else self.title
 
 
@@ -99,7 +99,7 @@ Questions = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was gathered beside the results; None is what nobody asked for."""
+    """The evidence gathered beside the results; None where no section asked for it."""
 
     recordings: Recordings | None = None
     questions: Questions | None = None
@@ -113,5 +113,5 @@ class Evidence:
 
     @property
     def timelines(self) -> tuple[Timeline, ...]:
-        """Give the timelines; none where nobody asked for them."""
+        """Give the timelines; none where no section asked for them."""
         return self.recordings.timelines if self.recordings else ()

@@ -1,4 +1,4 @@
-"""Print numbers for people: as many digits as their interval deserves, and a unit."""
+"""Format numbers for people: with a unit, and as many digits as the interval justifies."""
 
 from __future__ import annotations
 

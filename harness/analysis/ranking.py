@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.cell_names import NAMED_APART, factor_value, factor_words, name_of, telling
+from harness.analysis.cell_names import (
+    NAMED_APART,
+    distinguishing_factors,
+    factor_value,
+    factor_words,
+    name_of,
+)
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult
 
@@ -22,7 +28,7 @@ class Ranking:
     context: str
     unit: str
     varied: tuple[str, ...]
-    telling: tuple[str, ...]
+    distinguishing: tuple[str, ...]
     """Those of the varied factors by which cells are named."""
     shared: frozenset[str]
     """Names that several cells would have, as only their options differ."""
@@ -47,7 +53,7 @@ class Ranking:
 
     def name(self, cell: CellResult) -> str:
         """Name a cell by what sets it apart within this ranking."""
-        name = name_of(cell, self.telling)
+        name = name_of(cell, self.distinguishing)
         if name not in self.shared:
             return name
         return cell.label.removeprefix(f"{cell.workload} · ")  # which has its options, too
@@ -110,8 +116,8 @@ def _side_by_side(cells: list[CellResult], runs: Sequence[RunInfo]) -> list[Cell
     return [cell for group in groups.values() for cell in group]
 
 
-def _shared(cells: Sequence[CellResult], told: Sequence[str]) -> frozenset[str]:
-    named = Counter(name for name, _ in {(name_of(cell, told), cell.key) for cell in cells})
+def _shared(cells: Sequence[CellResult], values: Sequence[str]) -> frozenset[str]:
+    named = Counter(name for name, _ in {(name_of(cell, values), cell.key) for cell in cells})
     return frozenset(name for name, count in named.items() if count > 1)
 
 
@@ -129,7 +135,7 @@ def rank(
             for name in factors
             if name != "workload" and _differs(cells, name) and not _follows(cells, name)
         )
-        told = telling(cells, varied)
+        distinguishing = distinguishing_factors(cells, varied)
         differing = [c for c in cells if not c.is_comparable]
         ranked = sorted((c for c in cells if c.rate and c not in differing), key=_order)
         if len(runs) > 1:
@@ -140,8 +146,8 @@ def rank(
                 context=_context(cells),
                 unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
                 varied=varied,
-                telling=told,
-                shared=_shared(cells, told),
+                distinguishing=distinguishing,
+                shared=_shared(cells, distinguishing),
                 cells=tuple(ranked),
                 set_aside=tuple(differing),
                 without=tuple(c for c in cells if not c.rate and c not in differing),

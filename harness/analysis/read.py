@@ -1,4 +1,4 @@
-"""Find the runs a person named, and read them as results."""
+"""Find runs by name, and read them as results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run_directory(name: str) -> Path:
 
 
 def read_results(directories: Sequence[Path]) -> Results:
-    """Read runs and compute what they say."""
+    """Read runs and compute their results."""
     from harness.analysis.analyse import analyse
     from harness.store.dataset import Dataset
 

@@ -12,7 +12,7 @@ from harness.verdicts.results import CellResult
 
 @dataclass(frozen=True)
 class Results:
-    """Everything a report may say."""
+    """The results of one or more runs: all that reports, exports and the public face show."""
 
     title: str
     question: str
@@ -43,5 +43,5 @@ class Results:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether a model said all this: then nothing measured is among it."""
+        """Whether the results come from a model; simulated and measured runs are never mixed."""
         return any(run.is_simulated for run in self.runs)

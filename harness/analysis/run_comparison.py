@@ -1,4 +1,4 @@
-"""Set one run against another, cell by cell: what changed, and what else did."""
+"""Compare one run with another, cell by cell: what changed, and what else differs."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int =
             f"nothing to compare: {first.info.name} and {second.info.name} have no comparable "
             "cell.\n" + "\n".join(f"    {label}: {why}" for label, why in skipped[:10])
         )
-    told = changes(
+    changed = changes(
         _rows(old, shared, METRICS[metric]), _rows(new, shared, METRICS[metric]), seed=seed
     )
     pairs = [
-        Pair(key, old[key].label, old[key].workload, old[key], new[key], told[key])
+        Pair(key, old[key].label, old[key].workload, old[key], new[key], changed[key])
         for key in shared
     ]
     return Versus(
@@ -124,7 +124,7 @@ def _not_in_both(
 
 
 def _incomparable(old: CellResult, new: CellResult, metric: Metric) -> str:
-    """Say why two results of a cell must not be compared, or nothing."""
+    """Give the reason why two results of a cell must not be compared; None if they may be."""
     if old.unit != new.unit:
         return f"counted in {old.unit} and in {new.unit}"
     for cell, which in ((old, "first"), (new, "second")):

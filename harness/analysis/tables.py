@@ -31,7 +31,7 @@ class Table:
 
 
 def with_column(table: Table, key: str, value: str) -> Table:
-    """Say the same of every row, where the table does not say it yet."""
+    """Add a column with one value for every row, unless the table has it."""
     if any(column.key == key for column in table.columns):
         return table
     columns = (*table.columns, Column(key, key))
@@ -101,7 +101,7 @@ _USUAL = {"outcome": Ended.OK, "counted": True, "origin": "measured"}
 
 
 def filled(of: Table) -> Table:
-    """Leave out the columns that tell nothing: all unknown, or the usual thing throughout."""
+    """Leave out the columns that are unknown or usual in every row."""
     if not of.rows:
         return of
     keep = []

@@ -1,4 +1,4 @@
-"""Criticise results in plain words: what a reader must know before believing them."""
+"""Warn in plain words of what a reader must know before believing results."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _repetition(results: Results) -> Iterator[str]:
 
 
 def _nodes(results: Results) -> Iterator[str]:
-    """Say whether intervals speak of some nodes or of the machine that they belong to."""
+    """Warn where intervals describe the nodes used rather than the whole machine."""
     for run in results.runs:
         there = run.platform.get("nodes")
         if run.is_simulated or not there or there < 2:

@@ -8,7 +8,7 @@ from typing import Any
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.analysis.timelines.power import Energy, energy
+from harness.analysis.timelines.power import EnergyUse, energy
 from harness.sections.contract.blocks import Block, Chart, Stacks
 from harness.sections.contract.section import Section
 
@@ -25,7 +25,7 @@ _COLUMNS = (
 )
 
 
-def _rows(metered: list[Energy]) -> Iterator[tuple[Any, ...]]:
+def _rows(metered: list[EnergyUse]) -> Iterator[tuple[Any, ...]]:
     for one in metered:
         work = one.work_per_joule
         told: tuple[Any, ...] = (work.value, work.interval, work.unit, work.n)

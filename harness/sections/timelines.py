@@ -10,7 +10,7 @@ from harness.analysis.evidence import Evidence, Recordings, Timeline
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.analysis.timelines import hardware_use
-from harness.analysis.timelines.time_grid import BINS, Binned, binned, steps_apart
+from harness.analysis.timelines.time_grid import BINS, BinnedTimeline, binned, steps_apart
 from harness.sections.contract.blocks import Block, Chart, Fold, Heat, Note, Sheet
 from harness.sections.contract.section import Section
 
@@ -33,7 +33,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
 
 def timeline_charts(timelines: Sequence[Timeline]) -> Iterator[Block]:
     """Draw the timelines of each recording together, on one axis."""
-    drawn: dict[str, list[tuple[int, Timeline, Binned]]] = {}
+    drawn: dict[str, list[tuple[int, Timeline, BinnedTimeline]]] = {}
     for number, one in enumerate(timelines, 1):
         drawn.setdefault(one.recording or one.title, []).append((number, one, binned(one, BINS)))
     for index, own in enumerate(drawn.values()):
@@ -50,7 +50,12 @@ def timeline_charts(timelines: Sequence[Timeline]) -> Iterator[Block]:
 
 
 def _chart(
-    number: int, timeline: Timeline, grid: Binned, axis: tuple[float, float], *, is_first: bool
+    number: int,
+    timeline: Timeline,
+    grid: BinnedTimeline,
+    axis: tuple[float, float],
+    *,
+    is_first: bool,
 ) -> Chart:
     said = [f"Pale is {timeline.low:g}, dark {timeline.high:g} {timeline.unit}."]
     said.append(f"One column is {numbers.seconds(grid.width_s)}; hatched: nothing was read.")
@@ -60,7 +65,7 @@ def _chart(
     return Chart(Heat(timeline, grid, axis), table, timeline.title, " ".join(said))
 
 
-def _table(name: str, timeline: Timeline, grid: Binned) -> Table:
+def _table(name: str, timeline: Timeline, grid: BinnedTimeline) -> Table:
     import numpy as np
 
     columns = (

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.analysis.evidence import Mark, Timeline
-from harness.analysis.timelines.time_grid import MOST_STEPS, Binned, steps_apart
+from harness.analysis.timelines.time_grid import MOST_STEPS, BinnedTimeline, steps_apart
 from reports.charts.svg import Scale, coordinate, element, picture, text, ticks
 
 _LEFT, _RIGHT = 110.0, 16.0
@@ -51,7 +51,7 @@ def _png(pixels: Any) -> bytes:
     )
 
 
-def _pixels(timeline: Timeline, grid: Binned) -> Any:
+def _pixels(timeline: Timeline, grid: BinnedTimeline) -> Any:
     import numpy as np
 
     share = (grid.mean - timeline.low) / ((timeline.high - timeline.low) or 1.0)
@@ -80,7 +80,7 @@ def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
 
 def heat(
     timeline: Timeline,
-    grid: Binned,
+    grid: BinnedTimeline,
     *,
     name: str,
     width: float = WIDE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.analysis import numbers
-from harness.analysis.context.roofline import Ceiling, RoofPoint
+from harness.analysis.context.roofline import RoofCeiling, RoofPoint
 from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
 
 _WIDTH, _HEIGHT = 960.0, 420.0
@@ -14,7 +14,7 @@ _NARROW, _BESIDE, _ENTRY = 354.0, 8.0, 18.0
 
 
 def roofline(
-    ceilings: Sequence[Ceiling], points: Sequence[RoofPoint], *, name: str, narrow: bool = False
+    ceilings: Sequence[RoofCeiling], points: Sequence[RoofPoint], *, name: str, narrow: bool = False
 ) -> str:
     """Draw bandwidths as slopes, peaks as levels, each named measured or declared.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis import numbers
 from harness.analysis.evidence import Timeline
-from harness.analysis.timelines.time_grid import Binned, binned
+from harness.analysis.timelines.time_grid import BinnedTimeline, binned
 
 if TYPE_CHECKING:
     from harness.analysis.timelines.time_grid import Array
@@ -112,7 +112,7 @@ def packed(timeline: Timeline, most_characters: int) -> str:
     return _written(timeline, grid, _FINE, f"least, mean and most of each {width}")
 
 
-def _written(timeline: Timeline, grid: Binned, codes: int, shown: str) -> str:
+def _written(timeline: Timeline, grid: BinnedTimeline, codes: int, shown: str) -> str:
     import numpy as np
 
     kinds = [grid.mean] if grid.raw else [grid.mean, grid.low, grid.high]

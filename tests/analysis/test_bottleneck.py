@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.files.bottleneck import BYTES, LOADER, MODEL, PARSED, Step, bottleneck
-from harness.analysis.files.goodput import Alone
+from harness.analysis.files.bottleneck import BYTES, LOADER, MODEL, PARSED, LadderStep, bottleneck
+from harness.analysis.files.goodput import ComputeOnly
 
-QUIET, SLOWED = Alone(500.0), Alone(10.0, "other processes used 0.90 of the 2 cores")
+QUIET, SLOWED = ComputeOnly(500.0), ComputeOnly(10.0, "other processes used 0.90 of the 2 cores")
 
 
-def steps(rates: dict[int, float], busy: float | None = 0.9, **of_top: Any) -> dict[int, Step]:
+def steps(
+    rates: dict[int, float], busy: float | None = 0.9, **of_top: Any
+) -> dict[int, LadderStep]:
     """Give rungs that keep so much of the processors busy; the top one has what is said of it."""
-    made = {rung: Step(rate, busy) for rung, rate in rates.items()}
+    made = {rung: LadderStep(rate, busy) for rung, rate in rates.items()}
     return {**made, max(made): replace(made[max(made)], **of_top)}
 
 
@@ -26,19 +28,19 @@ def steps(rates: dict[int, float], busy: float | None = 0.9, **of_top: Any) -> d
         ({BYTES: 100.0, PARSED: 60.0}, None, True, "CPU-bound"),
         ({BYTES: 100.0, PARSED: 98.0}, None, False, "CPU-bound"),
         ({BYTES: 100.0, PARSED: 60.0}, None, False, "CPU-bound"),
-        ({BYTES: 100.0, LOADER: 80.0, MODEL: 9.8}, Alone(10.0), True, "compute-bound"),
+        ({BYTES: 100.0, LOADER: 80.0, MODEL: 9.8}, ComputeOnly(10.0), True, "compute-bound"),
         ({BYTES: 100.0, LOADER: 80.0, MODEL: 9.8}, SLOWED, True, ""),
-        ({BYTES: 100.0, LOADER: 80.0, MODEL: 39.0}, Alone(10.0), True, ""),
+        ({BYTES: 100.0, LOADER: 80.0, MODEL: 39.0}, ComputeOnly(10.0), True, ""),
         ({BYTES: 100.0, LOADER: 98.0, MODEL: 97.0}, QUIET, True, "storage-bound"),
         ({BYTES: 100.0, LOADER: 50.0, MODEL: 48.0}, QUIET, True, "CPU-bound"),
-        ({LOADER: 50.0, MODEL: 20.0}, Alone(60.0), True, "CPU-bound"),
-        ({MODEL: 20.0}, Alone(60.0), True, ""),
+        ({LOADER: 50.0, MODEL: 20.0}, ComputeOnly(60.0), True, "CPU-bound"),
+        ({MODEL: 20.0}, ComputeOnly(60.0), True, ""),
         ({BYTES: 13.0, PARSED: 61.0}, None, False, ""),
         ({BYTES: 100.0}, None, True, ""),
     ],
 )
 def test_the_bottleneck_is_the_rung_that_loses_most(
-    rates: dict[int, float], compute: Alone | None, is_cold: bool, said: str
+    rates: dict[int, float], compute: ComputeOnly | None, is_cold: bool, said: str
 ) -> None:
     assert bottleneck(steps(rates), compute, is_cold=is_cold) == said
 
@@ -70,5 +72,5 @@ def test_a_loader_that_loses_nothing_is_not_to_blame(busy: float, said: str) -> 
 
 def test_input_and_model_that_take_turns_are_bound_by_the_harness() -> None:
     turns = {LOADER: 50.0, MODEL: 27.0}
-    assert bottleneck(steps(turns, 0.4), Alone(60.0), is_cold=True) == "harness-bound"
+    assert bottleneck(steps(turns, 0.4), ComputeOnly(60.0), is_cold=True) == "harness-bound"
     assert bottleneck(steps(turns, 0.4), None, is_cold=True) == ""

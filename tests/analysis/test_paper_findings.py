@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.analysis.context.paper_findings import Finding, findings
+from harness.analysis.context.paper_findings import PaperFinding, findings
 from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.sections.contract.gather import questions
@@ -38,7 +38,7 @@ over = { framework = "jax" }
 """
 
 
-def found(results: Results) -> tuple[Finding, ...]:
+def found(results: Results) -> tuple[PaperFinding, ...]:
     return findings(results, questions(results))
 
 

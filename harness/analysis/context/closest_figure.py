@@ -1,4 +1,4 @@
-"""Compare a cell with published figures: is this number normal?
+"""Find the published figure closest to a cell's configuration: is this number normal?
 
 A figure informs and never judges. It is compared only with a cell of the same network family, kind
 of processor, number of devices and class of precision; everything else that differs, or that the
@@ -26,7 +26,7 @@ OWN = "own run "
 
 @dataclass(frozen=True)
 class Match:
-    """The nearest figure to a cell, and all that is not the same."""
+    """The figure closest to a cell, with everything in which the two differ."""
 
     figure: Figure
     share: float
@@ -68,10 +68,10 @@ def nearest(cell: CellResult, run: RunInfo, figures: Sequence[Figure]) -> Match 
         share = _share(cell, figure)
         if share is None or not _comparable(cell, figure, machine):
             continue
-        told = list(_differences(cell, run, figure))
-        weight = sum(one for one, _ in told)
+        differences = list(_differences(cell, run, figure))
+        weight = sum(one for one, _ in differences)
         if best is None or weight < best[0]:
-            best = weight, Match(figure, share, tuple(text for _, text in told))
+            best = weight, Match(figure, share, tuple(text for _, text in differences))
     return best[1] if best else None
 
 
@@ -125,7 +125,11 @@ def devices(cell: CellResult) -> int:
 
 
 def _differences(cell: CellResult, run: RunInfo, figure: Figure) -> Iterator[tuple[float, str]]:
-    """List what differs with a weight; the figure's side is named."""
+    """List what differs between a figure and a cell, with weights; the figure's side is named.
+
+    What a figure does not state weighs less than what it states otherwise. The workload weighs
+    most, then the framework; a batch weighs by how often it would have to be doubled.
+    """
     if figure.workload is None:
         yield 1.0, f"variant {figure.variant or 'not stated'}"
     elif figure.workload != cell.workload:
@@ -137,23 +141,23 @@ def _differences(cell: CellResult, run: RunInfo, figure: Figure) -> Iterator[tup
         yield 0.5, f"version {figure.framework_version or 'not stated'}"
     if figure.machine != _machine(run):
         yield 0.5, f"machine {figure.machine}"
-    theirs, ours = figure.batch, cell.scale.batch_per_device
-    if theirs is None and figure.global_batch is not None:
-        theirs = figure.global_batch // figure.devices
-    if theirs is None:
+    stated, ours = figure.batch, cell.scale.batch_per_device
+    if stated is None and figure.global_batch is not None:
+        stated = figure.global_batch // figure.devices
+    if stated is None:
         yield 1.0, "batch not stated"
-    elif theirs != ours:
-        yield abs(log2(theirs / ours)), f"batch {theirs}"
+    elif stated != ours:
+        yield abs(log2(stated / ours)), f"batch {stated}"
     pairs = (
         ("precision", figure.precision, cell.factors.get("precision"), 2.0),
         ("layout", figure.layout, cell.factors.get("layout"), 0.5),
         ("loader", figure.loader, cell.factors.get("input"), 1.0),
     )
-    for name, theirs_is, ours_is, weight in pairs:
-        if theirs_is is None:
+    for name, stated_value, value, weight in pairs:
+        if stated_value is None:
             yield weight / 2, f"{name} not stated"
-        elif theirs_is != ours_is:
-            yield weight, f"{theirs_is} {name}"
+        elif stated_value != value:
+            yield weight, f"{stated_value} {name}"
     if figure.note:
         yield 0.0, figure.note
 

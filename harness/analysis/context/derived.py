@@ -25,7 +25,7 @@ _PER_SAMPLE = ("images", "samples", "volumes", "traces")
 
 @dataclass(frozen=True)
 class Derived:
-    """What follows from a cell's rate; None is what cannot be known here."""
+    """Figures derived from a cell's rate; None where the plan or platform states too little."""
 
     flops: float | None = None
     """Operations per second over all devices."""
@@ -87,7 +87,7 @@ def _operations(value: Any) -> float | None:
 
 
 def _price(platform: Mapping[str, Any]) -> tuple[float | None, str | None]:
-    """Take "3.06 USD" apart."""
+    """Split "3.06 USD" into amount and currency."""
     amount, _, currency = str(platform.get("price_per_node_hour") or "").partition(" ")
     return (float(amount), currency.strip()) if currency else (None, None)
 

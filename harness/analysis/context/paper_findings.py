@@ -1,4 +1,4 @@
-"""Lay what a paper found beside what a run measured, as its study's findings ask for.
+"""Compare the findings of papers that a study names with what its run measured.
 
 A quantity of one cell is the median of its counted trials; of two cells, the ratio within the same
 block. Where several cells are meant, the one of which least else is said stands for them, and of
@@ -20,7 +20,7 @@ from harness.verdicts.results import CellResult, TrialResult
 
 
 @dataclass(frozen=True)
-class Finding:
+class PaperFinding:
     """A statement of a paper, beside what was measured here."""
 
     question: str
@@ -31,7 +31,7 @@ class Finding:
 _Quantity = Callable[[TrialResult], float | None]
 
 
-def findings(results: Results, questions: Questions) -> tuple[Finding, ...]:
+def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]:
     """Answer what each run's study asks; the same question of several runs once a run."""
     found = []
     for run in results.runs:
@@ -39,7 +39,7 @@ def findings(results: Results, questions: Questions) -> tuple[Finding, ...]:
             measured = _measured(results, run, asked)
             if len(results.runs) > 1:
                 measured = f"{run.name}: {measured}"
-            found.append(Finding(asked["question"], asked["paper"], measured))
+            found.append(PaperFinding(asked["question"], asked["paper"], measured))
     return tuple(found)
 
 
@@ -52,10 +52,10 @@ def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     if of is None or (over is None and "over" in asked):
         return _missing(results, run, asked)
     of_name = called[of.run, of.key]
-    quantity, said = _QUANTITIES[asked.get("measure", "rate")]
+    quantity, sentence = _QUANTITIES[asked.get("measure", "rate")]
     if over is None:
         values = [value for value in map(quantity, _counted(of)) if value is not None]
-        return _told(values, said, f"of {of_name}")
+        return _told(values, sentence, f"of {of_name}")
     theirs = {one.block: quantity(one) for one in _counted(over)}
     ratios = []
     for trial in _counted(of):
@@ -66,7 +66,7 @@ def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
 
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
-    """Say why nothing answers: what computes something else is no answer, however fast it is."""
+    """Give the reason why no cell answers; one that computes something else never does."""
     wanted = [asked[side] for side in ("of", "over") if asked.get(side) is not None]
     wrong = [
         results.names[one.run, one.key]
@@ -88,7 +88,7 @@ def _cell(cells: Sequence[CellResult], wanted: Mapping[str, Any]) -> CellResult 
 def _pair(
     cells: Sequence[CellResult], wanted: Mapping[str, Any], over: Mapping[str, Any]
 ) -> tuple[CellResult | None, CellResult | None]:
-    """Find the two cells that differ least in what nobody asked for; of what cannot compare, none.
+    """Find the two comparable cells that differ least in factors that are not asked for.
 
     A study's all-reduces may have the factors that are asked of what trains: only cells of one
     unit compare, and those of one task come first.

@@ -1,4 +1,4 @@
-"""Read published figures, and figures of one's own, from ``references/*.toml``.
+"""Read figures, published or of the project, from ``references/*.toml``.
 
 A file has ``version``, perhaps one ``source`` for all, and ``[[figure]]`` tables with the fields of
 ``Figure``; devices, nodes, batches and values may be lists of one length, one figure each.
@@ -85,11 +85,11 @@ def parse(text: str, name: str) -> tuple[Figure, ...]:
         faults.append(Fault(name, None, "version", f"expected {VERSION}"))
     for index, entry in enumerate(raw.get("figure", [])):
         where = f"figure[{index}]"
-        told = {"source": raw.get("source"), **entry}
-        problems = list(_problems(told))
+        fields = {"source": raw.get("source"), **entry}
+        problems = list(_problems(fields))
         faults += [Fault(name, None, f"{where}.{key}", why) for key, why in problems]
         if not problems:
-            found += [Figure(**one) for one in _expanded(told)]
+            found += [Figure(**one) for one in _expanded(fields)]
     if faults:
         raise FaultyFile(faults)
     return tuple(found)

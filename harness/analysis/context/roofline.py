@@ -21,7 +21,7 @@ from harness.worker.network.shapes import count
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class RoofCeiling:
     """A limit of the machine, and whether it was measured or is declared."""
 
     name: str
@@ -48,32 +48,34 @@ _HALF = ("bf16", "fp16")
 _MEMORY = {"cpu": ("memory-",), "gpu": ("gpu-memory",)}
 
 
-def roof(results: Results) -> tuple[tuple[Ceiling, ...], tuple[RoofPoint, ...]]:
+def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ...]]:
     """Give the ceilings that concern these cells, and where each cell lies."""
     runs = {run.name: run for run in results.runs}
-    ceilings: dict[str, Ceiling] = {}
+    ceilings: dict[str, RoofCeiling] = {}
     points, called = [], results.names
     for cell in results.cells:
         run = runs.get(cell.run)
         roofs = {} if run is None else {one.name: one for one in _ceilings(cell, run)}
         if run is None or cell.differs or not any(one.flops for one in roofs.values()):
             continue
-        told, intensity = derived(cell, run), _intensity(cell)
-        if told.flops is None or intensity is None:
+        figures, intensity = derived(cell, run), _intensity(cell)
+        if figures.flops is None or intensity is None:
             continue
-        share = "" if told.share_of_ceiling is None else f" ({told.share_of_ceiling * 100:.0f} %)"
-        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, told.flops))
+        share = (
+            "" if figures.share_of_ceiling is None else f" ({figures.share_of_ceiling * 100:.0f} %)"
+        )
+        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, figures.flops))
         ceilings |= roofs
     return tuple(ceilings.values()), tuple(points)
 
 
-def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[Ceiling]:
+def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[RoofCeiling]:
     device = str(cell.factors.get("device") or "cpu")
     wanted = (f"{device}-{cell.factors.get('precision')}", *_MEMORY[device])
-    for name, told in (run.platform.get("ceilings") or {}).items():
-        flops, bandwidth = told.get("compute"), told.get("bandwidth")
+    for name, ceiling in (run.platform.get("ceilings") or {}).items():
+        flops, bandwidth = ceiling.get("compute"), ceiling.get("bandwidth")
         if name.startswith(wanted) and isinstance(flops or bandwidth, int | float):
-            yield Ceiling(name, flops, bandwidth, str(told.get("tag")))
+            yield RoofCeiling(name, flops, bandwidth, str(ceiling.get("tag")))
 
 
 def _intensity(cell: CellResult) -> float | None:

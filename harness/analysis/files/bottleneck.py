@@ -1,4 +1,4 @@
-"""Say what holds an input's ladder back: storage, processors, computing or the loader.
+"""Find the bottleneck of an input's ladder: storage, processors, computing or the loader.
 
 The rung that loses most is judged by who was busy. Within a tenth two rungs are the same. A loader
 that is as fast as bytes alone are, or as they are with no more threads than it has, waits for
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.analysis.files.goodput import ALIKE, Alone
+from harness.analysis.files.goodput import ALIKE, ComputeOnly
 
 BYTES, PARSED, LOADER, DECODED, MODEL = range(5)
 STORAGE, CPU, HARNESS, COMPUTE, UNKNOWN = (
@@ -26,8 +26,8 @@ _BUSY, _IDLE = 0.75, 0.5
 
 
 @dataclass(frozen=True)
-class Step:
-    """One rung, as far as the verdict needs it."""
+class LadderStep:
+    """The figures of one rung that decide the bottleneck."""
 
     rate: float
     busy: float | None = None
@@ -37,8 +37,10 @@ class Step:
     """What bytes alone reached by no more threads than this rung's loader has."""
 
 
-def bottleneck(steps: dict[int, Step], computing: Alone | None, *, is_cold: bool) -> str:
-    """Say what holds the top rung back; empty where the rungs cannot tell."""
+def bottleneck(
+    steps: dict[int, LadderStep], computing: ComputeOnly | None, *, is_cold: bool
+) -> str:
+    """Name the bottleneck of the top rung; empty where the rungs do not show it."""
     top = max(steps)
     lower = [rung for rung in sorted(steps) if rung < top]
     if top == MODEL:
@@ -65,7 +67,7 @@ def bottleneck(steps: dict[int, Step], computing: Alone | None, *, is_cold: bool
     return CPU if step.busy is not None and step.busy >= _BUSY else UNKNOWN
 
 
-def _by_processors(step: Step) -> str:
+def _by_processors(step: LadderStep) -> str:
     if step.busy is None:
         return UNKNOWN
     if step.busy >= _BUSY:

@@ -1,4 +1,4 @@
-"""Tell what checkpoints cost: how long training stood still, and when they were safe.
+"""Summarise what checkpoints cost: how long training stopped, and when they were durable.
 
 A ladder's rungs are bandwidths of one and the same state, from the moment its checkpoint begins:
 until training goes on, until it is whole on the tier that takes it first, until it is whole and
@@ -20,11 +20,11 @@ from harness.verdicts.results import CellResult, Estimate, Interval
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavingCell:
     """A cell that took checkpoints, with those of its counted trials."""
 
     cell: CellResult
-    told: Sequence[CheckpointResult]
+    results: Sequence[CheckpointResult]
 
     @property
     def first(self) -> str:
@@ -39,32 +39,34 @@ class Saved:
 
     def median(self, name: str, unit: str = "s") -> Estimate | None:
         """Give the median over the trials that know a figure, with its interval."""
-        values = [value for one in self.told if (value := getattr(one, name)) is not None]
+        values = [value for one in self.results if (value := getattr(one, name)) is not None]
         return _estimated(values, unit)
 
     def rate(self, name: str) -> Estimate | None:
         """Give the state's size over a time."""
-        times = [(one.state_bytes, getattr(one, name)) for one in self.told]
+        times = [(one.state_bytes, getattr(one, name)) for one in self.results]
         return _estimated([size / 1e6 / time for size, time in times if time], "MB/s")
 
 
-def saved(results: Results) -> list[Saved]:
+def saving_cells(results: Results) -> list[SavingCell]:
     """Give the cells that took checkpoints in a counted trial."""
     found = []
     for cell in results.cells:
-        told = [one.checkpoints for one in cell.trials if one.counted and one.checkpoints]
-        if told:
-            found.append(Saved(cell, told))
+        results_of_cell = [
+            one.checkpoints for one in cell.trials if one.counted and one.checkpoints
+        ]
+        if results_of_cell:
+            found.append(SavingCell(cell, results_of_cell))
     return found
 
 
 def ladders(results: Results) -> tuple[Ladder, ...]:
     """Build one ladder for each cell that took checkpoints."""
     called = results.names
-    return tuple(_ladder(one, called[one.cell.run, one.cell.key]) for one in saved(results))
+    return tuple(_ladder(one, called[one.cell.run, one.cell.key]) for one in saving_cells(results))
 
 
-def _ladder(one: Saved, name: str) -> Ladder:
+def _ladder(one: SavingCell, name: str) -> Ladder:
     named = (
         ("training goes on", one.rate("blocking_s")),
         (f"whole on {one.first}", one.rate("saved_s")),
@@ -75,7 +77,7 @@ def _ladder(one: Saved, name: str) -> Ladder:
 
 
 def checkpoint_table(results: Results) -> Table:
-    """Lay out what every cell saved, how long it took, and what it did to training."""
+    """Make the table of checkpoints: what each cell saved, how long it took, what it cost."""
     columns = (
         Column("cell", "cell", "name"),
         Column("where", "saved to"),
@@ -93,37 +95,37 @@ def checkpoint_table(results: Results) -> Table:
         Column("trials", "n", "count"),
     )
     called = results.names
-    rows = tuple(_row(one, called[one.cell.run, one.cell.key]) for one in saved(results))
+    rows = tuple(_row(one, called[one.cell.run, one.cell.key]) for one in saving_cells(results))
     return Table("checkpoints", "What checkpoints cost, and when they were safe", columns, rows)
 
 
-def _row(one: Saved, name: str) -> tuple[object, ...]:
+def _row(one: SavingCell, name: str) -> tuple[object, ...]:
     blocking, durable = one.median("blocking_s"), one.median("durable_s")
     return (
         name,
         one.last if one.first == one.last else f"{one.last} through {one.first}",
-        one.told[0].saver,
-        one.told[0].state_bytes / 1e6,
+        one.results[0].saver,
+        one.results[0].state_bytes / 1e6,
         _value(blocking),
         blocking.interval if blocking else None,
         _value(one.median("saved_s")),
         _value(durable),
         durable.interval if durable else None,
         _value(one.median("restore_s")),
-        one.told[0].restore_cache,
+        one.results[0].restore_cache,
         _value(one.median("inflation", "×")),
         _value(one.median("blocked_share", "")),
-        len(one.told),
+        len(one.results),
     )
 
 
 def lines(results: Results) -> list[str]:
-    """Say in a sentence what the checkpoints of each cell cost."""
+    """Give one sentence for each cell on the cost of its checkpoints."""
     called = results.names
-    return [_sentence(one, called[one.cell.run, one.cell.key]) for one in saved(results)]
+    return [_sentence(one, called[one.cell.run, one.cell.key]) for one in saving_cells(results)]
 
 
-def _sentence(one: Saved, cell: str) -> str:
+def _sentence(one: SavingCell, cell: str) -> str:
     def seconds(name: str) -> str:
         return numbers.seconds(_value(one.median(name)))
 
@@ -131,7 +133,7 @@ def _sentence(one: Saved, cell: str) -> str:
         f"training stood still for {seconds('blocking_s')}",
         f"whole on {one.first} after {seconds('saved_s')}",
         f"durable on {one.last} after {seconds('durable_s')}",
-        f"restored ({one.told[0].restore_cache}) in {seconds('restore_s')}",
+        f"restored ({one.results[0].restore_cache}) in {seconds('restore_s')}",
     ]
     if one.first == one.last:
         del words[1]
@@ -148,7 +150,7 @@ def _value(of: Estimate | None) -> float | None:
 def _estimated(values: Sequence[float], unit: str) -> Estimate | None:
     if not values:
         return None
-    told, interval = estimate.median_interval(values), None
-    if told is not None:
-        interval = Interval(told.low, told.high, told.level, told.meaning)
+    estimated, interval = estimate.median_interval(values), None
+    if estimated is not None:
+        interval = Interval(estimated.low, estimated.high, estimated.level, estimated.meaning)
     return Estimate(estimate.median(values), unit, len(values), interval)

@@ -1,4 +1,4 @@
-"""Tell goodput: the time that computing takes undisturbed, over the time all of it took.
+"""Compute goodput: the time of computing alone over the time that everything took.
 
 What computing takes is measured by the same training on batches that cost nothing, in the same
 blocks; where reading is the work it is what the stand-in for a model was asked to take. A share
@@ -34,8 +34,8 @@ class Goodput:
 
 
 @dataclass(frozen=True)
-class Alone:
-    """What computing reaches when nothing has to be read."""
+class ComputeOnly:
+    """The rate of a cell's computing when nothing has to be read."""
 
     rate: float
     """Units of work per second over all ranks."""
@@ -56,32 +56,34 @@ def goodput(cell: CellResult, results: Results) -> Goodput | None:
     pairs = [(one, theirs[one.block]) for one in _counted(cell) if one.block in theirs]
     if not pairs:
         return Goodput(None, "no block has a counted trial of both")
-    share = median((one.rate or 0.0) / (alone.rate or 1.0) for one, alone in pairs)
-    slowed = disturbed(alone for _, alone in pairs)
+    share = median((one.rate or 0.0) / (own.rate or 1.0) for one, own in pairs)
+    slowed = disturbed(own for _, own in pairs)
     return _judged(share, "the same training that reads nothing", slowed)
 
 
-def _judged(share: float, alone: str, slowed: str) -> Goodput:
+def _judged(share: float, baseline: str, slowed: str) -> Goodput:
     if share > 1 / ALIKE:
         why = slowed or "nothing was seen that explains it"
         ratio = numbers.ratio(share)
-        return Goodput(None, f"cannot tell: {ratio} × as fast as {alone}, which was slowed ({why})")
+        return Goodput(
+            None, f"cannot tell: {ratio} × as fast as {baseline}, which was slowed ({why})"
+        )
     if share > 1:
-        return Goodput(None, f"nothing is lost that shows: {numbers.ratio(share)} × {alone}")
+        return Goodput(None, f"nothing is lost that shows: {numbers.ratio(share)} × {baseline}")
     if slowed:
         at_most = numbers.share(share)
-        return Goodput(None, f"at most {at_most}: {alone} was itself disturbed ({slowed})")
+        return Goodput(None, f"at most {at_most}: {baseline} was itself disturbed ({slowed})")
     return Goodput(share)
 
 
-def alone(cell: CellResult, results: Results) -> Alone | None:
+def compute_only(cell: CellResult, results: Results) -> ComputeOnly | None:
     """Say how fast a cell's computing is with input that costs nothing; None where unknown."""
     if not is_training(cell):
-        return Alone(cell.scale.batch_per_step * 1e3 / cell.factors["compute_ms"])
+        return ComputeOnly(cell.scale.batch_per_step * 1e3 / cell.factors["compute_ms"])
     other = without_input(cell, results)
     if other is None or other.rate is None:
         return None
-    return Alone(other.rate.value, disturbed(_counted(other)))
+    return ComputeOnly(other.rate.value, disturbed(_counted(other)))
 
 
 def without_input(cell: CellResult, results: Results) -> CellResult | None:
@@ -103,12 +105,12 @@ def without_input(cell: CellResult, results: Results) -> CellResult | None:
 
 
 def computes(cell: CellResult) -> bool:
-    """Tell whether anything but reading is done in a step."""
+    """Whether a step does anything but read."""
     return is_training(cell) or (cell.factors.get("compute") or "none") != "none"
 
 
 def is_training(cell: CellResult) -> bool:
-    """Tell whether a network is trained on what is read."""
+    """Whether a network is trained on the files read."""
     return cell.factors.get("input") == "files"
 
 
@@ -129,7 +131,7 @@ def _counted(cell: CellResult) -> list[TrialResult]:
 
 
 def disturbed(trials: Iterable[TrialResult]) -> str:
-    """Give the evidence of a trial that counts only because its study tolerates such a thing."""
+    """Give the evidence of a trial that counts only because its study tolerates the disturbance."""
     for one in trials:
         if one.verdict in REJECTING:
             return one.evidence[0] if one.evidence else str(one.verdict)

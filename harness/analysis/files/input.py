@@ -1,4 +1,4 @@
-"""Tell the cells that read files: what was read, where from, and who was waited for."""
+"""Summarise the cells that read files: what was read, where from, and how long was waited."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ONLY_NAMES = "open"
 
 
 @dataclass(frozen=True)
-class Fed:
+class FedCell:
     """A cell that waited for input, with the medians of its counted trials."""
 
     cell: CellResult
@@ -69,19 +69,19 @@ class Fed:
         return f"{self.cell.factors.get('cache')}, not proved"
 
 
-def fed(results: Results) -> list[Fed]:
+def fed_cells(results: Results) -> list[FedCell]:
     """Give the cells that read files and have a rate."""
     found = []
     for cell in results.cells:
-        told = [trial.input for trial in cell.trials if trial.counted and trial.input is not None]
+        inputs = [trial.input for trial in cell.trials if trial.counted and trial.input is not None]
         reads = cell.content is not None and cell.factors.get("reader") != _ONLY_NAMES
-        if told and reads and cell.rate is not None:
-            found.append(Fed(cell, _joined(told)))
+        if inputs and reads and cell.rate is not None:
+            found.append(FedCell(cell, _joined(inputs)))
     return found
 
 
 def input_table(results: Results) -> Table:
-    """Lay out what every cell read, where from, and how long was waited."""
+    """Make the table of input: what each cell read, where from, and how long it waited."""
     columns = (
         Column("cell", "cell", "name"),
         Column("cache", "caches, proved"),
@@ -98,22 +98,22 @@ def input_table(results: Results) -> Table:
         Column("left_out", "left out of an epoch", "count"),
     )
     rows, called = [], results.names
-    for one in fed(results):
-        told, share = one.input, goodput(one.cell, results) or Goodput(None)
+    for one in fed_cells(results):
+        medians, share = one.input, goodput(one.cell, results) or Goodput(None)
         rows.append(
             (
                 called[one.cell.run, one.cell.key],
                 one.cache,
-                told.cold_fraction,
-                None if told.bytes_per_s is None else told.bytes_per_s / 1e6,
-                told.epoch_s,
-                told.wait_share,
+                medians.cold_fraction,
+                None if medians.bytes_per_s is None else medians.bytes_per_s / 1e6,
+                medians.epoch_s,
+                medians.wait_share,
                 _utilisation(one),
                 share.share,
                 share.why,
-                told.cpu_s_per_gb,
-                None if told.calls_per_epoch is None else round(told.calls_per_epoch),
-                told.bytes_per_call,
+                medians.cpu_s_per_gb,
+                None if medians.calls_per_epoch is None else round(medians.calls_per_epoch),
+                medians.bytes_per_call,
                 _left_out(one),
             )
         )
@@ -122,13 +122,13 @@ def input_table(results: Results) -> Table:
     )
 
 
-def _utilisation(one: Fed) -> float | None:
+def _utilisation(one: FedCell) -> float | None:
     """Give the classic figure: time not spent waiting over all time; it flatters a busy CPU."""
     waited = one.input.wait_share
     return 1 - waited if computes(one.cell) and waited is not None else None
 
 
-def _left_out(one: Fed) -> int | None:
+def _left_out(one: FedCell) -> int | None:
     """Count the samples of an epoch that fill no batch of a training."""
     if one.input.delivered is None:
         return None
@@ -136,15 +136,15 @@ def _left_out(one: Fed) -> int | None:
     return samples - round(one.input.delivered)
 
 
-def _joined(told: Sequence[InputResult]) -> InputResult:
+def _joined(inputs: Sequence[InputResult]) -> InputResult:
     def middle(name: str) -> float | None:
-        known = [value for one in told if (value := getattr(one, name)) is not None]
+        known = [value for one in inputs if (value := getattr(one, name)) is not None]
         return median(known) if known else None
 
     return InputResult(
-        cache=told[0].cache,
+        cache=inputs[0].cache,
         cold_fraction=middle("cold_fraction"),
-        epochs=min(one.epochs for one in told),
+        epochs=min(one.epochs for one in inputs),
         bytes_per_s=middle("bytes_per_s"),
         epoch_s=middle("epoch_s"),
         wait_share=middle("wait_share"),

@@ -1,4 +1,4 @@
-"""Make the input's ladders: how fast files are read, rung by rung, and what holds back.
+"""Make the input's ladders: how fast files are read, rung by rung, and the bottleneck.
 
 A ladder's rungs read the same files from the same tier in the same kind of order, with the same
 caches, by as many ranks: bytes alone, then the file format parsed, then a loader, then the loader
@@ -18,11 +18,11 @@ from harness.analysis.files.bottleneck import (
     LOADER,
     MODEL,
     PARSED,
-    Step,
+    LadderStep,
     bottleneck,
 )
-from harness.analysis.files.goodput import Alone, alone
-from harness.analysis.files.input import Fed, fed
+from harness.analysis.files.goodput import ComputeOnly, compute_only
+from harness.analysis.files.input import FedCell, fed_cells
 from harness.analysis.files.ladder import Ladder, Rung
 from harness.analysis.results import Results
 from harness.worker.input.evidence.page_cache import COLD_HERE
@@ -45,8 +45,8 @@ _BENEATH = "A hypervisor's or a disk's own cache is beyond sight: cold means col
 
 
 @dataclass(frozen=True)
-class Chain:
-    """What all rungs of a ladder have in common."""
+class LadderKey:
+    """The factors that all rungs of a ladder have in common."""
 
     run: str
     content: str
@@ -78,13 +78,13 @@ class Chain:
 
 def ladders(results: Results) -> tuple[Ladder, ...]:
     """Build a ladder of each set of files and each model on it, cold apart from warm."""
-    groups: dict[Chain, list[Fed]] = {}
-    for one in fed(results):
+    groups: dict[LadderKey, list[FedCell]] = {}
+    for one in fed_cells(results):
         groups.setdefault(_chain(one), []).append(one)
-    made: list[tuple[Chain, dict[int, Fed], list[Fed]]] = []
+    made: list[tuple[LadderKey, dict[int, FedCell], list[FedCell]]] = []
     for chain, some in groups.items():
         lower = [one for one in some if one.rung < DECODED]
-        tops: dict[tuple[int, str], list[Fed]] = {}
+        tops: dict[tuple[int, str], list[FedCell]] = {}
         for one in some:
             if one.rung >= DECODED:
                 tops.setdefault((one.rung, one.cell.task), []).append(one)
@@ -97,9 +97,9 @@ def ladders(results: Results) -> tuple[Ladder, ...]:
     )
 
 
-def _chain(one: Fed) -> Chain:
+def _chain(one: FedCell) -> LadderKey:
     factors = one.cell.factors
-    return Chain(
+    return LadderKey(
         run=one.cell.run,
         content=str(one.cell.content),
         own_files=one.cell.own_files,
@@ -115,16 +115,18 @@ def _chain(one: Fed) -> Chain:
     )
 
 
-def _best(some: Sequence[Fed]) -> dict[int, Fed]:
-    """Choose who stands for each rung, from the device upwards."""
-    best: dict[int, Fed] = {}
+def _best(some: Sequence[FedCell]) -> dict[int, FedCell]:
+    """Choose the cell shown for each rung, from the device upwards."""
+    best: dict[int, FedCell] = {}
     for one in some:
         if one.rung not in best or one.rate > best[one.rung].rate:
             best[one.rung] = one
     return dict(sorted(best.items()))
 
 
-def _ladder(chain: Chain, best: dict[int, Fed], lower: Sequence[Fed], results: Results) -> Ladder:
+def _ladder(
+    chain: LadderKey, best: dict[int, FedCell], lower: Sequence[FedCell], results: Results
+) -> Ladder:
     batches = {one.cell.scale.batch_per_rank for one in best.values()}
     rungs = tuple(
         Rung(
@@ -136,62 +138,62 @@ def _ladder(chain: Chain, best: dict[int, Fed], lower: Sequence[Fed], results: R
         if one.cell.rate is not None
     )
     steps = {rung: _step(one, lower) for rung, one in best.items()}
-    computing = alone(best[MODEL].cell, results) if MODEL in best else None
+    computing = compute_only(best[MODEL].cell, results) if MODEL in best else None
     beneath = _NOT_PROVED if chain.cache == COLD_HERE else _BENEATH
-    told = [said for said in (_busy(best), beneath) if said]
+    notes = [note for note in (_busy(best), beneath) if note]
     if computing is not None:
-        told.insert(0, _said(computing))
-    disturbed = next((said for one in best.values() if (said := one.disturbed)), "")
+        notes.insert(0, _said(computing))
+    disturbed = next((note for one in best.values() if (note := one.disturbed)), "")
     if disturbed:
-        told.insert(0, f"Meanwhile, in one of the trials: {disturbed}.")
+        notes.insert(0, f"Meanwhile, in one of the trials: {disturbed}.")
     return Ladder(
         title=f"{chain}{_end(best)}",
         state=chain.cache,
         rungs=rungs,
         bottleneck=bottleneck(steps, computing, is_cold=chain.cache in ("cold", COLD_HERE)),
-        source=" ".join(told),
+        source=" ".join(notes),
     )
 
 
-def _end(best: dict[int, Fed]) -> str:
+def _end(best: dict[int, FedCell]) -> str:
     """Say what a ladder ends in, where there may be several on the same files."""
     if MODEL in best:
         return f" for {_model(best[MODEL])}"
     return ", decoded" if DECODED in best else ""
 
 
-def _model(one: Fed) -> str:
+def _model(one: FedCell) -> str:
     """Name what is fed: a network, or what stands for one."""
     return one.cell.task.rpartition(" + ")[2]
 
 
-def _said(computing: Alone) -> str:
+def _said(computing: ComputeOnly) -> str:
     said = f"With input that costs nothing the model reaches {numbers.number(computing.rate)}"
     if computing.disturbed:
         return f"{said} or more: that was itself disturbed ({computing.disturbed})."
     return f"{said}."
 
 
-def _step(one: Fed, some: Sequence[Fed]) -> Step:
+def _step(one: FedCell, some: Sequence[FedCell]) -> LadderStep:
     """Give a rung as the verdict needs it; ``some`` are all that read the same files."""
     threads = one.threads
     alike = [other.rate for other in some if other.rung == BYTES and other.threads <= threads]
-    return Step(one.rate, one.busy, bool(one.disturbed), max(alike, default=None))
+    return LadderStep(one.rate, one.busy, bool(one.disturbed), max(alike, default=None))
 
 
-def _busy(best: dict[int, Fed]) -> str:
+def _busy(best: dict[int, FedCell]) -> str:
     """Say of the highest rungs how busy they kept the processors."""
     known = [one for one in best.values() if one.rung > BYTES and one.busy is not None]
-    said = [f"{_RUNGS[one.rung]} {numbers.share(one.busy or 0.0)}" for one in known[-2:]]
-    return f"Busy of the processors that it could use: {', '.join(said)}." if said else ""
+    shares = [f"{_RUNGS[one.rung]} {numbers.share(one.busy or 0.0)}" for one in known[-2:]]
+    return f"Busy of the processors that it could use: {', '.join(shares)}." if shares else ""
 
 
-def _batch(one: Fed, batches: set[int]) -> str:
+def _batch(one: FedCell, batches: set[int]) -> str:
     """Say how many samples were read at once, where a ladder's rungs differ in that."""
     return f", batches of {one.cell.scale.batch_per_rank}" if len(batches) > 1 else ""
 
 
-def _named(one: Fed) -> str:
+def _named(one: FedCell) -> str:
     factors = one.cell.factors
     words = [one.cell.framework] if one.cell.framework != "null" else []
     words.append(factors["reader"])

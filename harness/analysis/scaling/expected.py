@@ -1,4 +1,4 @@
-"""Compare measured efficiency with what one device and the bare network let expect.
+"""Compare measured efficiency with that expected from one device and the bare network.
 
 A step on several nodes takes at most what it takes on one device and, after it, one all-reduce of
 all gradients as fast as the run's own all-reduces were: if nothing hides behind computing. Nothing
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
-from harness.analysis.scaling.network_cost import Sweep, gradient_bytes, sweep_like
+from harness.analysis.scaling.network_cost import MessageSweep, gradient_bytes, sweep_like
 from harness.analysis.scaling.scaling import (
     ScalingLine,
     ScalingPoint,
@@ -51,9 +51,9 @@ def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
     for point in line.points[1:]:
         is_apart = point.cell.scale.nodes > 1
         sweep = sweep_like(results, point.cell) if is_apart else None
-        told = checked if checked and point is line.points[-1] else None
+        forecast = checked if checked and point is line.points[-1] else None
         cost_s = _exchange_s(point, sweep) if sweep else None
-        if cost_s is None and told is None:
+        if cost_s is None and forecast is None:
             continue
         yield (
             line.workload,
@@ -64,12 +64,12 @@ def _rows(results: Results, line: ScalingLine) -> Iterator[tuple[object, ...]]:
             None if cost_s is None else _least(line, point, cost_s),
             None if cost_s is None else cost_s * 1e3,
             sweep.name if sweep and cost_s is not None else None,
-            *(_predicted(told) if told else (None, None)),
+            *(_predicted(forecast) if forecast else (None, None)),
             mark(line, point),
         )
 
 
-def _exchange_s(point: ScalingPoint, sweep: Sweep) -> float | None:
+def _exchange_s(point: ScalingPoint, sweep: MessageSweep) -> float | None:
     """Give the time of one all-reduce of a cell's gradients."""
     size = gradient_bytes(point.cell)
     return sweep.seconds(point.devices, size) if size else None
@@ -96,11 +96,13 @@ def _checked(results: Results, line: ScalingLine) -> Forecast | None:
     return None
 
 
-def _predicted(told: Forecast) -> tuple[float | None, Interval | None]:
-    assert told.check is not None
-    said = told.check.predicted
-    value = told.efficiency(said.devices, said.seconds)
-    if said.low is None or said.high is None:
+def _predicted(forecast: Forecast) -> tuple[float | None, Interval | None]:
+    assert forecast.check is not None
+    predicted = forecast.check.predicted
+    value = forecast.efficiency(predicted.devices, predicted.seconds)
+    if predicted.low is None or predicted.high is None:
         return value, None
-    low, high = (told.efficiency(said.devices, end) for end in (said.high, said.low))
+    low, high = (
+        forecast.efficiency(predicted.devices, end) for end in (predicted.high, predicted.low)
+    )
     return value, Interval(low, high, 0.95, "of a prediction")

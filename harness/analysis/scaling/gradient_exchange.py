@@ -1,4 +1,4 @@
-"""Tell what exchanging gradients costs a step: its time less that of the same without.
+"""Measure what exchanging gradients costs: a step's time less that of the same step without.
 
 A cell with ``communicate = false`` is the same cell whose ranks keep their gradients. What hides
 behind computing costs nothing and does not show, so the difference is the exposed communication.
@@ -19,14 +19,14 @@ from harness.verdicts.results import CellResult, Interval
 
 @dataclass(frozen=True)
 class StepSplit:
-    """Where the time of one cell's step goes."""
+    """The parts of the time of one cell's step."""
 
     name: str
     parts_s: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExchangePair:
     """One cell, and the same without exchange."""
 
     name: str
@@ -40,7 +40,7 @@ class Exposed:
     blocks: int
 
 
-def exposed(results: Results) -> list[Exposed]:
+def exchange_pairs(results: Results) -> list[ExchangePair]:
     """Find the pairs of cells that differ in whether they exchange gradients."""
     found = []
     for ranking in results.rankings:
@@ -51,9 +51,9 @@ def exposed(results: Results) -> list[Exposed]:
         }
         for cell in ranking.cells:
             other = apart.get(_alike(cell))
-            told = _difference(ranking, cell, other) if other else None
-            if told is not None:
-                found.append(told)
+            difference = _difference(ranking, cell, other) if other else None
+            if difference is not None:
+                found.append(difference)
     return found
 
 
@@ -62,7 +62,7 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
     return (cell.run, cell.framework, cell.strategy, tuple(sorted(others.items())))
 
 
-def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> Exposed | None:
+def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> ExchangePair | None:
     work = float(cell.scale.batch_per_step)
     whole, apart = (_steps(one, work) for one in (cell, other))
     both = sorted(whole.keys() & apart.keys())
@@ -70,16 +70,18 @@ def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> Expose
         return None
     differences = [whole[block].busy_s - apart[block].busy_s for block in both]
     waits = [one.waited_s for block in both if (one := whole[block]).waited_s is not None]
-    told = median_interval(differences)
-    meaning = told.meaning.replace("trials", "blocks' differences") if told else ""
-    return Exposed(
+    interval = median_interval(differences)
+    meaning = interval.meaning.replace("trials", "blocks' differences") if interval else ""
+    return ExchangePair(
         name=ranking.name(cell),
         cell=cell,
         whole_s=median([whole[block].step_s for block in both]),
         apart_s=median([apart[block].step_s for block in both]),
         waited_s=median(waits) if waits else None,
         exposed_s=median(differences),
-        interval=Interval(told.low, told.high, told.level, meaning) if told else None,
+        interval=Interval(interval.low, interval.high, interval.level, meaning)
+        if interval
+        else None,
         blocks=len(both),
     )
 
@@ -109,11 +111,11 @@ def _steps(cell: CellResult, work: float) -> dict[int, _Step]:
 def splits(results: Results) -> tuple[StepSplit, ...]:
     """Give the parts of each such cell's step, which add up to it."""
     return tuple(
-        StepSplit(f"{one.cell.workload} {one.name}", _parts(one)) for one in exposed(results)
+        StepSplit(f"{one.cell.workload} {one.name}", _parts(one)) for one in exchange_pairs(results)
     )
 
 
-def _parts(one: Exposed) -> tuple[tuple[str, float], ...]:
+def _parts(one: ExchangePair) -> tuple[tuple[str, float], ...]:
     """Part the median step; medians of its parts, taken apart, may be more than it holds."""
     exchange = min(max(0.0, one.exposed_s), one.whole_s)
     waited = min(one.waited_s or 0.0, one.whole_s - exchange)
@@ -125,16 +127,16 @@ def _parts(one: Exposed) -> tuple[tuple[str, float], ...]:
 
 
 def _by_hooks(cell: CellResult) -> tuple[float | None, float | None]:
-    """Give what the probe's hooks saw, in milliseconds and as a share of its own steps."""
-    told = cell.ran.facts.get("exchange_hooks") or {}
-    exposed_s, step_s = told.get("exposed_s"), told.get("step_s")
+    """Give the time that the probe's hooks measured, in ms and as a share of its steps."""
+    hooks = cell.ran.facts.get("exchange_hooks") or {}
+    exposed_s, step_s = hooks.get("exposed_s"), hooks.get("step_s")
     if exposed_s is None or not step_s:
         return None, None
     return exposed_s * 1e3, exposed_s / step_s
 
 
-def _mark(one: Exposed) -> str | None:
-    """Say why a cost below nothing is none."""
+def _mark(one: ExchangePair) -> str | None:
+    """Explain a negative cost; None where it is not negative."""
     if one.exposed_s >= 0:
         return None
     if one.interval is not None and one.interval.high < 0:
@@ -160,7 +162,7 @@ def communication(results: Results) -> Table:
         Column("mark", "mark"),
     )
     rows = []
-    for one in exposed(results):
+    for one in exchange_pairs(results):
         between = one.interval
         if between is not None:
             between = Interval(

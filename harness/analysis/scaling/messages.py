@@ -1,4 +1,4 @@
-"""Tell what exchanging messages costs: time, and bandwidth as the field defines it.
+"""Measure what exchanging messages costs: time, and bandwidth as NCCL's tests define it.
 
 Algorithm bandwidth is the message over the time; bus bandwidth is what a link must then have
 carried, whatever the number of ranks (NVIDIA's nccl-tests, PERFORMANCE.md): of an all-reduce
@@ -100,8 +100,8 @@ def interfaces(cell: CellResult) -> str | None:
 
 
 def _said(cell: CellResult, fact: str) -> str | None:
-    said = {t.facts[fact] for t in cell.trials if t.counted and t.facts.get(fact)}
-    return ", ".join(sorted(map(str, said))) or None
+    values = {t.facts[fact] for t in cell.trials if t.counted and t.facts.get(fact)}
+    return ", ".join(sorted(map(str, values))) or None
 
 
 def _times(interval: Interval | None, factor: float) -> Interval | None:

@@ -1,4 +1,4 @@
-"""Say what a run's own all-reduces tell of its network."""
+"""Fit the cost of a network from a run's own all-reduces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.verdicts.results import CellResult
 
 
 @dataclass(frozen=True)
-class Sweep:
+class MessageSweep:
     """Who measured the network, and how long an all-reduce of so many bytes takes there."""
 
     name: str
@@ -21,7 +21,7 @@ class Sweep:
         return 2 * (ranks - 1) * (self.alpha_s + self.beta_s * size / ranks)
 
 
-def sweep_like(results: Results, cell: CellResult) -> Sweep | None:
+def sweep_like(results: Results, cell: CellResult) -> MessageSweep | None:
     """Fit the all-reduces of a cell's run, over nodes or within one as the cell is.
 
     Its own framework's and strategy's come first, else another's.
@@ -38,9 +38,9 @@ def sweep_like(results: Results, cell: CellResult) -> Sweep | None:
             took = float(size) / one.rate.value
             found.setdefault((*whose, name), []).append((one.scale.devices, float(size), took))
     for (_, _, name), sweep in sorted(found.items()):
-        told = fabric(sweep)
-        if told is not None:
-            return Sweep(name, told.alpha_s, told.beta_s)
+        fitted = fabric(sweep)
+        if fitted is not None:
+            return MessageSweep(name, fitted.alpha_s, fitted.beta_s)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Predict what more devices than were measured would reach, and say so."""
+"""Predict the rate of more devices than were measured; every prediction is marked as one."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
         counts = [_count(point.cell, work, strong=strong) for point in line.points]
         network = _network(results, cell)
         size = float(gradient_bytes(cell) or 0)
-        told = grow(counts, strong=strong, network=network, size=size)
-        if told is None:
+        fitted = grow(counts, strong=strong, network=network, size=size)
+        if fitted is None:
             continue
         each = max(point.cell.scale.devices_per_node for point in line.points)
         tested = check(counts, strong=strong, network=network, size=size)
         wanted = sorted({each * count for count in nodes})
-        said = [told.predict(count) for count in wanted]
+        said = [fitted.predict(count) for count in wanted]
         predictions = tuple(one for one in said if one.low is not None)
         warnings = tuple(_warnings(line, tested, wanted)) if wanted else ()
-        found.append(Forecast(line, told, tested, predictions, warnings, work))
+        found.append(Forecast(line, fitted, tested, predictions, warnings, work))
     return found
 
 
@@ -120,10 +120,10 @@ def _interval(low: float | None, high: float | None) -> Interval | None:
 
 
 def _time(of: Prediction) -> str:
-    said = numbers.seconds(of.seconds)
+    time = numbers.seconds(of.seconds)
     if of.low is None or of.high is None:
-        return said
-    return f"{said} [{numbers.seconds(of.low)}, {numbers.seconds(of.high)}]"
+        return time
+    return f"{time} [{numbers.seconds(of.low)}, {numbers.seconds(of.high)}]"
 
 
 def table(found: Sequence[Forecast]) -> Table:
@@ -145,13 +145,13 @@ def table(found: Sequence[Forecast]) -> Table:
     rows = []
     for one in found:
         start = (one.line.workload, one.line.name, batch_meaning(one.line.points[-1].cell.scale))
-        told = [
+        points = [
             (one.origin, Prediction(c.devices, c.middle, None, None, 0.0))
             for c in one.growth.counts
         ]
-        told += [("checked", one.check.predicted)] if one.check else []
-        told += [("predicted", prediction) for prediction in one.predictions]
-        for what, prediction in told:
+        points += [("checked", one.check.predicted)] if one.check else []
+        points += [("predicted", prediction) for prediction in one.predictions]
+        for what, prediction in points:
             count, seconds = prediction.devices, prediction.seconds
             ends = [
                 None if end is None else (one.rate(count, end), one.efficiency(count, end))
@@ -176,7 +176,7 @@ def table(found: Sequence[Forecast]) -> Table:
 
 
 def render(found: Sequence[Forecast]) -> str:
-    """Say it in the terminal."""
+    """Print the predictions in the terminal."""
     lines = ["Predicted, not measured."]
     shown = (3, 4, 5, 6, 7, 9, 10, 11)
     for one in found:

@@ -123,7 +123,7 @@ def _layouts(base: CellResult, more: Sequence[CellResult]) -> Iterator[tuple[str
 
 
 def _name(ranking: Ranking, cell: CellResult) -> str:
-    names = [name for name in ranking.telling if name not in _ALSO_CHANGES]
+    names = [name for name in ranking.distinguishing if name not in _ALSO_CHANGES]
     machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
     return name_of(cell, ("strategy", *names)) + machine
 
@@ -135,13 +135,13 @@ def scaling_lines(results: Results) -> list[ScalingLine]:
 
 def _threads(cell: CellResult) -> int | None:
     """Give how many threads one rank computed with, where every trial says the same."""
-    said = {t.facts.get("threads") for t in cell.trials if t.counted}
-    one = said.pop() if len(said) == 1 else None
+    counts = {t.facts.get("threads") for t in cell.trials if t.counted}
+    one = counts.pop() if len(counts) == 1 else None
     return one if isinstance(one, int) else None
 
 
 def mark(line: ScalingLine, point: ScalingPoint) -> str | None:
-    """Say what a reader must know before believing an efficiency."""
+    """Give the mark of an efficiency that needs an explanation."""
     if point.devices == line.baseline:
         return "baseline"
     marks = []
@@ -174,7 +174,7 @@ def _interval(reached: SpeedUp) -> Interval | None:
 
 
 def efficiency_interval(reached: SpeedUp) -> Interval | None:
-    """Give where the efficiency lies, if blocks tell."""
+    """Give the interval of the efficiency; None where there are too few blocks."""
     return _share(_interval(reached), reached.ideal)
 
 

@@ -94,7 +94,7 @@ def unread(recordings: Recordings) -> Table:
 
 
 def observer(results: Results) -> str:
-    """Say what observing cost, in one sentence; empty where nothing was observed."""
+    """Give one sentence on the cost of observing; empty where nothing was observed."""
     costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
     if not costs:
         return ""
@@ -111,7 +111,7 @@ def observer(results: Results) -> str:
 
 
 def _study(results: Results) -> str:
-    """Say what the machine's latest on/off study found, where one was made."""
+    """Give the result of the machine's latest on/off study of the observer, if there is one."""
     for run in results.runs:
         study = run.provenance.get("observer_study")
         if study:

@@ -8,7 +8,7 @@ from harness.verdicts.results import CellResult, Estimate
 
 
 @dataclass(frozen=True)
-class Energy:
+class EnergyUse:
     """What one cell draws in its steady window, and what it gets done with that."""
 
     name: str
@@ -26,7 +26,7 @@ _METERS = {
 }
 
 
-def energy(cell: CellResult, name: str) -> Energy | None:
+def energy(cell: CellResult, name: str) -> EnergyUse | None:
     """Split a cell's power by part; None where nothing was metered."""
     total = cell.utilisation.get("power_w")
     if total is None or cell.rate is None:
@@ -49,7 +49,7 @@ def energy(cell: CellResult, name: str) -> Energy | None:
     unit = f"{cell.unit} per joule"
     work = Estimate(cell.rate.value / total, unit, cell.rate.n, interval)
     source = f"{', '.join(meters)}; nothing else in the machine is in it."
-    return Energy(name, tuple(parts.items()), work, source)
+    return EnergyUse(name, tuple(parts.items()), work, source)
 
 
 def _part(scope: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Put a timeline's readings on an even grid, as finely as its clocks and its drawing allow."""
+"""Put a timeline's readings on an even grid, as finely as its clocks and the chart allow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOUCHING = 0.01
 
 
 @dataclass(frozen=True)
-class Binned:
+class BinnedTimeline:
     """A timeline on an even grid: one row per channel, a gap is not a number."""
 
     start_s: float
@@ -51,7 +51,7 @@ def _ends(timeline: Timeline) -> tuple[float, float]:
     return start, stop + step * max(0, ceil(beyond / step - _TOUCHING))
 
 
-def binned(timeline: Timeline, most_bins: int) -> Binned:
+def binned(timeline: Timeline, most_bins: int) -> BinnedTimeline:
     """Put readings into at most so many even bins, never narrower than the clocks allow."""
     import numpy as np
 
@@ -63,7 +63,7 @@ def binned(timeline: Timeline, most_bins: int) -> Binned:
     mean, low, high = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
     for row, channel in enumerate(timeline.channels):
         _fill(channel, start, width, mean[row], low[row], high[row])
-    return Binned(
+    return BinnedTimeline(
         start, width, mean, low, high, raw=bool(np.array_equal(low, high, equal_nan=True))
     )
 

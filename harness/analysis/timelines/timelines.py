@@ -37,17 +37,17 @@ _LOUD = 1e5
 
 
 @dataclass(frozen=True)
-class Place:
-    """What a recording is of, and where its readings lie."""
+class RecordingTitle:
+    """The title of a recording and the file that it was read from."""
 
     name: str
     source: str
 
 
 def timelines(
-    recording: Recording, place: Place, marks: tuple[Mark, ...], zero_ns: int
+    recording: Recording, place: RecordingTitle, marks: tuple[Mark, ...], zero_ns: int
 ) -> Iterator[Timeline]:
-    """Draw what was read, each kind of quantity apart, and each rhythm of reading."""
+    """Make one timeline for each kind of quantity and each rate of reading."""
     drawings = (
         ("cores busy", "%", 100.0, _cores(recording)),
         ("GPUs: any kernel ran", "%", 100.0, _gauges(recording, "gpu.utilisation", 100.0)),
@@ -56,11 +56,11 @@ def timelines(
         ("moved", "MB/s", None, _moved(recording)),
         ("power", "W", None, _power(recording)),
     )
-    for title, unit, high, drawn in drawings:
-        periods = sorted({line.period_s for line in drawn})
+    for title, unit, high, lines in drawings:
+        periods = sorted({line.period_s for line in lines})
         for period_s in periods:
             every = f", every {period_s:.3g} s" if len(periods) > 1 else ""
-            channels = [_shifted(one, zero_ns / 1e9) for one in drawn if one.period_s == period_s]
+            channels = [_shifted(one, zero_ns / 1e9) for one in lines if one.period_s == period_s]
             values = (value for one in channels for value in one.values)
             top = high or max((value for value in values if math.isfinite(value)), default=0.0)
             yield Timeline(
@@ -111,7 +111,7 @@ def _rounded(top: float) -> float:
 def _cores(recording: Recording) -> list[_Line]:
     import numpy as np
 
-    drawn = []
+    lines = []
     for first in recording.named("cpu.user"):
         scope = first.channel.scope
         parts = [recording.find(scope, name) for name in BUSY]
@@ -120,8 +120,8 @@ def _cores(recording: Recording) -> list[_Line]:
         for part in known[1:]:
             total = total + part.rates()[1]
         percent = np.clip(100.0 * total, 0.0, 100.0)
-        drawn.append(_Line(scope.replace(":", " "), times, percent, first.period_ns / 1e9))
-    return drawn
+        lines.append(_Line(scope.replace(":", " "), times, percent, first.period_ns / 1e9))
+    return lines
 
 
 def _pressure(recording: Recording) -> list[_Line]:
@@ -130,13 +130,13 @@ def _pressure(recording: Recording) -> list[_Line]:
         ("memory.some", "memory"),
         ("io.some", "storage"),
     )
-    drawn = []
+    lines = []
     for name, title in names:
         series = recording.find("node", f"pressure.{name}")
         if series is not None:
             times, rates = series.rates()
-            drawn.append(_Line(title, times, 100.0 * rates, series.period_ns / 1e9))
-    return drawn
+            lines.append(_Line(title, times, 100.0 * rates, series.period_ns / 1e9))
+    return lines
 
 
 def _gauges(recording: Recording, name: str, factor: float) -> list[_Line]:
@@ -148,31 +148,33 @@ def _gauges(recording: Recording, name: str, factor: float) -> list[_Line]:
 
 
 def _memory(recording: Recording) -> list[_Line]:
-    drawn = []
+    lines = []
     total, left = (recording.find("node", f"memory.{name}") for name in ("total", "available"))
     if total is not None and left is not None:
         used = (total.values - left.values) / _GIB
-        drawn.append(_Line("node", total.times_ns / 1e9, used, total.period_ns / 1e9))
+        lines.append(_Line("node", total.times_ns / 1e9, used, total.period_ns / 1e9))
     for name in ("rank.resident", "gpu.memory-used"):
-        drawn += _gauges(recording, name, 1 / _GIB)
-    return drawn
+        lines += _gauges(recording, name, 1 / _GIB)
+    return lines
 
 
 def _moved(recording: Recording) -> list[_Line]:
-    drawn = []
+    lines = []
     for name, title in _RATES:
         for series in recording.named(name):
             times, rates = series.rates()
             if len(rates) and float(rates.max()) > _LOUD:
                 label = f"{series.channel.scope.replace(':', ' ')} {title}"
-                drawn.append(_Line(label, times, rates / _MB, series.period_ns / 1e9))
-    return drawn
+                lines.append(_Line(label, times, rates / _MB, series.period_ns / 1e9))
+    return lines
 
 
 def _power(recording: Recording) -> list[_Line]:
-    told = (_gauges(recording, f"gpu.power{which}", 1.0) for which in (".average", ".instant", ""))
-    drawn = next(filter(None, told), [])
+    candidates = (
+        _gauges(recording, f"gpu.power{which}", 1.0) for which in (".average", ".instant", "")
+    )
+    lines = next(filter(None, candidates), [])
     for series in recording.named("energy"):
         times, rates = series.rates()
-        drawn.append(_Line(series.channel.scope, times, rates, series.period_ns / 1e9))
-    return drawn
+        lines.append(_Line(series.channel.scope, times, rates, series.period_ns / 1e9))
+    return lines

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.context.roofline import Ceiling, RoofPoint
+from harness.analysis.context.roofline import RoofCeiling, RoofPoint
 from harness.analysis.evidence import Timeline
 from harness.analysis.files.ladder import Rung
 from harness.analysis.tables import Table
-from harness.analysis.timelines.time_grid import Binned
+from harness.analysis.timelines.time_grid import BinnedTimeline
 from harness.verdicts.results import Estimate, Interval, TrialResult
 
 
@@ -91,7 +91,7 @@ class Rungs:
 class Roof:
     """Cells below the ceilings of their machine."""
 
-    ceilings: tuple[Ceiling, ...]
+    ceilings: tuple[RoofCeiling, ...]
     points: tuple[RoofPoint, ...]
 
 
@@ -117,7 +117,7 @@ class Heat:
     """A timeline as a map, one line a device, on an axis that other maps may share."""
 
     timeline: Timeline
-    grid: Binned
+    grid: BinnedTimeline
     axis_s: tuple[float, float]
 
 

@@ -22,7 +22,7 @@ from harness.analysis.evidence import (
 )
 from harness.analysis.results import Results
 from harness.analysis.timelines.phases import by_phase
-from harness.analysis.timelines.timelines import Place, timelines
+from harness.analysis.timelines.timelines import RecordingTitle, timelines
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.records import RunInfo
@@ -125,8 +125,8 @@ def _recordings(directory: Path) -> Iterator[tuple[str, Recording]]:
             yield str(recording.facts.get("node", "")), recording
 
 
-def _place(name: str, trial: TrialResult, node: str) -> Place:
-    return Place(
+def _place(name: str, trial: TrialResult, node: str) -> RecordingTitle:
+    return RecordingTitle(
         f"{name} on {node}",
         f"Raw readings: {trial.directory.rpartition('cells/')[2]}",
     )
