@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import textwrap
 from collections.abc import Iterator
@@ -131,3 +132,10 @@ def test_a_study_shown_in_the_docs_can_be_read(page: Path, tmp_path: Path) -> No
 def test_links_lead_to_files(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "reports/exports/formats").glob("[!_]*.py")))
+def test_every_format_of_export_writes_something_and_is_described(path: Path) -> None:
+    module = importlib.import_module(f"reports.exports.formats.{path.stem}")
+    assert hasattr(module, "of_table") or hasattr(module, "of_results")
+    assert f"`{path.stem}`" in read("commands.md")

@@ -15,7 +15,7 @@ from harness.analysis.tables import records
 from harness.sections.contract.section import sections, table
 from harness.store.records import Gate
 from harness.verdicts.results import CellResult
-from reports.exports.junit import as_junit
+from reports.exports.formats.junit import of_results as as_junit
 from reports.exports.results_file import summary
 from reports.text.answer import answer
 from reports.text.terminal import render as in_words

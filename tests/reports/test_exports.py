@@ -17,10 +17,12 @@ from harness.sections.contract import blocks
 from harness.sections.contract.read import read_table
 from harness.sections.contract.section import sections, table
 from harness.sections.ranking import ranking
-from reports.exports.junit import as_junit
-from reports.exports.latex import as_latex
-from reports.exports.parquet import as_parquet
-from reports.exports.text import as_csv, as_json, as_markdown
+from reports.exports.formats.csv import of_table as as_csv
+from reports.exports.formats.json import of_table as as_json
+from reports.exports.formats.junit import of_results as as_junit
+from reports.exports.formats.latex import of_table as as_latex
+from reports.exports.formats.markdown import of_table as as_markdown
+from reports.exports.formats.parquet import of_table as as_parquet
 from tests import needs, runs
 from tests.reports import samples
 

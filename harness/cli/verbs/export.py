@@ -2,53 +2,45 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+import reports
 from harness.cli import completion
 from harness.cli.output import emit_data, say
 from harness.errors import UsageError
 
-_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "junit")
+_FORMATS = Path(reports.__file__).parent / "exports" / "formats"
+
+
+def _names() -> list[str]:
+    """Name the formats: one module each."""
+    return sorted(path.stem for path in _FORMATS.glob("[!_]*.py"))
 
 
 def _written(directories: Sequence[Path], form: str, name: str | None) -> str | bytes:
     from harness.analysis.read import read_results
 
-    if form == "junit":
-        from reports.exports.junit import as_junit
+    module = importlib.import_module(f"reports.exports.formats.{form}")
+    written: str | bytes
+    if name is None and hasattr(module, "of_results"):
+        written = module.of_results(read_results(directories))
+    elif hasattr(module, "of_table"):
+        from harness.sections.contract.read import read_table
 
-        if name is not None:
-            raise UsageError("junit has one shape: leave --table out")
-        return as_junit(read_results(directories))
-    if form == "json" and name is None:
-        from reports.exports.results_file import results_text
-
-        return results_text(read_results(directories))
-    from harness.sections.contract.read import read_table
-
-    chosen = read_table(directories, name or "ranking")
-    if form == "parquet":
-        from reports.exports.parquet import as_parquet
-
-        return as_parquet(chosen)
-    if form == "latex":
-        from reports.exports.latex import as_latex
-
-        return as_latex(chosen)
-    from reports.exports import text
-
-    if form == "csv":
-        return text.as_csv(chosen)
-    return text.as_json(chosen) if form == "json" else text.as_markdown(chosen)
+        written = module.of_table(read_table(directories, name or "ranking"))
+    else:
+        raise UsageError(f"{form} has one shape: leave --table out")
+    return written
 
 
 @click.command("export")
 @click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=completion.runs)
-@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="The format.")
+@click.option("--to", "form", type=click.Choice(_names()), required=True, help="The format.")
 @click.option(
     "--table",
     "name",
@@ -64,9 +56,9 @@ def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path 
     """Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit."""
     from harness.analysis.read import run_directories
 
-    if form == "parquet" and output is None and sys.stdout.isatty():
-        raise UsageError("parquet is not text: name a file with --output, or redirect")
     written = _written(run_directories(runs), form, name)
+    if output is None and isinstance(written, bytes) and sys.stdout.isatty():
+        raise UsageError(f"{form} is not text: name a file with --output, or redirect")
     if output is None:
         emit_data(written)
         return

@@ -1,27 +1,8 @@
-"""Write tables as CSV, JSON and Markdown."""
+"""Write a table as Markdown."""
 
 from __future__ import annotations
 
-import csv
-import io
-
-from harness.analysis.tables import Table, filled, flat, records, shown_row
-from harness.store.json_text import json_text
-
-
-def as_csv(table: Table) -> str:
-    """Write raw values, one line per row; unknown is empty."""
-    heads, rows = flat(table)
-    written = io.StringIO()
-    out = csv.writer(written)
-    out.writerow(heads)
-    out.writerows(rows)
-    return written.getvalue()
-
-
-def as_json(table: Table) -> str:
-    """Write raw values, one object per row; unknown is null."""
-    return json_text(records(table), indent=2) + "\n"
+from harness.analysis.tables import Table, filled, shown_row
 
 
 def _cell(text: str) -> str:
@@ -30,7 +11,7 @@ def _cell(text: str) -> str:
     return " ".join(escaped.split())
 
 
-def as_markdown(table: Table) -> str:
+def of_table(table: Table) -> str:
     """Write what a person would read, numbers to the right."""
     table = filled(table)
     heads = [_cell(column.title) for column in table.columns]

@@ -19,7 +19,7 @@ _TYPES = {
 }
 
 
-def as_parquet(table: Table) -> bytes:
+def of_table(table: Table) -> bytes:
     """Write raw values; unknown is null."""
     import duckdb
 

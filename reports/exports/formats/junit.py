@@ -36,7 +36,7 @@ def _add(suite: Element, ranking: Ranking, cell: CellResult) -> None:
     SubElement(case, "system-out").text = _clean("\n".join(said))
 
 
-def as_junit(results: Results) -> str:
+def of_results(results: Results) -> str:
     """Write one suite per workload; a cell without a believable number fails, a hole is skipped."""
     root = Element("testsuites", name=_clean(results.title))
     for ranking in results.rankings:

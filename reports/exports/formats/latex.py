@@ -48,7 +48,7 @@ def escaped(text: str) -> str:
     return "".join(written)
 
 
-def as_latex(table: Table) -> str:
+def of_table(table: Table) -> str:
     """Write a tabular that compiles with nothing but LaTeX itself."""
     table = filled(table)
     kept = [i for i, column in enumerate(table.columns) if column.kind != "path"]
