@@ -13,7 +13,7 @@ import pytest
 
 from harness.environments import cache, local
 from harness.environments.cache import Environment
-from harness.environments.lock import Reference
+from harness.environments.lock import EnvironmentReference
 
 LOCK = """title = "Tiny"
 python = ">=3.7"
@@ -83,7 +83,7 @@ class TinyFramework:
         self.offer("1.0")
         first = TinyFramework._first
         if first is None:
-            made = local.create(Reference.parse("tiny"), Told())
+            made = local.create(EnvironmentReference.parse("tiny"), Told())
             first = self.folder / "first" / made.root.name
             TinyFramework._first = shutil.copytree(made.root, first, symlinks=True)
             return made

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.cli.output import note, visible
-from harness.environments.build import Listener
+from harness.environments.build import BuildListener
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -50,7 +50,7 @@ class Spinner:
 
 
 @contextlib.contextmanager
-def listening() -> Iterator[Listener]:
+def listening() -> Iterator[BuildListener]:
     """Give whoever builds someone to talk to."""
     if not sys.stderr.isatty():
         yield Lines()

@@ -40,10 +40,10 @@ def _left(progress: Progress) -> str:
 
 def _failure(progress: Progress, outcome: Outcome) -> str:
     took = duration(outcome.seconds)
-    told = f"{progress.label}: {outcome.ended} in {outcome.trial} after {took}\n  {outcome.reason}"
+    text = f"{progress.label}: {outcome.ended} in {outcome.trial} after {took}\n  {outcome.reason}"
     directory = RunPaths(progress.run).cells / outcome.cell_key / outcome.trial
     # The reason names the file where one rank is to blame.
-    return told if str(directory) in outcome.reason else f"{told}\n  Log: {directory}"
+    return text if str(directory) in outcome.reason else f"{text}\n  Log: {directory}"
 
 
 class Lines:

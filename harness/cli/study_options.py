@@ -12,7 +12,7 @@ import click
 from harness.cli import completion
 
 if TYPE_CHECKING:
-    from harness.data.user_data import Own
+    from harness.data.user_data import UserData
     from harness.plan.plan import Plan
     from harness.study.study import Study
 
@@ -48,7 +48,7 @@ class Selection:
         return study, make_plan(study, platform, own)
 
 
-def adopted(path: Path) -> Own:
+def adopted(path: Path) -> UserData:
     """Describe a user's own files, in our folder; they stay as they are."""
     from harness.cli.build_progress import listening
     from harness.data.user_data import adopt

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import plugins
-from harness.collect.own_cost import Itself
+from harness.collect.own_cost import OwnCost
 from harness.collect.recorder import SHORTEST_S, Counts, Group, Lane, Recording
 from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable
@@ -33,14 +33,14 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSource:
     """Every source there is, and why some cannot be used at all."""
 
     sources: tuple[Source, ...]
     broken: Mapping[str, str] = field(default_factory=dict)
 
 
-def find(rates: Mapping[str, float]) -> Found:
+def find(rates: Mapping[str, float]) -> FoundSource:
     """Import the sources; ``rates`` (readings per second) go before their own, 0 is off."""
     sources, broken = [], {}
     for entry, module in plugins.loaded("samplers"):
@@ -54,11 +54,11 @@ def find(rates: Mapping[str, float]) -> Found:
             sources.append(Source(entry.name, module, hz, module.BLOCKS, shortest_s))
         else:
             broken[entry.name] = "switched off"
-    return Found(tuple(sources), broken)
+    return FoundSource(tuple(sources), broken)
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordingResult:
     """What a recording came to."""
 
     problem: str | None = None
@@ -74,7 +74,7 @@ class Collector:
         self._lanes: list[Lane] = []
         self._recording: Recording | None = None
         self._problem: str | None = "it was not asked for"
-        self._found: dict[tuple[tuple[str, float], ...], Found] = {}
+        self._found: dict[tuple[tuple[str, float], ...], FoundSource] = {}
         self._kept: dict[Path, dict[str, Sampler]] = {}
         """By where /proc and /sys are."""
 
@@ -144,14 +144,14 @@ class Collector:
                 )
                 self._lanes.append(lane)
                 lane.start()
-        yield Group("observer", Itself(recording, counts), int(1e9 / OBSERVER_HZ))
+        yield Group("observer", OwnCost(recording, counts), int(1e9 / OBSERVER_HZ))
         quick = [one for one in found.sources if not one.blocks]
         yield from _opened(recording, quick, observed, kept)
 
-    def end(self) -> Seen:
+    def end(self) -> RecordingResult:
         """Read once more, and close the file."""
         if self._recording is None:
-            return Seen(self._problem)
+            return RecordingResult(self._problem)
         recording, self._recording = self._recording, None
         # The first lane starts the others: it must have ended before they are all known.
         for lane in self._lanes[:1]:
@@ -167,8 +167,8 @@ class Collector:
         recording.note("ends", hanging=hanging)
         recording.close()
         problem = recording.problem
-        told = recording.fault if problem is None else f"recording stopped: {problem.strerror}"
-        return Seen(told, tuple(recording.stand_ins))
+        reason = recording.fault if problem is None else f"recording stopped: {problem.strerror}"
+        return RecordingResult(reason, tuple(recording.stand_ins))
 
 
 def _opened(

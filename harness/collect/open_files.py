@@ -12,7 +12,7 @@ from harness.store.samples.samples_format import DENIED, LOST, NOT_READ, UNSUPPO
 _USUAL = 1 << 12
 
 
-class Held:
+class OpenFile:
     """One file of /proc or /sys, read from its beginning each time."""
 
     _descriptor = -1
@@ -55,20 +55,20 @@ class Held:
         self.close()
 
 
-def hold(path: Path, *, many: bool = False) -> Held:
+def hold(path: Path, *, many: bool = False) -> OpenFile:
     """Open a file that a source cannot do without; say why if that fails."""
     try:
-        return Held(path, many=many)
+        return OpenFile(path, many=many)
     except OSError as problem:
         raise Unavailable(f"{path}: {problem.strerror}") from None
 
 
-def held(paths: Sequence[Path], what: str) -> list[Held]:
+def held(paths: Sequence[Path], what: str) -> list[OpenFile]:
     """Open all of these that can be; say why if there is none."""
     found, reasons = [], []
     for path in paths:
         try:
-            found.append(Held(path))
+            found.append(OpenFile(path))
         except OSError as problem:
             reasons.append(f"{path}: {problem.strerror}")
     if not found:
@@ -83,12 +83,12 @@ class NumberFiles:
 
     def __init__(self, found: Iterable[tuple[Path, Channel]], what: str) -> None:
         """Open them; say why if there is none."""
-        self._files: list[Held] = []
+        self._files: list[OpenFile] = []
         self.channels: list[Channel] = []
         reason = f"this machine shows no {what}"
         for path, channel in found:
             try:
-                self._files.append(Held(path))
+                self._files.append(OpenFile(path))
             except OSError as problem:
                 reason = f"{path}: {problem.strerror}"
                 continue
@@ -106,13 +106,13 @@ class NumberFiles:
             file.close()
 
 
-def number_after(told: bytes, key: bytes) -> int:
+def number_after(text: bytes, key: bytes) -> int:
     """Find one number in a list of lines, with or without its unit."""
-    at = told.find(key)
+    at = text.find(key)
     if at < 0:
         return UNSUPPORTED
     begin = at + len(key)
-    return int(told[begin : told.index(b"\n", begin)].removesuffix(b" kB"))
+    return int(text[begin : text.index(b"\n", begin)].removesuffix(b" kB"))
 
 
 def gap(problem: Exception) -> int:

@@ -13,7 +13,7 @@ from harness.store.samples.samples_format import Channel
 ANCHOR_NS = 5_000_000_000
 
 
-class Itself:
+class OwnCost:
     """What observing costs, read like everything else."""
 
     channels = (

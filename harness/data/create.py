@@ -23,7 +23,7 @@ from harness.data.catalogue import CONTENTS, FORMATS, Content
 from harness.data.disk_space import expected_bytes, refuse_to_fill
 from harness.data.lock import claimed
 from harness.data.make_files import bytes_of, in_parallel, parts, sha256, write_part, writer
-from harness.data.sets import MADE, Spec, began, is_finished
+from harness.data.sets import MADE, DataSetSpec, began, is_finished
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.worker.durable import settle, whole_file
@@ -32,7 +32,7 @@ from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGE
 Record = dict[str, Any]
 
 
-def checked(spec: Spec) -> Content:
+def checked(spec: DataSetSpec) -> Content:
     """Give a set's content; refuse what cannot be made."""
     if spec.content not in CONTENTS:
         hint = nearest(spec.content, CONTENTS)
@@ -53,7 +53,7 @@ def _plain(files: Path) -> None:
 
 
 def create(
-    spec: Spec,
+    spec: DataSetSpec,
     folder: Path,
     *,
     doing: Callable[[str], None],
@@ -106,7 +106,7 @@ def _make_room(folder: Path, lay: Callable[[Path], None]) -> None:
 
 
 def _made(
-    spec: Spec,
+    spec: DataSetSpec,
     content: Content,
     folder: Path,
     made: dict[str, Record],
@@ -154,18 +154,18 @@ def _logged(folder: Path) -> dict[str, Record]:
 
 def _kept(folder: Path, doing: Callable[[str], None]) -> dict[str, Record]:
     """Give what of it is really there, every byte."""
-    kept: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     logged = _logged(folder)
     for number, (name, record) in enumerate(logged.items(), 1):
         doing(f"{folder.name}: checking {number} of {len(logged)} files made before")
         path = folder / FILES / name
         if path.is_file() and sha256(path) == record["sha256"]:
-            kept[name] = record
-    return kept
+            records[name] = record
+    return records
 
 
 def _finish(
-    spec: Spec, content: Content, folder: Path, records: list[dict[str, Any]]
+    spec: DataSetSpec, content: Content, folder: Path, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Write index, targets, imprints and, last, the manifest; the files are durable already."""
     settle(folder / FILES)
@@ -185,7 +185,7 @@ def _finish(
     imprints = (one for record in records for one in record["imprints"])
     write_numbers(folder / IMPRINTS, array("Q", imprints))
     sizes = sorted(size for record in records for size in record["sizes"])
-    kept = ("name", "bytes", "samples", "sha256")
+    keys = ("name", "bytes", "samples", "sha256")
     manifest = {
         "version": VERSION,
         "content": spec.content,
@@ -203,7 +203,7 @@ def _finish(
         "classes": content.classes,
         "target_length": content.target_length,
         "made_with": _made_with(content),
-        "files": [{name: record[name] for name in kept} for record in records],
+        "files": [{name: record[name] for name in keys} for record in records],
         "sums": sums(folder),
     }
     with whole_file(folder / MANIFEST) as beside:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from harness.data.catalogue import Content
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.errors import BakeoffError
 from harness.units import scaled
 
@@ -18,7 +18,7 @@ _HEAD = 16
 """Of an LMDB's page, before the value that fills it."""
 
 
-def expected_bytes(spec: Spec, content: Content, holds: str) -> int:
+def expected_bytes(spec: DataSetSpec, content: Content, holds: str) -> int:
     """Guess how much a set takes: an eighth more than its samples, for what surrounds them."""
     each = content.median_bytes
     is_alone = holds == "one" or (holds == "together" and content.together == 1)
@@ -37,9 +37,10 @@ def refuse_to_fill(folder: Path, needed: int) -> None:
         disk = shutil.disk_usage(there)
     except OSError as problem:
         raise BakeoffError(f"{folder} cannot be made: {problem.strerror}.") from None
-    kept = min(_KEPT_FREE, disk.total // 20)
-    if needed + kept > disk.free:
+    reserve = min(_KEPT_FREE, disk.total // 20)
+    if needed + reserve > disk.free:
         raise BakeoffError(
             f"{folder} would take about {scaled(needed, 'B')}, and {scaled(disk.free, 'B')} are "
-            f"free, of which {scaled(kept, 'B')} stay so. Ask for fewer --samples or another tier."
+            f"free, of which {scaled(reserve, 'B')} stay so. "
+            "Ask for fewer --samples or another tier."
         )

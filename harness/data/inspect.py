@@ -21,12 +21,12 @@ def faults(folder: Path, *, doing: Callable[[str], None]) -> list[str]:
     beside: dict[str, Any] = dataset.manifest.get("sums", {})
     found = [
         wrong
-        for name, said in beside.items()
-        if (wrong := _fault(folder / name, name, said)) is not None
+        for name, record in beside.items()
+        if (wrong := _fault(folder / name, name, record)) is not None
     ]
-    for number, (path, said) in enumerate(zip(map(Path, dataset.paths), listed, strict=True), 1):
+    for number, (path, record) in enumerate(zip(map(Path, dataset.paths), listed, strict=True), 1):
         doing(f"{folder.name}: {number} of {len(listed)} files")
-        if (wrong := _fault(path, said["name"], said)) is not None:
+        if (wrong := _fault(path, record["name"], record)) is not None:
             found.append(wrong)
     if "root" not in dataset.manifest:
         known = {one["name"] for one in listed}
@@ -35,12 +35,12 @@ def faults(folder: Path, *, doing: Callable[[str], None]) -> list[str]:
     return found
 
 
-def _fault(path: Path, name: str, said: Mapping[str, Any]) -> str | None:
+def _fault(path: Path, name: str, record: Mapping[str, Any]) -> str | None:
     if not path.is_file():
         return f"{name} is missing"
-    if path.stat().st_size != said["bytes"]:
-        return f"{name} has {path.stat().st_size} bytes, not {said['bytes']}"
-    if said["sha256"] is not None and sha256(path) != said["sha256"]:
+    if path.stat().st_size != record["bytes"]:
+        return f"{name} has {path.stat().st_size} bytes, not {record['bytes']}"
+    if record["sha256"] is not None and sha256(path) != record["sha256"]:
         return f"{name} has other content than was written"
     return None
 

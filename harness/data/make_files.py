@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from harness.child_process import end_with_parent
 from harness.data.catalogue import CONTENTS, Content
 from harness.data.contents import sample
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.durable import settle, whole_file
 from harness.worker.input.evidence.imprints import imprint
 
@@ -34,7 +34,7 @@ P = TypeVar("P")
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """One file of a set."""
 
     name: str
@@ -42,19 +42,19 @@ class Part:
     count: int
 
 
-def writer(spec: Spec) -> Any:
+def writer(spec: DataSetSpec) -> Any:
     """Import the module that writes a set's format."""
     return import_module(f"harness.data.formats.{spec.format}")
 
 
-def parts(spec: Spec, content: Content) -> Iterator[Part]:
+def parts(spec: DataSetSpec, content: Content) -> Iterator[FilePart]:
     """Divide a set into files."""
     module = writer(spec)
     each = {"one": 1, "together": content.together, "shard": content.shard, "all": spec.samples}
     size = each[module.HOLDS]
     for number, first in enumerate(range(0, spec.samples, size)):
         name = f"{number:06d}{module.suffix(content)}"
-        yield Part(name, first, min(size, spec.samples - first))
+        yield FilePart(name, first, min(size, spec.samples - first))
 
 
 def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
@@ -75,7 +75,7 @@ def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
             pool.shutdown(cancel_futures=True)
 
 
-def write_part(spec: Spec, files: Path, part: Part) -> dict[str, Any]:
+def write_part(spec: DataSetSpec, files: Path, part: FilePart) -> dict[str, Any]:
     """Make one file; give what is noted of it."""
     content = CONTENTS[spec.content]
     made = [sample(content, spec.seed, part.first + number) for number in range(part.count)]

@@ -18,7 +18,7 @@ from typing import Any
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.lock import claimed
 from harness.data.make_files import parts
-from harness.data.sets import MADE, Spec, began
+from harness.data.sets import MADE, DataSetSpec, began
 from harness.data.user_data import CONTENT
 from harness.errors import BakeoffError
 from harness.worker.durable import settle
@@ -47,16 +47,16 @@ class Removed:
 
 def remove(folder: Path) -> Removed:
     """Delete a set; leave alone, and name, what creating it did not write."""
-    said = None if folder.is_symlink() else _said(folder)
-    if said is None:
+    recorded = None if folder.is_symlink() else _recorded(folder)
+    if recorded is None:
         raise BakeoffError(f"{folder} is no data set; nothing was removed.")
     with claimed(folder) as log:
         if began(folder) is None:
-            log.write("\n" + json.dumps({name: said[name] for name in _SAID}) + "\n")
+            log.write("\n" + json.dumps({name: recorded[name] for name in _SAID}) + "\n")
             log.flush()
             settle(folder / MADE)
         freed = _deleted(folder / MANIFEST)
-        freed += sum(_deleted(path) for path in _own(folder, said))
+        freed += sum(_deleted(path) for path in _own(folder, recorded))
         _drop(folder / FILES)
         freed += _deleted(folder / MADE)
         _drop(folder)
@@ -74,22 +74,22 @@ def _drop(emptied: Path) -> None:
         emptied.rmdir()
 
 
-def _said(folder: Path) -> Mapping[str, Any] | None:
+def _recorded(folder: Path) -> Mapping[str, Any] | None:
     """Read what a set is: in its manifest, or in the log of what was made so far."""
     try:
         if (folder / MANIFEST).is_file():
-            said = json.loads((folder / MANIFEST).read_text("utf-8"))
+            recorded = json.loads((folder / MANIFEST).read_text("utf-8"))
         else:
-            said = began(folder) or _named(folder)
+            recorded = began(folder) or _named(folder)
     except (OSError, ValueError):
         return None
     is_ours = (
-        isinstance(said, dict)
-        and said.get("version") in range(1, VERSION + 1)
-        and said.get("content") in (*CONTENTS, CONTENT)
-        and said.get("format") in FORMATS
+        isinstance(recorded, dict)
+        and recorded.get("version") in range(1, VERSION + 1)
+        and recorded.get("content") in (*CONTENTS, CONTENT)
+        and recorded.get("format") in FORMATS
     )
-    return said if is_ours else None
+    return recorded if is_ours else None
 
 
 def _named(folder: Path) -> Mapping[str, Any] | None:
@@ -100,20 +100,22 @@ def _named(folder: Path) -> Mapping[str, Any] | None:
         found = re.fullmatch(rf"{content}-{form}-([1-9]\d*)(?:-s(\d+))?", folder.name)
         if found is None:
             continue
-        spec = Spec(content, form, int(found[1]), int(found[2] or 1))
-        said = {"version": VERSION, **vars(spec)}
-        own = {*_own(folder, said), folder / FILES, folder / MADE}
-        return said if own.issuperset(folder.rglob("*")) else None
+        spec = DataSetSpec(content, form, int(found[1]), int(found[2] or 1))
+        recorded = {"version": VERSION, **vars(spec)}
+        own = {*_own(folder, recorded), folder / FILES, folder / MADE}
+        return recorded if own.issuperset(folder.rglob("*")) else None
     return None
 
 
-def _own(folder: Path, said: Mapping[str, Any]) -> Iterator[Path]:
+def _own(folder: Path, recorded: Mapping[str, Any]) -> Iterator[Path]:
     """Give the files that were written; of somebody's own files only their description was."""
     yield from (folder / name for name in _BESIDE)
     files = folder / FILES
-    if said["content"] == CONTENT or files.is_symlink() or not files.is_dir():
+    if recorded["content"] == CONTENT or files.is_symlink() or not files.is_dir():
         return
-    spec = Spec(said["content"], said["format"], said["samples"], said["seed"])
+    spec = DataSetSpec(
+        recorded["content"], recorded["format"], recorded["samples"], recorded["seed"]
+    )
     names = {part.name for part in parts(spec, CONTENTS[spec.content])}
     for path in sorted(files.iterdir()):
         if path.name.removeprefix(".").removesuffix(".new") in names:

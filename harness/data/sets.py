@@ -15,7 +15,7 @@ MADE = "made.jsonl"
 
 
 @dataclass(frozen=True)
-class Spec:
+class DataSetSpec:
     """What a made set is; its bytes follow from nothing else."""
 
     content: str
@@ -43,7 +43,7 @@ def began(folder: Path) -> dict[str, Any] | None:
     with suppress(OSError), (folder / MADE).open(encoding="utf-8", errors="replace") as log:
         for line in log:
             with suppress(ValueError):
-                said = json.loads(line)
-                if isinstance(said, dict) and "content" in said:
-                    return said
+                record = json.loads(line)
+                if isinstance(record, dict) and "content" in record:
+                    return record
     return None

@@ -22,9 +22,9 @@ def write_numbers(path: Path, numbers: array[Any]) -> None:
 
 def sums(folder: Path) -> dict[str, dict[str, Any]]:
     """Digest what lies beside the files of a set."""
-    told = {}
+    sums_by_name = {}
     for name in (INDEX, TARGETS, IMPRINTS, KEYS):
         if (folder / name).is_file():
             data = (folder / name).read_bytes()
-            told[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    return told
+            sums_by_name[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    return sums_by_name

@@ -31,7 +31,7 @@ _DESCRIPTION = "3"
 
 
 @dataclass(frozen=True)
-class Own:
+class UserData:
     """Somebody's own files, adopted."""
 
     folder: Path
@@ -54,14 +54,14 @@ class Own:
         return f"{self.samples:,} {kind[self.format]} under {self.root}"
 
 
-def adopt(path: Path, kept: Path, *, doing: Callable[[str], None]) -> Own:
+def adopt(path: Path, folder_of_descriptions: Path, *, doing: Callable[[str], None]) -> UserData:
     """Describe somebody's files under ``kept``, or find that they are described there."""
     files = user_files.files(path.resolve())
-    folder = kept / f"{files.root.name or 'root'}-{_stamp(files)}"
+    folder = folder_of_descriptions / f"{files.root.name or 'root'}-{_stamp(files)}"
     if not is_finished(folder):
         _describe(files, folder, doing)
     manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-    return Own(
+    return UserData(
         folder,
         files.root,
         files.format,
@@ -109,7 +109,7 @@ def _describe(files: user_files.Files, folder: Path, doing: Callable[[str], None
     if not samples.lengths:
         raise UsageError(f"{files.root} holds no sample.")
     sizes = sorted(samples.lengths)
-    told = by_folder(files.names) if files.format == "raw" else None
+    classes = by_folder(files.names) if files.format == "raw" else None
     manifest = {
         "version": VERSION,
         "content": CONTENT,
@@ -125,8 +125,8 @@ def _describe(files: user_files.Files, folder: Path, doing: Callable[[str], None
         "dtype": None,
         "shape": None,
         "scale": 1.0,
-        "classes": 0 if told is None else len(told.names),
-        "class_names": [] if told is None else list(told.names),
+        "classes": 0 if classes is None else len(classes.names),
+        "class_names": [] if classes is None else list(classes.names),
         "target_length": 0,
         "made_with": {},
         "files": [
@@ -145,8 +145,8 @@ def _describe(files: user_files.Files, folder: Path, doing: Callable[[str], None
     try:
         if samples.index is not None:
             write_numbers(beside / INDEX, samples.index)
-        if told is not None:
-            write_numbers(beside / TARGETS, told.of)
+        if classes is not None:
+            write_numbers(beside / TARGETS, classes.of)
         if samples.keys is not None:
             write_numbers(beside / KEYS, array("B", _packed(samples.keys)))
         manifest["sums"] = sums(beside)

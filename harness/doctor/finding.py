@@ -9,7 +9,7 @@ Level = Literal["fine", "warning", "fault", "unknown"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """A fault stops Bakeoff from working; a warning spoils numbers or narrows what can be run."""
 
     check: str

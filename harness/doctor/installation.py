@@ -13,7 +13,7 @@ from pathlib import Path
 
 import harness
 from harness import plugins
-from harness.doctor.finding import Finding
+from harness.doctor.finding import DoctorFinding
 from harness.environments import cache, pythons
 from harness.environments.inventory import inventory
 from harness.environments.lock import Lock, load_lock, lock_files
@@ -31,7 +31,7 @@ _PROGRAMS = (
 _ROOM_BYTES = 5 * 10**9
 
 
-def look() -> list[Finding]:
+def look() -> list[DoctorFinding]:
     """Look at everything; nothing is imported that a plan would not import."""
     return [
         _python(),
@@ -45,12 +45,12 @@ def look() -> list[Finding]:
     ]
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("python", "fine", f"{version}, {sys.executable}")
+    return DoctorFinding("python", "fine", f"{version}, {sys.executable}")
 
 
-def _origins() -> list[Finding]:
+def _origins() -> list[DoctorFinding]:
     """Our import names are plain words; somebody else's package of that name may come first."""
     home = Path(harness.__path__[0]).parent
     findings = []
@@ -59,19 +59,21 @@ def _origins() -> list[Finding]:
         places = list(spec.submodule_search_locations or ()) if spec is not None else []
         if not places:
             remedy = f"Install it again: {sys.executable} -m pip install -e . in the project."
-            findings.append(Finding(f"package {name}", "fault", "not found", remedy))
+            findings.append(DoctorFinding(f"package {name}", "fault", "not found", remedy))
         elif Path(places[0]).parent != home:
             remedy = f"Another distribution shadows ours in {home}: remove it, or use a venv."
-            findings.append(Finding(f"package {name}", "fault", places[0], remedy))
-    return findings or [Finding("packages", "fine", f"{', '.join(PACKAGES)} in {home}")]
+            findings.append(DoctorFinding(f"package {name}", "fault", places[0], remedy))
+    return findings or [DoctorFinding("packages", "fine", f"{', '.join(PACKAGES)} in {home}")]
 
 
-def _libraries() -> Finding:
+def _libraries() -> DoctorFinding:
     try:
         required = metadata.distribution("bakeoff").requires or []
     except metadata.PackageNotFoundError:
         remedy = f"Run `make setup`, or: {sys.executable} -m pip install -e . in the project."
-        return Finding("libraries", "fault", "bakeoff is not installed in this Python", remedy)
+        return DoctorFinding(
+            "libraries", "fault", "bakeoff is not installed in this Python", remedy
+        )
     wrong, count = [], 0
     for text in required:
         match = re.match(r"([\w.-]+)\s*>=\s*([\d.]+)", text)
@@ -87,11 +89,11 @@ def _libraries() -> Finding:
             wrong.append(f"{match[1]} is {found}, {match[2]} is needed")
     if wrong:
         remedy = f"Run `make setup`, or: {sys.executable} -m pip install -U bakeoff."
-        return Finding("libraries", "fault", "; ".join(wrong), remedy)
-    return Finding("libraries", "fine", f"{count} of {count} as required")
+        return DoctorFinding("libraries", "fault", "; ".join(wrong), remedy)
+    return DoctorFinding("libraries", "fine", f"{count} of {count} as required")
 
 
-def _plug_ins() -> list[Finding]:
+def _plug_ins() -> list[DoctorFinding]:
     findings = []
     counts = []
     for group in plugins.GROUPS:
@@ -99,46 +101,48 @@ def _plug_ins() -> list[Finding]:
             entries = [*plugins.modules(group).values(), *plugins.files(group).values()]
         except Unavailable as error:
             first, _, remedy = str(error).partition("\n")
-            return [Finding("plug-ins", "fault", first, remedy.strip())]
+            return [DoctorFinding("plug-ins", "fault", first, remedy.strip())]
         for entry in entries:
             if entry.problem is not None:
                 remedy = f"Repair or uninstall {entry.origin}; the rest works without it."
                 seen = f"{entry.name} of {entry.origin}: {entry.problem}"
-                findings.append(Finding(f"plug-ins {group}", "warning", seen, remedy))
+                findings.append(DoctorFinding(f"plug-ins {group}", "warning", seen, remedy))
         names = {entry.name for entry in entries if entry.problem is None}
         if not names and group in _MUST_HAVE_MEMBERS:
             remedy = "The installation is not whole; install Bakeoff again."
-            findings.append(Finding(f"plug-ins {group}", "fault", "none found", remedy))
+            findings.append(DoctorFinding(f"plug-ins {group}", "fault", "none found", remedy))
         if names:
             counts.append(f"{group}: {len(names)}")
-    return [Finding("plug-ins", "fine", ", ".join(counts)), *findings]
+    return [DoctorFinding("plug-ins", "fine", ", ".join(counts)), *findings]
 
 
-def _environments() -> list[Finding]:
+def _environments() -> list[DoctorFinding]:
     findings = []
     entries = inventory()
     ready = [f"{one.name} {one.version}" for one in entries if one.version and one.state == "ready"]
     if ready:
-        findings.append(Finding("environments", "fine", ", ".join(ready)))
+        findings.append(DoctorFinding("environments", "fine", ", ".join(ready)))
     else:
         findings.append(
-            Finding("environments", "warning", "none is built", "bakeoff env create torch")
+            DoctorFinding("environments", "warning", "none is built", "bakeoff env create torch")
         )
     for entry in entries:
         if entry.state == "broken":
             remedy = f"bakeoff env create {shlex.quote(entry.name)}"
-            findings.append(Finding(f"environment {entry.name}", "fault", entry.detail, remedy))
+            findings.append(
+                DoctorFinding(f"environment {entry.name}", "fault", entry.detail, remedy)
+            )
     spoilt = [one for one in entries if one.state in ("old", "unfinished")]
     if spoilt:
         total = decimal_size(sum(one.size_bytes or 0 for one in spoilt))
         seen = f"{len(spoilt)} old or unfinished, {total}"
         findings.append(
-            Finding("environments left over", "warning", seen, "bakeoff env remove --old")
+            DoctorFinding("environments left over", "warning", seen, "bakeoff env remove --old")
         )
     return findings
 
 
-def _pythons() -> list[Finding]:
+def _pythons() -> list[DoctorFinding]:
     """Look for each Python that an environment asks for and that this one is not."""
     wanted: dict[str, list[str]] = {}
     for name, lock in _locks().items():
@@ -152,9 +156,9 @@ def _pythons() -> list[Finding]:
         except Unavailable as error:
             _, _, remedy = str(error).partition("\n")
             seen = f"none; for {', '.join(names)}"
-            findings.append(Finding(check, "unknown", seen, remedy.strip()))
+            findings.append(DoctorFinding(check, "unknown", seen, remedy.strip()))
         else:
-            findings.append(Finding(check, "fine", str(python)))
+            findings.append(DoctorFinding(check, "fine", str(python)))
     return findings
 
 
@@ -162,17 +166,19 @@ def _locks() -> dict[str, Lock]:
     return {name: load_lock(name) for name in lock_files()}
 
 
-def _room() -> Finding:
+def _room() -> DoctorFinding:
     folder = cache.home()
     there = next(one for one in (folder, *folder.parents) if one.exists())
     free = shutil.disk_usage(there).free
     seen = f"{decimal_size(free)} free for environments in {folder}"
     if free >= _ROOM_BYTES:
-        return Finding("disk", "fine", seen)
-    return Finding("disk", "warning", seen, "Make room, or set BAKEOFF_HOME to a larger disk.")
+        return DoctorFinding("disk", "fine", seen)
+    return DoctorFinding(
+        "disk", "warning", seen, "Make room, or set BAKEOFF_HOME to a larger disk."
+    )
 
 
-def _programs() -> list[Finding]:
+def _programs() -> list[DoctorFinding]:
     findings = [_program(name, name, purpose, cure) for name, purpose, cure in _PROGRAMS]
     listed = {name for name, _, _ in _PROGRAMS}
     for lock in _locks().values():
@@ -186,12 +192,12 @@ def _programs() -> list[Finding]:
     return findings
 
 
-def _program(check: str, wanted: str, purpose: str, cure: str) -> Finding:
+def _program(check: str, wanted: str, purpose: str, cure: str) -> DoctorFinding:
     path = shutil.which(wanted)
     if path is not None:
-        return Finding(check, "fine", path)
+        return DoctorFinding(check, "fine", path)
     remedy = f"{cure[:1].upper()}{cure[1:]}."
-    return Finding(check, "unknown", f"not found; only for {purpose}", remedy)
+    return DoctorFinding(check, "unknown", f"not found; only for {purpose}", remedy)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.doctor.finding import Finding
+from harness.doctor.finding import DoctorFinding
 from harness.machine.machine import Machine
 from harness.units import decimal_size, per_cent
 
@@ -18,194 +18,202 @@ _DIRTY_BYTES = 256 * 2**20
 _HIDDEN = "not shown by this machine"
 
 
-def processors(machine: Machine) -> Finding:
+def processors(machine: Machine) -> DoctorFinding:
     """Can the observer have a core of its own."""
     count = machine.usable_cpus
     of = f" of {machine.cpus_online}" if machine.cpus_online else ""
     seen = f"{count:g}{of} CPUs are ours"
     if count >= 3:
-        return Finding("processors", "fine", seen)
+        return DoctorFinding("processors", "fine", seen)
     remedy = "The observer shares a core with the ranks, and trials are marked so; use 3 or more."
-    return Finding("processors", "warning", seen, remedy)
+    return DoctorFinding("processors", "warning", seen, remedy)
 
 
-def governor(machine: Machine) -> Finding:
+def governor(machine: Machine) -> DoctorFinding:
     """Does the clock frequency follow the load."""
     if not machine.governors:
-        return Finding("governor", "unknown", _HIDDEN)
+        return DoctorFinding("governor", "unknown", _HIDDEN)
     seen = ", ".join(machine.governors)
     if machine.governors == ("performance",):
-        return Finding("governor", "fine", seen)
+        return DoctorFinding("governor", "fine", seen)
     remedy = "As root: cpupower frequency-set -g performance. Cold clocks slow the first steps."
-    return Finding("governor", "warning", seen, remedy)
+    return DoctorFinding("governor", "warning", seen, remedy)
 
 
-def turbo(machine: Machine) -> Finding:
+def turbo(machine: Machine) -> DoctorFinding:
     """Does the clock frequency depend on temperature and neighbours."""
     if machine.turbo is None:
-        return Finding("turbo", "unknown", _HIDDEN)
+        return DoctorFinding("turbo", "unknown", _HIDDEN)
     if not machine.turbo:
-        return Finding("turbo", "fine", "off")
+        return DoctorFinding("turbo", "fine", "off")
     remedy = (
         "Trials drift with temperature; interleaving evens it out. For steadier numbers, as root: "
         "echo 0 > /sys/devices/system/cpu/cpufreq/boost (or 1 > …/intel_pstate/no_turbo)."
     )
-    return Finding("turbo", "warning", "on", remedy)
+    return DoctorFinding("turbo", "warning", "on", remedy)
 
 
-def hyper_threads(machine: Machine) -> Finding:
+def hyper_threads(machine: Machine) -> DoctorFinding:
     """Do two of our CPUs, or one of ours and a stranger's, share a core."""
     if machine.cores_allowed is None or machine.shared_cpus is None:
-        return Finding("hyper-threads", "unknown", _HIDDEN)
+        return DoctorFinding("hyper-threads", "unknown", _HIDDEN)
     count = len(machine.cpus_allowed)
     if machine.shared_cpus:
         cpus = ", ".join(map(str, machine.shared_cpus[:8]))
         remedy = "Ask the scheduler for whole cores (Slurm: --hint=nomultithread or --exclusive)."
-        return Finding(
+        return DoctorFinding(
             "hyper-threads", "warning", f"others may run on the cores of CPUs {cpus}", remedy
         )
     seen = f"{count} CPUs on {machine.cores_allowed} cores"
     if count == machine.cores_allowed:
-        return Finding("hyper-threads", "fine", seen)
+        return DoctorFinding("hyper-threads", "fine", seen)
     remedy = (
         "Compare threads = cores with threads = CPUs; convolutions rarely gain from the second."
     )
-    return Finding("hyper-threads", "warning", seen, remedy)
+    return DoctorFinding("hyper-threads", "warning", seen, remedy)
 
 
-def load(machine: Machine) -> Finding:
+def load(machine: Machine) -> DoctorFinding:
     """Does something else run."""
     if machine.load is None:
-        return Finding("load", "unknown", _HIDDEN)
+        return DoctorFinding("load", "unknown", _HIDDEN)
     cpus = machine.cpus_online or len(machine.cpus_allowed)
     seen = f"{machine.load[0]:.2f} on {cpus} CPUs (1 min), {machine.load[1]:.2f} (5 min)"
     if machine.load[0] <= _BUSY * cpus:
-        return Finding("load", "fine", seen)
+        return DoctorFinding("load", "fine", seen)
     remedy = "Stop what else runs (top shows it), or wait; trials would be contended."
-    return Finding("load", "warning", seen, remedy)
+    return DoctorFinding("load", "warning", seen, remedy)
 
 
-def quota(machine: Machine) -> Finding:
+def quota(machine: Machine) -> DoctorFinding:
     """Does a control group stop us when we have used our share."""
     if machine.cpu_quota is None:
-        return Finding("cpu quota", "fine", "none")
+        return DoctorFinding("cpu quota", "fine", "none")
     throttled = machine.throttled_s or 0.0
     seen = f"{machine.cpu_quota:g} CPUs on {len(machine.cpus_allowed)} allowed"
     seen += f", stopped for {throttled:.1f} s so far" if throttled else ""
     if machine.cpu_quota >= len(machine.cpus_allowed) and not throttled:
-        return Finding("cpu quota", "fine", seen)
+        return DoctorFinding("cpu quota", "fine", seen)
     remedy = (
         "A quota stops all threads for the rest of each period: give whole CPUs (a cpuset, "
         "docker --cpuset-cpus) or set threads to the quota."
     )
-    return Finding("cpu quota", "warning", seen, remedy)
+    return DoctorFinding("cpu quota", "warning", seen, remedy)
 
 
-def memory(machine: Machine) -> Finding:
+def memory(machine: Machine) -> DoctorFinding:
     """Is there room, and does the kernel swap."""
     usable, free = machine.usable_memory_bytes, machine.memory_available_bytes
     if usable is None or free is None:
-        return Finding("memory", "unknown", _HIDDEN)
+        return DoctorFinding("memory", "unknown", _HIDDEN)
     seen = f"{decimal_size(usable)} are ours, {decimal_size(min(free, usable))} free"
     if machine.swap_used_bytes:
         seen += f", {decimal_size(machine.swap_used_bytes)} swapped out"
-        return Finding("memory", "warning", seen, "As root: swapoff -a; or end what fills memory.")
+        return DoctorFinding(
+            "memory", "warning", seen, "As root: swapoff -a; or end what fills memory."
+        )
     if free < usable / 4:
-        return Finding("memory", "warning", seen, "End what fills memory before a large study.")
-    return Finding("memory", "fine", seen)
+        return DoctorFinding(
+            "memory", "warning", seen, "End what fills memory before a large study."
+        )
+    return DoctorFinding("memory", "fine", seen)
 
 
-def huge_pages(machine: Machine) -> Finding:
+def huge_pages(machine: Machine) -> DoctorFinding:
     """Are large pages there for those who ask."""
     seen = machine.transparent_huge_pages
     if seen is None:
-        return Finding("huge pages", "unknown", _HIDDEN)
+        return DoctorFinding("huge pages", "unknown", _HIDDEN)
     if seen != "always":
-        return Finding("huge pages", "fine", seen)
+        return DoctorFinding("huge pages", "fine", seen)
     remedy = (
         "The kernel moves memory behind a trial's back. As root: "
         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled."
     )
-    return Finding("huge pages", "warning", seen, remedy)
+    return DoctorFinding("huge pages", "warning", seen, remedy)
 
 
-def numa_balancing(machine: Machine) -> Finding:
+def numa_balancing(machine: Machine) -> DoctorFinding:
     """Does the kernel move pages between memories."""
     if machine.numa_balancing is None:
-        return Finding("numa balancing", "unknown", _HIDDEN)
+        return DoctorFinding("numa balancing", "unknown", _HIDDEN)
     seen = f"{'on' if machine.numa_balancing else 'off'}, {len(machine.numa) or 1} NUMA nodes"
     if not machine.numa_balancing or len(machine.numa) < 2:
-        return Finding("numa balancing", "fine", seen)
+        return DoctorFinding("numa balancing", "fine", seen)
     remedy = "As root: echo 0 > /proc/sys/kernel/numa_balancing; or bind ranks to one node each."
-    return Finding("numa balancing", "warning", seen, remedy)
+    return DoctorFinding("numa balancing", "warning", seen, remedy)
 
 
-def page_cache(machine: Machine) -> Finding:
+def page_cache(machine: Machine) -> DoctorFinding:
     """Will the kernel write behind a trial's back, and what do reads of files measure."""
     cached, dirty = machine.page_cache_bytes, machine.dirty_bytes
     if cached is None or dirty is None:
-        return Finding("page cache", "unknown", _HIDDEN)
+        return DoctorFinding("page cache", "unknown", _HIDDEN)
     seen = (
         f"{decimal_size(cached)} of files in memory, {decimal_size(dirty)} of them not yet written"
     )
     if dirty <= _DIRTY_BYTES:
-        return Finding("page cache", "fine", seen)
+        return DoctorFinding("page cache", "fine", seen)
     remedy = "Run `sync` first: what is written back during a trial takes its disk and CPU."
-    return Finding("page cache", "warning", seen, remedy)
+    return DoctorFinding("page cache", "warning", seen, remedy)
 
 
-def thread_pinning(machine: Machine) -> Finding:
+def thread_pinning(machine: Machine) -> DoctorFinding:
     """Can threads wander between memories, or does the shell pin them unseen."""
     if machine.thread_binding is not None:
         remedy = (
             "Unset OMP_PROC_BIND and KMP_AFFINITY: ranks inherit them, and every rank would pin "
             "its threads by them. Let [binding] of the platform decide."
         )
-        return Finding("thread pinning", "warning", f"'{machine.thread_binding}' here", remedy)
+        return DoctorFinding(
+            "thread pinning", "warning", f"'{machine.thread_binding}' here", remedy
+        )
     count = len(machine.numa) or 1
     if count < 2:
-        return Finding("thread pinning", "fine", "left to the platform; one memory for all CPUs")
+        return DoctorFinding(
+            "thread pinning", "fine", "left to the platform; one memory for all CPUs"
+        )
     remedy = (
         'Threads may wander between memories within a rank: set [binding] threads = "pinned", or '
         "use a rank for each NUMA node. `bakeoff doctor --sweep` says what it gains."
     )
-    return Finding("thread pinning", "warning", f"none, {count} NUMA nodes", remedy)
+    return DoctorFinding("thread pinning", "warning", f"none, {count} NUMA nodes", remedy)
 
 
-def clock_source(machine: Machine) -> Finding:
+def clock_source(machine: Machine) -> DoctorFinding:
     """Is reading the clock cheap and steady."""
     seen = machine.clock_source
     if seen is None:
-        return Finding("clock source", "unknown", _HIDDEN)
+        return DoctorFinding("clock source", "unknown", _HIDDEN)
     if seen in ("tsc", "arch_sys_counter", "timebase", "kvm-clock", "hyperv_clocksource_tsc_page"):
-        return Finding("clock source", "fine", seen)
+        return DoctorFinding("clock source", "fine", seen)
     others = ", ".join(machine.clock_sources) or "none"
     remedy = f"Reading the clock takes microseconds with {seen}; the kernel also offers: {others}."
-    return Finding("clock source", "warning", seen, remedy)
+    return DoctorFinding("clock source", "warning", seen, remedy)
 
 
-def hypervisor(machine: Machine) -> Finding:
+def hypervisor(machine: Machine) -> DoctorFinding:
     """Tell whether the hypervisor takes CPU time from this machine (steal)."""
     if machine.hypervisor is None:
-        return Finding("hypervisor", "fine", "none seen")
+        return DoctorFinding("hypervisor", "fine", "none seen")
     steal = machine.steal_share
     name = "a virtual machine" if machine.hypervisor == "unnamed" else machine.hypervisor
     if steal is None:
-        return Finding("hypervisor", "unknown", f"{name}; time stolen from it is not shown")
+        return DoctorFinding("hypervisor", "unknown", f"{name}; time stolen from it is not shown")
     seen = f"{name}; {per_cent(steal, 1)} of its CPU time went to others since it started"
     if steal < _STEAL:
-        return Finding("hypervisor", "fine", seen)
+        return DoctorFinding("hypervisor", "fine", seen)
     remedy = "Its neighbours are felt: use a dedicated host, more trials, or another hour."
-    return Finding("hypervisor", "warning", seen, remedy)
+    return DoctorFinding("hypervisor", "warning", seen, remedy)
 
 
-def gpus(machine: Machine) -> Finding:
+def gpus(machine: Machine) -> DoctorFinding:
     """Are the GPUs ours alone."""
     if machine.gpus is None:
         remedy = "The device is here, its driver library is not: check with nvidia-smi."
-        return Finding("gpus", "warning", "a device, and no answer from the driver", remedy)
+        return DoctorFinding("gpus", "warning", "a device, and no answer from the driver", remedy)
     if not machine.gpus:
-        return Finding("gpus", "fine", "none")
+        return DoctorFinding("gpus", "fine", "none")
     names = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
     seen = f"{len(machine.gpus)} x {names}"
     busy = [gpu for gpu in machine.gpus if gpu.processes]
@@ -213,17 +221,19 @@ def gpus(machine: Machine) -> Finding:
         users = sum(gpu.processes or 0 for gpu in busy)
         seen += f"; {users} processes compute on {len(busy)} of them"
         remedy = f"Wait, or choose others with CUDA_VISIBLE_DEVICES; in use: {busy[0].uuid}."
-        return Finding("gpus", "warning", seen, remedy)
+        return DoctorFinding("gpus", "warning", seen, remedy)
     if any(gpu.persistence is False for gpu in machine.gpus):
         remedy = "The driver unloads between trials. As root: nvidia-smi -pm 1."
-        return Finding("gpus", "warning", f"{seen}; persistence mode is off", remedy)
+        return DoctorFinding("gpus", "warning", f"{seen}; persistence mode is off", remedy)
     if len({gpu.ecc for gpu in machine.gpus}) > 1:
         remedy = "Make them alike (nvidia-smi -e), or leave some out; ECC costs bandwidth."
-        return Finding("gpus", "warning", f"{seen}; ECC is on in some and off in others", remedy)
-    return Finding("gpus", "fine", seen)
+        return DoctorFinding(
+            "gpus", "warning", f"{seen}; ECC is on in some and off in others", remedy
+        )
+    return DoctorFinding("gpus", "fine", seen)
 
 
-CHECKS: tuple[Callable[[Machine], Finding], ...] = (
+CHECKS: tuple[Callable[[Machine], DoctorFinding], ...] = (
     processors,
     governor,
     turbo,
@@ -241,6 +251,6 @@ CHECKS: tuple[Callable[[Machine], Finding], ...] = (
 )
 
 
-def judge(machine: Machine) -> list[Finding]:
+def judge(machine: Machine) -> list[DoctorFinding]:
     """Run every check on one reading."""
     return [check(machine) for check in CHECKS]

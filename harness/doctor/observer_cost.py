@@ -50,7 +50,7 @@ while True:
 
 
 @dataclass(frozen=True)
-class Study:
+class ObserverStudy:
     """The result; shares of speed."""
 
     host: str
@@ -92,8 +92,8 @@ class Slice:
 
 
 def carry_out(
-    pairs: int = PAIRS, *, slice_s: float = SLICE_S, before: Study | None = None
-) -> Study:
+    pairs: int = PAIRS, *, slice_s: float = SLICE_S, before: ObserverStudy | None = None
+) -> ObserverStudy:
     """Measure for ``2 * pairs * slice_s`` seconds, and add that to what was measured before."""
     seed = 0 if before is None else before.pairs
     with ExitStack() as stack:
@@ -201,8 +201,8 @@ def _study(
     windows: Sequence[Sequence[Window]],
     slice_s: float,
     share: float | None,
-    before: Study | None,
-) -> Study:
+    before: ObserverStudy | None,
+) -> ObserverStudy:
     logs, cpu_logs = (list(before.logs), list(before.cpu_logs)) if before else ([], [])
     if before is not None and before.cpu_share is not None and share is not None:
         new = len(slices) // 2
@@ -226,10 +226,10 @@ def _interval(logs: Sequence[float]) -> tuple[float, float, float]:
 
 def summarise(
     logs: Sequence[float], cpu_logs: Sequence[float], *, slice_s: float, share: float | None
-) -> Study:
+) -> ObserverStudy:
     """Turn the pairs into a result."""
     slow_down, low, high = _interval(logs)
-    return Study(
+    return ObserverStudy(
         host=socket.gethostname(),
         wall_ns=time.time_ns(),
         pairs=len(logs),
@@ -260,7 +260,7 @@ def _place() -> Path:
     return Path(state).expanduser() / "bakeoff" / f"observer.{socket.gethostname()}.json"
 
 
-def keep(study: Study) -> Path:
+def keep(study: ObserverStudy) -> Path:
     """Remember the latest study of this machine: every later run's report prints it."""
     place = _place()
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -268,16 +268,16 @@ def keep(study: Study) -> Path:
     return place
 
 
-def kept() -> Study | None:
+def kept() -> ObserverStudy | None:
     """Give the latest study of this machine; None if there is none of this format."""
     try:
-        told = json.loads(_place().read_text(encoding="utf-8"))
+        stored = json.loads(_place().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if told.get("version") != VERSION:
+    if stored.get("version") != VERSION:
         return None
-    lists = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
-    return Study(**{**told, **lists})
+    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return ObserverStudy(**{**stored, **lists})
 
 
 def latest() -> dict[str, object] | None:
@@ -285,5 +285,5 @@ def latest() -> dict[str, object] | None:
     study = kept()
     if study is None:
         return None
-    told = asdict(study)
-    return {name: told[name] for name in told if name not in ("logs", "cpu_logs")}
+    fields = asdict(study)
+    return {name: fields[name] for name in fields if name not in ("logs", "cpu_logs")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.doctor import installation, machine_checks
-from harness.doctor.finding import Finding
+from harness.doctor.finding import DoctorFinding
 from harness.machine.machine import read_machine
 
 
@@ -13,8 +13,8 @@ from harness.machine.machine import read_machine
 class Report:
     """What the doctor found."""
 
-    installation: tuple[Finding, ...]
-    machine: tuple[Finding, ...]
+    installation: tuple[DoctorFinding, ...]
+    machine: tuple[DoctorFinding, ...]
 
     @property
     def is_sound(self) -> bool:

@@ -12,13 +12,13 @@ from typing import Protocol
 from harness import locks
 from harness.environments import cache, verify
 from harness.environments.cache import Environment
-from harness.environments.lock import Lock, Reference, load_lock
+from harness.environments.lock import EnvironmentReference, Lock, load_lock
 from harness.environments.package_index.pip import Item, NotOffered
 from harness.errors import BakeoffError, Unavailable
 from harness.units import decimal_size
 
 
-class Listener(Protocol):
+class BuildListener(Protocol):
     """Who is told how the building goes."""
 
     def say(self, text: str) -> None:
@@ -32,7 +32,7 @@ Planner = Callable[[Iterable[str], Mapping[str, str]], list[Item]]
 """Chooses what to install for requirements under pins, or raises NotOffered."""
 
 
-def lock_to_build(reference: Reference) -> Lock:
+def lock_to_build(reference: EnvironmentReference) -> Lock:
     """Load a lock; refuse one that only says which Python to use."""
     lock = load_lock(reference.lock)
     if not lock.is_built_for(reference):
@@ -41,13 +41,13 @@ def lock_to_build(reference: Reference) -> Lock:
 
 
 @dataclass(frozen=True)
-class Order:
+class BuildOrder:
     """What is to be built, for which device, and who is told."""
 
     lock: Lock
-    reference: Reference
+    reference: EnvironmentReference
     device: str
-    listener: Listener
+    listener: BuildListener
 
     def say(self, text: str) -> None:
         """Show a sentence that stays."""
@@ -66,12 +66,12 @@ class Order:
                 return plan(requirements, self.lock.pinned(self.reference))
             except NotOffered as refusal:
                 refusals.append(str(refusal))
-        told = "\n    ".join((*refusals, *filter(None, [cure])))
-        raise Unavailable(f"{self.reference}: no package index that pip knows {what}.\n    {told}")
+        lines = "\n    ".join((*refusals, *filter(None, [cure])))
+        raise Unavailable(f"{self.reference}: no package index that pip knows {what}.\n    {lines}")
 
 
 def build(
-    order: Order,
+    order: BuildOrder,
     python: str,
     *,
     runs: Callable[[Environment], bool],
@@ -92,8 +92,8 @@ def build(
         packages = verify.packages(root)
         faults, notes = verify.differences(order.lock, order.reference, order.device, packages)
         if faults or complaints:
-            told = "; ".join(faults + complaints)
-            raise Unavailable(f"{order.reference} was installed, but {told}")
+            problems = "; ".join(faults + complaints)
+            raise Unavailable(f"{order.reference} was installed, but {problems}")
         environment = Environment(
             reference=str(order.lock.owner(order.reference)),
             device=order.device if order.lock.choices else "any",
@@ -115,7 +115,7 @@ def build(
 
 
 @contextlib.contextmanager
-def _held(root: Path, order: Order) -> Iterator[None]:
+def _held(root: Path, order: BuildOrder) -> Iterator[None]:
     """Keep others from building the same environment; wait for one that does."""
     with Path(f"{root}.lock").open("a") as file:
         if not locks.take(file):

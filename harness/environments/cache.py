@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.environments.lock import Lock, Reference
+from harness.environments.lock import EnvironmentReference, Lock
 from harness.store.files import write_json
 
 VERSION = 1  # 1: first
@@ -77,19 +77,19 @@ def digest(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def content_hash(lock: Lock, reference: Reference, device: str) -> str:
+def content_hash(lock: Lock, reference: EnvironmentReference, device: str) -> str:
     """Hash what a lock says, for one device and a choice of groups."""
     return digest(lock.content(reference, device))
 
 
-def place(lock: Lock, reference: Reference, content: str, python: str) -> Path:
+def place(lock: Lock, reference: EnvironmentReference, content: str, python: str) -> Path:
     """Name the folder of an environment."""
     name = "+".join((lock.folder or lock.name, *reference.groups))
     return home() / "environments" / f"{name}-{digest([content, python])}"
 
 
 def find(
-    lock: Lock, reference: Reference, device: str, architecture: str | None = None
+    lock: Lock, reference: EnvironmentReference, device: str, architecture: str | None = None
 ) -> Environment | None:
     """Find the finished environment; the newest where several interpreters have one.
 

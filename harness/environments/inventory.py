@@ -10,7 +10,13 @@ from typing import Literal
 
 from harness.environments import cache, pythons, verify
 from harness.environments.cache import Environment
-from harness.environments.lock import Lock, Reference, load_lock, lock_files, missing_program
+from harness.environments.lock import (
+    EnvironmentReference,
+    Lock,
+    load_lock,
+    lock_files,
+    missing_program,
+)
 from harness.environments.package_index.pip import installer
 from harness.errors import Unavailable, UsageError
 
@@ -20,7 +26,7 @@ State = Literal["ready", "not built", "unfinished", "broken", "old", "unavailabl
 
 
 @dataclass(frozen=True)
-class Entry:
+class PackageEntry:
     """One line of ``bakeoff env list``."""
 
     name: str
@@ -38,7 +44,7 @@ class Entry:
     used_by: tuple[str, ...] = ()
 
 
-def inventory() -> list[Entry]:
+def inventory() -> list[PackageEntry]:
     """List what the locks describe, then what lies on the disk and no lock describes any more."""
     locks = [load_lock(name) for name in lock_files()]
     entries = []
@@ -52,7 +58,7 @@ def inventory() -> list[Entry]:
     return entries + [_left_over(folder) for folder in cache.folders() if folder not in claimed]
 
 
-def check(reference: Reference, environment: Environment) -> list[str]:
+def check(reference: EnvironmentReference, environment: Environment) -> list[str]:
     """Compare a finished environment with its lock, its own records and its framework's word."""
     if not environment.is_whole:
         return [_GONE]
@@ -69,7 +75,7 @@ def check(reference: Reference, environment: Environment) -> list[str]:
     return faults if complaint is None else [*faults, f"it does not import: {complaint}"]
 
 
-def owned(reference: Reference) -> list[Path]:
+def owned(reference: EnvironmentReference) -> list[Path]:
     """List the folders that belong to a reference, of every state; refuse a borrowed one."""
     lock = load_lock(reference.lock)
     if lock.folder:
@@ -80,12 +86,12 @@ def owned(reference: Reference) -> list[Path]:
     return [one for one in cache.folders() if one.name.rpartition("-")[0] == stem]
 
 
-def _built(lock: Lock, locks: list[Lock]) -> list[Entry]:
-    plain = Reference.parse(lock.name)
+def _built(lock: Lock, locks: list[Lock]) -> list[PackageEntry]:
+    plain = EnvironmentReference.parse(lock.name)
     users = tuple(one.name for one in locks if lock.name in (one.name, one.folder))
     entries = []
     for environment in cache.finished():
-        reference = Reference.parse(environment.reference)
+        reference = EnvironmentReference.parse(environment.reference)
         borrowed = environment.reference != lock.name and lock.folder == reference.lock
         if reference.lock != lock.name and not borrowed:
             continue
@@ -97,15 +103,15 @@ def _built(lock: Lock, locks: list[Lock]) -> list[Entry]:
         entries.append(_finished(lock, environment, users, borrowed=borrowed))
     if lock.is_built and not any(entry.name == lock.name for entry in entries):
         cure = f"bakeoff env create {lock.folder or lock.name}"
-        entries.insert(0, Entry(str(plain), lock.title, "not built", cure))
+        entries.insert(0, PackageEntry(str(plain), lock.title, "not built", cure))
     return entries
 
 
 def _finished(
     lock: Lock, environment: Environment, users: tuple[str, ...], *, borrowed: bool
-) -> Entry:
+) -> PackageEntry:
     whole = environment.is_whole
-    return Entry(
+    return PackageEntry(
         name=lock.name if borrowed else environment.reference,
         title=lock.title,
         state="broken" if not whole else "unavailable" if _lacking(lock) else "ready",
@@ -120,7 +126,7 @@ def _finished(
     )
 
 
-def _as_is(lock: Lock) -> Entry:
+def _as_is(lock: Lock) -> PackageEntry:
     path: Path | None = None
     reason = _lacking(lock)
     if lock.variable is not None:
@@ -133,7 +139,7 @@ def _as_is(lock: Lock) -> Entry:
         except Unavailable as error:
             reason = str(error).splitlines()[0]
     state: State = "unavailable" if reason else "ready"
-    return Entry(lock.name, lock.title, state, reason, python=path, used_by=(lock.name,))
+    return PackageEntry(lock.name, lock.title, state, reason, python=path, used_by=(lock.name,))
 
 
 def _lacking(lock: Lock) -> str:
@@ -141,15 +147,15 @@ def _lacking(lock: Lock) -> str:
     return f"no {program.name}: {program.cure}" if program else ""
 
 
-def _left_over(folder: Path) -> Entry:
+def _left_over(folder: Path) -> PackageEntry:
     environment = cache.read(folder)
     lock, *groups = folder.name.rpartition("-")[0].split("+")
     name = f"{lock}[{','.join(groups)}]" if groups else lock
     if environment is None:
         cure = f"go on with: bakeoff env create {shlex.quote(name)}"
         size = verify.disk_bytes(folder)
-        return Entry(name, name, "unfinished", cure, size_bytes=size, path=folder)
-    return Entry(
+        return PackageEntry(name, name, "unfinished", cure, size_bytes=size, path=folder)
+    return PackageEntry(
         name=environment.reference,
         title=name,
         state="old",

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from harness import locks
 from harness.environments import pythons, verify
-from harness.environments.build import Listener, Order, build, lock_to_build
+from harness.environments.build import BuildListener, BuildOrder, build, lock_to_build
 from harness.environments.cache import Environment
 from harness.environments.from_source import source_build
 from harness.environments.from_source.source_recipe import read_source
-from harness.environments.lock import Lock, Reference, normal
+from harness.environments.lock import EnvironmentReference, Lock, normal
 from harness.environments.package_index.download_size import amount
 from harness.environments.package_index.pip import Item, installer
 from harness.environments.pythons import Python
@@ -27,15 +27,15 @@ from harness.machine import gpus
 
 
 def create(
-    reference: Reference,
-    listener: Listener,
+    reference: EnvironmentReference,
+    listener: BuildListener,
     *,
     python: Path | None = None,
     device: str | None = None,
 ) -> Environment:
     """Build an environment, go on with an unfinished one, or hand back the one that is there."""
     lock = lock_to_build(reference)
-    order = Order(lock, reference, device or ("gpu" if gpus.has_gpu() else "cpu"), listener)
+    order = BuildOrder(lock, reference, device or ("gpu" if gpus.has_gpu() else "cpu"), listener)
     order.doing(f"looking for Python {lock.python}")
     base = pythons.find(lock.python, explicit=python, purpose=str(reference))
     return build(
@@ -52,7 +52,7 @@ def remove(root: Path) -> None:
         shutil.rmtree(root)
 
 
-def _fill(order: Order, base: Python, root: Path) -> list[str]:
+def _fill(order: BuildOrder, base: Python, root: Path) -> list[str]:
     """Make the environment; tell what is wrong with it."""
     _prepare(base, root, order.listener)
     pip = installer(base, root / "bin" / "python")
@@ -85,7 +85,7 @@ def _fill(order: Order, base: Python, root: Path) -> list[str]:
     return [] if complaint is None else [f"it does not import: {complaint}"]
 
 
-def _prepare(base: Python, root: Path, listener: Listener) -> None:
+def _prepare(base: Python, root: Path, listener: BuildListener) -> None:
     damaged = (root / "environment.json").exists()
     if not damaged and os.access(root / "bin" / "python", os.X_OK):
         listener.say(f"{root.name}: going on where an earlier attempt stopped")

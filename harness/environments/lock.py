@@ -32,7 +32,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True)
-class Reference:
+class EnvironmentReference:
     """What a study writes: ``torch``, ``tensorflow@1.15``, ``torch[hdf5]``."""
 
     framework: str
@@ -40,7 +40,7 @@ class Reference:
     groups: tuple[str, ...] = ()
 
     @staticmethod
-    def parse(text: str) -> Reference:
+    def parse(text: str) -> EnvironmentReference:
         """Read one, or refuse it with an example."""
         match = _REFERENCE.match(text)
         if match is None:
@@ -49,7 +49,9 @@ class Reference:
                 "and groups in brackets: torch, tensorflow@1.15, torch[hdf5]."
             )
         groups = match["groups"].split(",") if match["groups"] else ()
-        return Reference(match["framework"], match["variant"], tuple(sorted(set(groups))))
+        return EnvironmentReference(
+            match["framework"], match["variant"], tuple(sorted(set(groups)))
+        )
 
     @property
     def lock(self) -> str:
@@ -102,11 +104,13 @@ class Lock:
         """Whether there is anything to install."""
         return bool(self.packages or self.choices)
 
-    def is_built_for(self, reference: Reference) -> bool:
+    def is_built_for(self, reference: EnvironmentReference) -> bool:
         """Whether anything is to be installed for it: a bare Python's groups are."""
         return self.is_built or bool(reference.groups)
 
-    def requirements(self, reference: Reference, device: str) -> tuple[tuple[str, ...], ...]:
+    def requirements(
+        self, reference: EnvironmentReference, device: str
+    ) -> tuple[tuple[str, ...], ...]:
         """List the sets of requirements to try, best first."""
         fixed = {**self.packages}
         for group in reference.groups:
@@ -114,7 +118,7 @@ class Lock:
         always = tuple(f"{name}=={version}" for name, version in sorted(fixed.items()))
         return tuple((*choice, *always) for choice in self.choices.get(device, ((),)))
 
-    def pinned(self, reference: Reference) -> dict[str, str]:
+    def pinned(self, reference: EnvironmentReference) -> dict[str, str]:
         """Give the version that each package must have, the chosen framework's included."""
         built = (read_source(name) for name in self.sources)
         versions = {one.distribution: one.version for one in built}
@@ -127,15 +131,17 @@ class Lock:
                 versions.setdefault(normal(name.partition("[")[0]), version.partition("+")[0])
         return {normal(name): version for name, version in versions.items()}
 
-    def owner(self, reference: Reference) -> Reference:
+    def owner(self, reference: EnvironmentReference) -> EnvironmentReference:
         """Name the environment as the lock does that it was built from."""
-        return replace(Reference.parse(self.folder or self.name), groups=reference.groups)
+        return replace(
+            EnvironmentReference.parse(self.folder or self.name), groups=reference.groups
+        )
 
     def version(self, packages: Mapping[str, str]) -> str:
         """Pick the framework's own version out of what is installed; empty where there is none."""
         return next((packages[name] for name in self.shown if name in packages), "")
 
-    def content(self, reference: Reference, device: str) -> dict[str, Any]:
+    def content(self, reference: EnvironmentReference, device: str) -> dict[str, Any]:
         """Give what decides whether a built environment is still the one described."""
         built = {name: read_source(name).digest for name in self.sources}
         return {

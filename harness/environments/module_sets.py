@@ -51,20 +51,20 @@ def load(names: tuple[str, ...], base: Mapping[str, str]) -> ModuleSet:
         raise Unavailable(f"`module load {wanted}` took longer than {_TIMEOUT_S} s.") from error
     except FileNotFoundError as error:
         raise Unavailable("Loading modules needs bash, which is not on the PATH.") from error
-    said = answer.stderr.decode(errors="replace").strip()
+    stderr = answer.stderr.decode(errors="replace").strip()
     if answer.returncode == _NO_MODULE_COMMAND:
         raise Unavailable(
             f"There is no `module` command here to load {wanted} with.\n"
             "    Is this the right machine? Otherwise name an interpreter in the platform."
         )
     if answer.returncode != 0:
-        raise Unavailable(f"`module load {wanted}` failed:\n    {said}")
+        raise Unavailable(f"`module load {wanted}` failed:\n    {stderr}")
     entries = filter(None, answer.stdout.decode(errors="replace").split("\0"))
     env = {name: value for name, _, value in (entry.partition("=") for entry in entries)}
     absent = [name for name in names if not _is_loaded(name, env.get("LOADEDMODULES", ""))]
     if absent:
         # Old Tcl modules report success whatever happens.
-        raise Unavailable(f"`module load {wanted}` did not load {', '.join(absent)}:\n    {said}")
+        raise Unavailable(f"`module load {wanted}` did not load {', '.join(absent)}:\n    {stderr}")
     changes = {
         name: value
         for name, value in sorted(env.items())

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from harness.environments import cache
-from harness.environments.build import Listener, Order, build, lock_to_build
+from harness.environments.build import BuildListener, BuildOrder, build, lock_to_build
 from harness.environments.cache import Environment
-from harness.environments.lock import Reference
+from harness.environments.lock import EnvironmentReference
 from harness.environments.package_index import pip_for_nodes
 from harness.environments.package_index.download_size import amount
 from harness.environments.package_index.pip import NotOffered
@@ -25,8 +25,8 @@ _LONG_S = 1800.0
 
 
 def create(
-    reference: Reference,
-    listener: Listener,
+    reference: EnvironmentReference,
+    listener: BuildListener,
     node: RemoteNode,
     *,
     python: Path | None = None,
@@ -42,7 +42,7 @@ def create(
     listener.doing(f"{reference}: looking for Python {lock.python} on {node}")
     there = pip_for_nodes.find(node, lock.python, explicit=python, purpose=str(reference))
     _require_shared(node)
-    order = Order(lock, reference, device or ("gpu" if _has_gpu(node) else "cpu"), listener)
+    order = BuildOrder(lock, reference, device or ("gpu" if _has_gpu(node) else "cpu"), listener)
     return build(
         order,
         there.python.tag,
@@ -52,7 +52,7 @@ def create(
     )
 
 
-def _fill(order: Order, there: Target, node: RemoteNode, root: Path) -> list[str]:
+def _fill(order: BuildOrder, there: Target, node: RemoteNode, root: Path) -> list[str]:
     """Make the environment; what is wrong with it, the node's own commands tell."""
     node.run(str(there.python.path), "-I", "-m", "venv", "--clear", "--without-pip", str(root))
     tag = there.python.tag

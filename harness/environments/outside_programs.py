@@ -49,8 +49,8 @@ def _loaded(path: Path, env: Mapping[str, str]) -> Iterator[Path]:
     program = shutil.which("ldd", path=env.get("PATH"))
     if program is None:
         return
-    said = subprocess.run(
+    result = subprocess.run(
         [program, str(path)], env=dict(env), capture_output=True, text=True, check=False
     )
-    for library in sorted(set(_LOADED.findall(said.stdout))):
+    for library in sorted(set(_LOADED.findall(result.stdout))):
         yield Path(library).resolve()

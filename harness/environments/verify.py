@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import commands
 from harness.commands import Unanswered
-from harness.environments.lock import Lock, Reference, normal
+from harness.environments.lock import EnvironmentReference, Lock, normal
 
 _IMPORT = """
 import importlib, sys
@@ -31,7 +31,7 @@ def packages(root: Path) -> dict[str, str]:
 
 
 def differences(
-    lock: Lock, reference: Reference, device: str, found: dict[str, str]
+    lock: Lock, reference: EnvironmentReference, device: str, found: dict[str, str]
 ) -> tuple[list[str], list[str]]:
     """Tell what contradicts the lock, and what the lock merely does not mention."""
     pinned = lock.pinned(reference)

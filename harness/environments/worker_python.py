@@ -19,7 +19,13 @@ from typing import Any
 
 from harness.environments import cache, module_sets, outside_programs, pythons
 from harness.environments.cache import Environment
-from harness.environments.lock import Lock, Reference, load_lock, lock_files, missing_program
+from harness.environments.lock import (
+    EnvironmentReference,
+    Lock,
+    load_lock,
+    lock_files,
+    missing_program,
+)
 from harness.errors import Unavailable
 from harness.machine import gpus
 from harness.platform.platform import FrameworkThere, Platform
@@ -69,7 +75,7 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
     """Find a framework's interpreter on a platform, or say with which command to get one."""
     if platform.is_simulated:
         return SIMULATED
-    reference = Reference.parse(framework_ref)
+    reference = EnvironmentReference.parse(framework_ref)
     found = _resolve(reference, platform)
     lock = load_lock(reference.lock) if reference.lock in lock_files() else None
     outside = outside_programs.identities(lock, found.env) if lock is not None else {}
@@ -78,7 +84,7 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
     return replace(found, fingerprint=cache.digest([found.fingerprint, outside]))
 
 
-def _resolve(reference: Reference, platform: Platform) -> Interpreter:
+def _resolve(reference: EnvironmentReference, platform: Platform) -> Interpreter:
     there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
     there = there or FrameworkThere()
     env = {**isolated(os.environ), **there.environment}
@@ -115,7 +121,7 @@ def contained(framework_ref: str, platform: Platform) -> Interpreter:
     """Give what starts a framework that a platform has in a container, and nowhere else."""
     if platform.is_simulated:
         return SIMULATED
-    reference = Reference.parse(framework_ref)
+    reference = EnvironmentReference.parse(framework_ref)
     there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
     if there is None or there.container is None:
         raise Unavailable(f"{reference}: {platform.name} names no container for it.")
@@ -134,21 +140,23 @@ def contained(framework_ref: str, platform: Platform) -> Interpreter:
 
 def isolated(environ: Mapping[str, str]) -> dict[str, str]:
     """Take out what would lead a worker to the harness's or the user's own packages."""
-    kept = {
+    variables = {
         name: value
         for name, value in environ.items()
         if not name.startswith("PYTHON") and name not in _OURS
     }
     own = str(Path(sys.prefix) / "bin")
-    if sys.prefix != sys.base_prefix and "PATH" in kept:
-        folders = kept["PATH"].split(os.pathsep)
-        kept["PATH"] = os.pathsep.join(folder for folder in folders if folder.rstrip("/") != own)
-    return {**kept, "PYTHONNOUSERSITE": "1"}
+    if sys.prefix != sys.base_prefix and "PATH" in variables:
+        folders = variables["PATH"].split(os.pathsep)
+        variables["PATH"] = os.pathsep.join(
+            folder for folder in folders if folder.rstrip("/") != own
+        )
+    return {**variables, "PYTHONNOUSERSITE": "1"}
 
 
 def _managed(
     lock: Lock,
-    reference: Reference,
+    reference: EnvironmentReference,
     platform: Platform,
     env: dict[str, str],
     loaded: module_sets.ModuleSet | None,
@@ -174,7 +182,7 @@ def _managed(
     )
 
 
-def _cure(lock: Lock, reference: Reference, device: str) -> str:
+def _cure(lock: Lock, reference: EnvironmentReference, device: str) -> str:
     flag = f" --device {device}" if (device == "gpu") != gpus.has_gpu() else ""
     command = (
         f"bakeoff env create '{reference}'{flag}"
@@ -201,7 +209,7 @@ def _title(lock: Lock, built: Environment) -> str:
     return f"{lock.title} {lock.version(built.packages)} (Python {python}{build})"
 
 
-def _bare(lock: Lock, reference: Reference, env: dict[str, str]) -> Interpreter:
+def _bare(lock: Lock, reference: EnvironmentReference, env: dict[str, str]) -> Interpreter:
     python = pythons.find(lock.python, purpose=str(reference))
     return Interpreter(
         # Without site there is no site-packages at all: the standard library and the payload.
@@ -214,7 +222,7 @@ def _bare(lock: Lock, reference: Reference, env: dict[str, str]) -> Interpreter:
 
 
 def _foreign(
-    reference: Reference,
+    reference: EnvironmentReference,
     program: str,
     env: dict[str, str],
     loaded: module_sets.ModuleSet | None,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.environments.lock import Reference, load_lock, lock_files
+from harness.environments.lock import EnvironmentReference, load_lock, lock_files
 from harness.environments.worker_python import Interpreter
 from harness.machine.machine import read_machine
 from harness.platform.platform import FrameworkThere, Platform
@@ -36,7 +36,7 @@ class Circumstances:
         """Give the conditions of a cell's examination, beside its code and its packages."""
         if not self._machine:
             self._machine = _machine(self.platform)
-        reference, there = Reference.parse(environment), self.platform.frameworks
+        reference, there = EnvironmentReference.parse(environment), self.platform.frameworks
         own = there.get(reference.lock) or there.get(reference.framework) or FrameworkThere()
         lock = load_lock(reference.lock) if reference.lock in lock_files() else None
         stated = {*self.platform.environment, *own.environment, *(lock.environment if lock else ())}

@@ -25,7 +25,7 @@ QUOTA = "a CPU quota stops its threads"
 
 
 @dataclass(frozen=True)
-class Wish:
+class BindingRequest:
     """What is to be laid out."""
 
     ranks: int = 1
@@ -92,13 +92,13 @@ class Binding:
         return tuple(share.cpus for share in self.shares)
 
 
-def bind(topology: Topology, wish: Wish) -> Binding:
+def bind(topology: Topology, wish: BindingRequest) -> Binding:
     """Lay out ranks and observer, or refuse."""
     everywhere = topology.cpus
     if not everywhere:
         raise UsageError("there is no CPU to bind to")
-    kept, left = _keep(topology.cores, wish)
-    marks = [] if kept or wish.observer == 0 else [SHARED_WITH_OBSERVER]
+    chosen, left = _keep(topology.cores, wish)
+    marks = [] if chosen or wish.observer == 0 else [SHARED_WITH_OBSERVER]
     domains = by_memory(topology, left)
     devices = _devices(topology, wish)
     if crowded(domains, devices):  # accelerators elsewhere have cores near them
@@ -116,10 +116,10 @@ def bind(topology: Topology, wish: Wish) -> Binding:
     )
     if wish.quota is not None and wish.quota < len(used):
         marks.append(f"{QUOTA}: {wish.quota:g} CPUs' worth on {len(used)} CPUs")
-    observer_cpus = tuple(cpu for core in kept for cpu in core.cpus)
+    observer_cpus = tuple(cpu for core in chosen for cpu in core.cpus)
     idle = tuple(cpu for cpu in everywhere if cpu not in used and cpu not in observer_cpus)
     return Binding(
-        observer=kept[-1].cpus[0] if kept else None,
+        observer=chosen[-1].cpus[0] if chosen else None,
         observer_cpus=observer_cpus,
         shares=made,
         idle=idle,
@@ -133,7 +133,9 @@ def zip_cores(cores: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     return [tuple(core[way] for core in cores if way < len(core)) for way in range(ways)]
 
 
-def _keep(cores: tuple[Core, ...], wish: Wish) -> tuple[tuple[Core, ...], tuple[Core, ...]]:
+def _keep(
+    cores: tuple[Core, ...], wish: BindingRequest
+) -> tuple[tuple[Core, ...], tuple[Core, ...]]:
     """Keep the last cores of each package in turn, if two and one for each rank are left.
 
     Packages give alike, so that equal shares of them stay equal: on Summit one of 22 cores each.
@@ -146,18 +148,18 @@ def _keep(cores: tuple[Core, ...], wish: Wish) -> tuple[tuple[Core, ...], tuple[
         for package in packages
         for turn, core in enumerate(core for core in reversed(ordered) if core.package == package)
     }
-    kept = set(sorted(ordered, key=turns.__getitem__)[:count])
+    chosen = set(sorted(ordered, key=turns.__getitem__)[:count])
     return (
-        tuple(core for core in ordered if core in kept),
-        tuple(core for core in ordered if core not in kept),
+        tuple(core for core in ordered if core in chosen),
+        tuple(core for core in ordered if core not in chosen),
     )
 
 
-def _usable(core: Core, wish: Wish) -> tuple[int, ...]:
+def _usable(core: Core, wish: BindingRequest) -> tuple[int, ...]:
     return core.cpus if wish.hyper_threads else core.cpus[:1]
 
 
-def _devices(topology: Topology, wish: Wish) -> list[tuple[int, ...]]:
+def _devices(topology: Topology, wish: BindingRequest) -> list[tuple[int, ...]]:
     """Give each rank its accelerators: neighbours in number are neighbours in the machine."""
     wanted = wish.ranks * wish.devices
     if wanted > len(topology.devices):
@@ -174,7 +176,7 @@ def _devices(topology: Topology, wish: Wish) -> list[tuple[int, ...]]:
 
 
 def _shares(
-    domains: list[Domain], devices: list[tuple[int, ...]], wish: Wish
+    domains: list[Domain], devices: list[tuple[int, ...]], wish: BindingRequest
 ) -> tuple[list[tuple[Core, ...]], list[str]]:
     cores = sum(len(domain.cores) for domain in domains)
     cpus = sum(len(_usable(core, wish)) for domain in domains for core in domain.cores)
@@ -204,7 +206,7 @@ def _shares(
     return take(domains, wish.ranks, want, spread=wish.policy == "spread", devices=devices), []
 
 
-def _refuse_unless_asked(what: str, have: str, wish: Wish) -> None:
+def _refuse_unless_asked(what: str, have: str, wish: BindingRequest) -> None:
     if not wish.oversubscribe:
         raise UsageError(
             f"{what} need more than the {have} that this platform leaves them.\n"
@@ -214,7 +216,7 @@ def _refuse_unless_asked(what: str, have: str, wish: Wish) -> None:
 
 
 def _share(
-    topology: Topology, cores: tuple[Core, ...], devices: tuple[int, ...], wish: Wish
+    topology: Topology, cores: tuple[Core, ...], devices: tuple[int, ...], wish: BindingRequest
 ) -> Share:
     by_core = tuple(_usable(core, wish) for core in cores)
     cpus = tuple(sorted(cpu for core in by_core for cpu in core))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.launch.binding import Share, Wish
+from harness.launch.binding import BindingRequest, Share
 from harness.platform.platform import Platform
 from harness.worker.scale import Scale
 
@@ -17,7 +17,7 @@ def wish(
     *,
     devices: int,
     quota: float | None = None,
-) -> Wish:
+) -> BindingRequest:
     """Ask for a job's ranks under a platform's policy.
 
     ``devices`` is how many are known, ``quota`` what a control group grants whatever the profile
@@ -26,7 +26,7 @@ def wish(
     binding = platform.binding
     quotas = [one for one in (platform.node.cpu_quota, quota) if one is not None]
     wants_devices = factors.get("device") == "gpu" and devices > 0
-    return Wish(
+    return BindingRequest(
         ranks=scale.ranks_per_node,
         threads=factors.get("threads"),
         devices=scale.devices_per_rank if wants_devices else 0,

@@ -108,7 +108,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Step:
+class SimulatedStep:
     """What one step of a cell takes on a quiet machine without a slow node."""
 
     compute_s: float
@@ -141,34 +141,34 @@ class Step:
         return self.compute_s + self.exchange_s
 
 
-def step(cluster: Cluster, cell: Cell, workload: Any) -> Step:
+def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
     """Say what a step of a cell takes; raise NoModel where this model cannot."""
     factors, scale = cell.factors, cell.scale
     unmodelled = [name for name in ("checkpoint_every", "tier") if factors.get(name) is not None]
     if cell.content is not None or unmodelled:
         raise NoModel("the model has no storage")
     if isinstance(workload, Nothing):
-        return Step(_NOTHING_S, 0.0, together=False, units={cell.unit: 1.0})
+        return SimulatedStep(_NOTHING_S, 0.0, together=False, units={cell.unit: 1.0})
     if isinstance(workload, Collective):
         size = factors["message_bytes"]
         link = cluster.link(scale.nodes, scale.ranks_per_node)
         took = _exchange_s(workload.operation, size, scale.ranks, cluster.latency, link)
-        return Step(0.0, took, together=True, units={cell.unit: size / scale.ranks})
+        return SimulatedStep(0.0, took, together=True, units={cell.unit: size / scale.ranks})
     if not isinstance(workload, Training) or cell.macs is None:
         raise NoModel(f"the model knows no workload of kind '{workload.kind}'")
     operations = _OPERATIONS_PER_MAC * cell.macs * scale.batch_per_rank
     compute = operations / (cluster.flops(scale, factors) * cluster.efficiency)
-    together = scale.ranks > 1 and factors.get("communicate") is not False
+    exchanges = scale.ranks > 1 and factors.get("communicate") is not False
     exchange = 0.0
-    if together:
+    if exchanges:
         size = float(_GRADIENT_BYTES * (cell.parameters or 0))
         buckets = ceil(size / ((factors["bucket_mb"] or _BUCKET_MB) * 2**20))
         link = cluster.link(scale.nodes, scale.ranks_per_node)
         latency = cluster.latency * max(1, buckets)
         took = _exchange_s("all-reduce", size, scale.ranks, latency, link)
         exchange = max(0.0, took - cluster.overlap * compute * 2 / 3)
-    return Step(
-        compute, exchange, together=together, units={cell.unit: float(scale.batch_per_rank)}
+    return SimulatedStep(
+        compute, exchange, together=exchanges, units={cell.unit: float(scale.batch_per_rank)}
     )
 
 
@@ -183,7 +183,7 @@ def _exchange_s(operation: str, size: float, ranks: int, alpha: float, rate: flo
 
 
 def windows(
-    told: Step, cluster: Cluster, chance: Any, ranks: Mapping[bool, int], steps: list[int]
+    told: SimulatedStep, cluster: Cluster, chance: Any, ranks: Mapping[bool, int], steps: list[int]
 ) -> Floats:
     """Draw the seconds of windows of so many steps each."""
     import numpy as np

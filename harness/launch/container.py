@@ -69,7 +69,7 @@ def enter(container: Container, room: Room, argv: Sequence[str]) -> tuple[str, .
 
 
 @dataclass(frozen=True)
-class Box:
+class ContainerCommand:
     """The container that a job's ranks are started in."""
 
     platform: str
@@ -115,7 +115,7 @@ class Box:
         return replace(rank, argv=enter(self.container, room, rank.argv))
 
 
-def box_of(platform: Platform, job: Job, payload: str) -> Box | None:
+def box_of(platform: Platform, job: Job, payload: str) -> ContainerCommand | None:
     """Find the container of a job's environment; None where it asks for none."""
     if not job.factors.get("container"):
         return None
@@ -127,7 +127,7 @@ def box_of(platform: Platform, job: Job, payload: str) -> Box | None:
         raise UsageError(f"{platform.name}: pyxis is a part of srun; its launcher must be slurm")
     env = {**platform.environment, **there.environment}
     own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
-    return Box(platform.name, there.container, env, own, job, payload)
+    return ContainerCommand(platform.name, there.container, env, own, job, payload)
 
 
 def room_env(env: Mapping[str, str], wanted: Mapping[str, str], own: Variables) -> dict[str, str]:

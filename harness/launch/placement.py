@@ -14,7 +14,7 @@ from harness.agent.protocol import STARTER, RankCommand
 from harness.launch.binding import Binding, bind
 from harness.launch.binding_request import variables as device_variables
 from harness.launch.binding_request import wish
-from harness.launch.container import Box, box_of
+from harness.launch.container import ContainerCommand, box_of
 from harness.launch.contract import Launch, Node, Worker
 from harness.launch.rendezvous import Seat, seats, variables
 from harness.machine.topology import flat
@@ -76,7 +76,7 @@ class _Layout:
     job: Job
     platform: Platform
     worker: Worker
-    box: Box | None
+    box: ContainerCommand | None
     own: Variables
     """Those by which its framework's ranks find each other."""
 

@@ -120,12 +120,12 @@ def claimed(platform: Platform) -> Topology | None:
         return None
     count, threads = node.cores, node.threads_per_core or 1
     sockets = node.sockets or 1
-    together = node.architecture in _THREADS_TOGETHER
+    pairs_threads = node.architecture in _THREADS_TOGETHER
     per_l2 = node.cores_per_l2 or 1
     cores = tuple(
         Core(
             tuple(
-                core * threads + thread if together else core + thread * count
+                core * threads + thread if pairs_threads else core + thread * count
                 for thread in range(threads)
             ),
             core * sockets // count,

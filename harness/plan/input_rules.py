@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.data.catalogue import CONTENTS, FORMATS
-from harness.data.user_data import Own
+from harness.data.user_data import UserData
 from harness.errors import nearest
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
@@ -36,7 +36,7 @@ def content_of(workload: Any, factors: Mapping[str, Value]) -> str | None:
 
 
 def complete(
-    workload: Any, info: FrameworkInfo, factors: dict[str, Value], own: Own | None = None
+    workload: Any, info: FrameworkInfo, factors: dict[str, Value], own: UserData | None = None
 ) -> None:
     """Give the factors of input that nobody stated the values that they have where files are read.
 
@@ -72,7 +72,7 @@ def why_not(
     info: FrameworkInfo,
     factors: dict[str, Value],
     platform: Platform,
-    own: Own | None = None,
+    own: UserData | None = None,
     *,
     scale: Scale,
 ) -> str | None:
@@ -110,7 +110,7 @@ def why_not(
 
 
 def _why_not_own(
-    own: Own,
+    own: UserData,
     workload: Any,
     info: FrameworkInfo,
     factors: dict[str, Value],
@@ -140,7 +140,7 @@ def _why_not_own(
     return lacking or _too_much_memory(own.largest, factors, platform, scale=scale)
 
 
-def _why_not_trained(own: Own, workload: Training) -> str | None:
+def _why_not_trained(own: UserData, workload: Training) -> str | None:
     """Give the reason why a network cannot be trained on a user's own files; None if it can."""
     if own.format != "raw":
         return (
@@ -218,7 +218,7 @@ def buffer_bytes(sample_bytes: int, factors: Mapping[str, Any], scale: Scale) ->
     return scale.ranks_per_node * samples * sample_bytes
 
 
-def held_in_buffers(made: Iterable[Cell], own: Own | None) -> list[str]:
+def held_in_buffers(made: Iterable[Cell], own: UserData | None) -> list[str]:
     """Note how much memory asynchronous readers take at most."""
     most = 0
     for cell in made:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.data.user_data import Own
+from harness.data.user_data import UserData
 from harness.errors import UsageError
 from harness.plan import cell as cells
 from harness.plan.cell import Cell
@@ -72,7 +72,7 @@ _NAMED = 6
 """Classes that a plan names."""
 
 
-def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
+def make_plan(study: Study, platform: Platform, own: UserData | None = None) -> Plan:
     """Resolve a study's cells for a platform; refuse a study of which no cell can run.
 
     ``own`` is a user's data, which cells read in place of made data sets.
@@ -117,7 +117,7 @@ def make_plan(study: Study, platform: Platform, own: Own | None = None) -> Plan:
     )
 
 
-def _own_data(own: Own | None, made: Sequence[Cell]) -> list[str]:
+def _own_data(own: UserData | None, made: Sequence[Cell]) -> list[str]:
     """Note how many cells read a user's own files; refuse a plan in which none does."""
     if own is None:
         return []

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from harness import plugins
-from harness.data.user_data import Own
+from harness.data.user_data import UserData
 from harness.errors import nearest
 from harness.plan import checkpoint_rules, message_rules, stripe_rules
 from harness.plan.cell import Cell, cell_key
@@ -81,7 +81,7 @@ class Resolver:
     """Resolve points against a study's defaults, a platform and a protocol."""
 
     def __init__(
-        self, matrix: Matrix, platform: Platform, measure: Measure, own: Own | None = None
+        self, matrix: Matrix, platform: Platform, measure: Measure, own: UserData | None = None
     ) -> None:
         self._matrix = matrix
         self._own = own

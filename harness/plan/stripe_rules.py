@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from harness.data.user_data import Own
+from harness.data.user_data import UserData
 from harness.plan.input_rules import content_of
 from harness.toml.values import Value
 
 STRIPES = ("stripe_count", "stripe_mb")
 
 
-def why_not(workload: Any, factors: dict[str, Value], own: Own | None) -> str | None:
+def why_not(workload: Any, factors: dict[str, Value], own: UserData | None) -> str | None:
     """Give the reason why a cell's files cannot be striped as asked; None if they can."""
     stated = [name for name in STRIPES if factors[name] is not None]
     if not stated:

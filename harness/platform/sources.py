@@ -33,8 +33,8 @@ class Source(Table):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        said = [one for one in (self.measured, self.declared, self.unknown) if one is not None]
-        if len(said) != 1 or not said[0].strip():
+        stated = [one for one in (self.measured, self.declared, self.unknown) if one is not None]
+        if len(stated) != 1 or not stated[0].strip():
             raise ValueError('must be one of measured, declared, unknown = "from where, or why"')
         return self
 
@@ -82,12 +82,12 @@ def spread(data: Mapping[str, Any], sources: Sources) -> dict[str, Source]:
 def refined(inherited: Sources, data: Mapping[str, Any], own: Sources) -> dict[str, Source]:
     """Lay a document's sources over inherited ones; a value that it replaces loses its old one."""
     replaced = {place.partition("[")[0] for place, _ in hardware_leaves(data)}
-    kept = {
+    unchanged = {
         place: one
         for place, one in inherited.items()
         if not any(is_within(place, root) for root in replaced)
     }
-    return {**kept, **own}
+    return {**unchanged, **own}
 
 
 def is_within(place: str, container: str) -> bool:

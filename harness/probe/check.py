@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from harness.platform.platform import Platform
 from harness.platform.sources import hardware_leaves
-from harness.probe.probe import Surroundings, profile
+from harness.probe.probe import MachineReadings, profile
 from harness.toml.document import Document
 from harness.toml.tables import check
 from harness.toml.write import toml_text
@@ -34,7 +34,7 @@ class Compared:
     """Measured, declared or unknown; declared where the profile gives no source."""
 
 
-def facts(seen: Surroundings) -> Platform:
+def facts(seen: MachineReadings) -> Platform:
     """Read a probe's profile as if it came from a file."""
     document = Document("this machine", toml_text(profile(seen, "this machine")))
     platform = check(document, Platform, {**document.data, "name": "here"})
@@ -43,7 +43,7 @@ def facts(seen: Surroundings) -> Platform:
     return platform
 
 
-def compare(claimed: Platform, seen: Surroundings) -> list[Compared]:
+def compare(claimed: Platform, seen: MachineReadings) -> list[Compared]:
     """Compare each claim about a node with the fact, where one is to be had here."""
     fact_of = facts(seen)
     there = dict(hardware_leaves(fact_of.model_dump(exclude_none=True)))
@@ -62,7 +62,7 @@ def compare(claimed: Platform, seen: Surroundings) -> list[Compared]:
     return found
 
 
-def is_other_machine(claimed: Platform, seen: Surroundings) -> str | None:
+def is_other_machine(claimed: Platform, seen: MachineReadings) -> str | None:
     """Say why this cannot be the machine that a profile describes."""
     node, machine = claimed.node, seen.machine
     if node.architecture and node.architecture != machine.architecture:

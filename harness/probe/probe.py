@@ -39,7 +39,7 @@ UNKNOWN = {
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class MachineReadings:
     """Everything that was looked at."""
 
     machine: Machine
@@ -59,13 +59,13 @@ def look(
     frameworks: Sequence[str] = (),
     root: Path = Path("/"),
     told: Mapping[str, Any] | None = None,
-) -> Surroundings:
+) -> MachineReadings:
     """Look at this machine; or at another, whose files lie under ``root``, by what it told."""
     told = node_survey.facts() if told is None else told
     environ: dict[str, str] = told["environ"]
     machine = read_machine(root, allowed=told["affinity"], environ=environ)
     topology, words = _topology(machine, root, told["answers"].get("hwloc"))
-    return Surroundings(
+    return MachineReadings(
         machine=machine,
         topology=topology,
         topology_from=words,
@@ -90,7 +90,7 @@ def _topology(machine: Machine, root: Path, hwloc: str | None) -> tuple[Topology
     return read_topology(machine.cpus_allowed, root=root, environ={}), "/sys"
 
 
-def profile(seen: Surroundings, title: str) -> dict[str, Any]:
+def profile(seen: MachineReadings, title: str) -> dict[str, Any]:
     """Give the profile as its file has it: quantities with units, sources by place."""
     machine = seen.machine
     when = datetime.now(UTC).date().isoformat()
@@ -140,7 +140,7 @@ def profile(seen: Surroundings, title: str) -> dict[str, Any]:
     return {**data, "sources": sources}
 
 
-def _node(seen: Surroundings) -> dict[str, Any]:
+def _node(seen: MachineReadings) -> dict[str, Any]:
     machine, topology = seen.machine, seen.topology
     shared = [core for core in topology.cores if core.l2 != topology.cores[0].l2]
     per_l2 = len(topology.cores) - len(shared)
@@ -179,7 +179,7 @@ def _memory(topology: Topology, total: int | None) -> list[dict[str, str]]:
     return tiers
 
 
-def _accelerators(machine: Machine, seen: Surroundings) -> list[dict[str, Any]]:
+def _accelerators(machine: Machine, seen: MachineReadings) -> list[dict[str, Any]]:
     """Group equal GPUs; links and places are known only where there is one kind."""
     gpus = machine.gpus or ()
     kinds = list(dict.fromkeys((gpu.name, gpu.memory_bytes, gpu.power_limit_w) for gpu in gpus))
@@ -201,7 +201,7 @@ def _accelerators(machine: Machine, seen: Surroundings) -> list[dict[str, Any]]:
     return found
 
 
-def summary(seen: Surroundings) -> list[str]:
+def summary(seen: MachineReadings) -> list[str]:
     """Say in a few lines what was found."""
     machine = seen.machine
     sockets, cores = machine.sockets or 1, machine.cores or len(machine.cpus_allowed)

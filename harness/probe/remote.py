@@ -19,7 +19,7 @@ from harness.machine.gpus import Gpu
 from harness.platform.hardware import LINK
 from harness.platform.sources import hardware_leaves
 from harness.probe.check import facts
-from harness.probe.probe import Surroundings, look, profile
+from harness.probe.probe import MachineReadings, look, profile
 from harness.ranks.remote_node import RemoteNode
 from harness.study.framework import framework_info
 from harness.worker.facts import node_survey
@@ -43,7 +43,7 @@ def tell(node: RemoteNode) -> dict[str, Any]:
     )
 
 
-def look_there(told: Mapping[str, Any], frameworks: Sequence[str]) -> Surroundings:
+def look_there(told: Mapping[str, Any], frameworks: Sequence[str]) -> MachineReadings:
     """Look at a node through what it told."""
     with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
         root = Path(scratch)
@@ -75,7 +75,7 @@ def importable(packages: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def odd_ones(every: Mapping[str, Surroundings]) -> list[str]:
+def odd_ones(every: Mapping[str, MachineReadings]) -> list[str]:
     """Say in what nodes differ from the first of them."""
     (first, own), *others = (
         (name, dict(hardware_leaves(facts(seen).model_dump(exclude_none=True))))
@@ -98,7 +98,9 @@ def odd_ones(every: Mapping[str, Surroundings]) -> list[str]:
     return found
 
 
-def profile_there(seen: Surroundings, title: str, node: RemoteNode, count: int) -> dict[str, Any]:
+def profile_there(
+    seen: MachineReadings, title: str, node: RemoteNode, count: int
+) -> dict[str, Any]:
     """Give the profile of nodes like the one seen, started through its launcher."""
     data = profile(seen, title)
     data["nodes"] = count

@@ -82,9 +82,9 @@ class Nodes:
                 self._lost[name] = None
                 problems.append(str(problem))
         if len(found) < count:
-            told = "".join(f"\n    {problem}" for problem in problems)
+            listed = "".join(f"\n    {problem}" for problem in problems)
             raise TooFewNodes(
-                f"{self._platform.name} offers {len(found)} of {count} nodes here.{told}",
+                f"{self._platform.name} offers {len(found)} of {count} nodes here.{listed}",
                 len(found),
             )
         return tuple(sorted(found, key=lambda node: wanted.index(node.name)))
@@ -98,11 +98,11 @@ class Nodes:
             return replace(self._known[name], ports=free_ports(ports_needed(each), "127.0.0.1"))
         if name not in self._known:
             argv = (sys.executable, "-P", "-m", "harness.ranks.node_offer", str(_PORTS))
-            told = json.loads(reached(self._platform, name).run(*argv))
-            cpus = tuple(told["cpus"][: self._platform.node.cpus])
-            topology = read_offered_topology(told["topology"]).within(cpus)
+            offer = json.loads(reached(self._platform, name).run(*argv))
+            cpus = tuple(offer["cpus"][: self._platform.node.cpus])
+            topology = read_offered_topology(offer["topology"]).within(cpus)
             self._known[name] = Node(cpus, (), name=name, address=name, topology=topology)
-            self._ports[name] = cycle(told["ports"])
+            self._ports[name] = cycle(offer["ports"])
             self._lost.pop(name, None)
         ports = tuple(islice(self._ports[name], ports_needed(each)))
         return replace(self._known[name], ports=ports)

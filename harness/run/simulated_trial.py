@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 
 from harness import plugins
 from harness.errors import Unavailable
-from harness.launch.cluster_model import Cluster, NoModel, Step, step
+from harness.launch.cluster_model import Cluster, NoModel, SimulatedStep, step
 from harness.launch.launchers import simulated
-from harness.launch.launchers.simulated import Fault, Played
+from harness.launch.launchers.simulated import SimulatedFault, SimulatedRanks
 from harness.plan.cell import Cell
 from harness.ranks.failure_reasons import AGENT_LOST, Judgement
-from harness.run.trial import Bench, Prepared, job_of
+from harness.run.trial import Prepared, SessionContext, job_of
 from harness.store.layout import TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome
 from harness.store.run_directory import make_trial
@@ -32,10 +32,10 @@ ORIGIN = "simulated"
 class Simulation:
     """The state of a simulated cluster over one session."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: SessionContext) -> None:
         self._bench = bench
         self._cluster = Cluster.of(bench.platform)
-        self._steps: dict[str, Step | NoModel] = {}
+        self._steps: dict[str, SimulatedStep | NoModel] = {}
         self._down: set[int] = set()
 
     def run_trial(
@@ -54,7 +54,7 @@ class Simulation:
         told = self._step(cell)
         where = self._healthy(cell.scale.nodes)
         played = None
-        if isinstance(told, Step):
+        if isinstance(told, SimulatedStep):
             played = simulated.play(
                 job,
                 self._cluster,
@@ -88,7 +88,7 @@ class Simulation:
         write_outcome(outcome, trial, settled=False)
         return outcome
 
-    def _step(self, cell: Cell) -> Step | NoModel:
+    def _step(self, cell: Cell) -> SimulatedStep | NoModel:
         if cell.key not in self._steps:
             try:
                 self._steps[cell.key] = step(self._cluster, cell, plugins.workload(cell.workload))
@@ -109,7 +109,7 @@ class Simulation:
     def _write(
         self,
         trial: TrialPaths,
-        played: Played,
+        played: SimulatedRanks,
         where: Sequence[int],
         cell: Cell,
         started_ns: int,
@@ -134,7 +134,7 @@ class Simulation:
             trial.events(rank).write_text(text, encoding="utf-8")
         return hosts
 
-    def _judge(self, fault: Fault | None, where: Sequence[int], cell: Cell) -> Judgement:
+    def _judge(self, fault: SimulatedFault | None, where: Sequence[int], cell: Cell) -> Judgement:
         limit = f"{self._bench.measure.timeout_s:g} s"
         if fault is None:
             return Judgement(Ended.OK, "")
@@ -154,7 +154,7 @@ class Simulation:
         )
 
 
-def _rank(rank: int, host: str, played: Played | None) -> RankEnd:
+def _rank(rank: int, host: str, played: SimulatedRanks | None) -> RankEnd:
     """Give the end of a simulated rank."""
     is_well = played is not None and played.fault is None
     return RankEnd(

@@ -60,7 +60,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Bench:
+class SessionContext:
     """What all trials of a session have in common."""
 
     paths: RunPaths
@@ -73,7 +73,7 @@ class Bench:
 
 
 def run_trial(
-    bench: Bench,
+    bench: SessionContext,
     prepared: Prepared,
     name: TrialName | str,
     *,
@@ -132,7 +132,7 @@ def run_trial(
     return outcome
 
 
-def job_of(bench: Bench, cell: Cell, name: str) -> Job:
+def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
     """Write the job of one trial."""
     short = Span(steps=1)
     measure = bench.measure
@@ -164,7 +164,7 @@ def job_of(bench: Bench, cell: Cell, name: str) -> Job:
     )
 
 
-def _worker(bench: Bench, prepared: Prepared, name: str, token: str) -> Worker:
+def _worker(bench: SessionContext, prepared: Prepared, name: str, token: str) -> Worker:
     caches = bench.paths.cache(prepared.cell.key)
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         shutil.rmtree(caches, ignore_errors=True)
@@ -210,7 +210,7 @@ def _with_testimony(outcome: Outcome, end: TrialEnd, clocks: Mapping[str, Any]) 
     )
 
 
-def _clocks(bench: Bench) -> dict[str, Any]:
+def _clocks(bench: SessionContext) -> dict[str, Any]:
     """Give the agents' clock records since the previous trial."""
     return {
         agent.host: agent.clock.record()

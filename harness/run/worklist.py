@@ -14,7 +14,7 @@ from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
-from harness.run.trial import COLD, PROBE, Bench, Prepared, run_trial
+from harness.run.trial import COLD, PROBE, Prepared, SessionContext, run_trial
 from harness.store import run_directory as store
 from harness.store.events.running_trial import read_trial_progress, units_per_s
 from harness.store.layout import RunPaths, TrialName, TrialPaths
@@ -47,7 +47,7 @@ class Work:
         guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
         self._time_left = TimeLeft(guesses)
         known = identity(paths)
-        self._bench = Bench(
+        self._bench = SessionContext(
             paths=paths,
             payload=str(paths.root / known.payload),
             run_id=known.id,

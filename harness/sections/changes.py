@@ -20,15 +20,15 @@ _MOST_DRAWN = 60
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
-    told = evidence.comparison
-    assert told is not None, "the section needs it"
-    yield _chart(told)
+    comparison = evidence.comparison
+    assert comparison is not None, "the section needs it"
+    yield _chart(comparison)
     differences = (
         Column("what", "what", "name"),
-        Column("before", told.before.name, "long"),
-        Column("after", told.after.name, "long"),
+        Column("before", comparison.before.name, "long"),
+        Column("after", comparison.after.name, "long"),
     )
-    besides = _besides(told)
+    besides = _besides(comparison)
     if besides:
         title = "What differs besides between the two runs"
         table = Table("changed-besides", title, differences, besides)
@@ -37,11 +37,11 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         yield Note("Nothing that was recorded differs in platform, environment or protocol.")
     holes = (Column("cell", "cell", "name"), Column("why", "why", "long"))
     title = "Cells that were not compared, and why"
-    left_out = Table("not-compared", title, holes, tuple(told.not_compared))
+    left_out = Table("not-compared", title, holes, tuple(comparison.not_compared))
     yield Group((Sheet(left_out),), "Not compared")
 
 
-def _chart(told: Versus) -> Chart:
+def _chart(comparison: Versus) -> Chart:
     from harness.analysis.run_comparison import (
         METRICS,  # brings numpy, which a page of one run does without
     )
@@ -51,10 +51,10 @@ def _chart(told: Versus) -> Chart:
         Column("ratio", "×", "ratio"),
         Column("ratio_interval", "interval of ×", "interval"),
         Column("answer", "answer"),
-        Column("before", told.before.name, "number"),
+        Column("before", comparison.before.name, "number"),
         Column("before_interval", "interval", "interval"),
         Column("before_trials", "n", "count"),
-        Column("after", told.after.name, "number"),
+        Column("after", comparison.after.name, "number"),
         Column("after_interval", "interval", "interval"),
         Column("after_trials", "n", "count"),
         Column("unit", "unit"),
@@ -69,30 +69,31 @@ def _chart(told: Versus) -> Chart:
             *parts(pair.after.rate),
             pair.after.rate.unit if pair.after.rate else pair.after.unit,
         )
-        for pair in told.pairs
+        for pair in comparison.pairs
     )
-    drawn = tuple(
+    ratios = tuple(
         Ratio(pair.label, pair.change.ratio, pair.interval, pair.change.answer)
-        for pair in told.pairs
+        for pair in comparison.pairs
         if pair.change.ratio is not None
     )
-    title = f"{METRICS[told.metric].title} of {told.after.name} over that of {told.before.name}"
+    before, after = comparison.before.name, comparison.after.name
+    title = f"{METRICS[comparison.metric].title} of {after} over that of {before}"
     note = f"{title[:1].upper()}{title[1:]}; right of 1 is better. Lines are intervals."
-    if len(drawn) > _MOST_DRAWN:
-        note += f" The first {_MOST_DRAWN} of {len(drawn)} cells are drawn; the table has all."
+    if len(ratios) > _MOST_DRAWN:
+        note += f" The first {_MOST_DRAWN} of {len(ratios)} cells are drawn; the table has all."
     table = Table("changes", title, columns, rows)
-    return Chart(Ratios(drawn[:_MOST_DRAWN]), table, note=note, is_open=True)
+    return Chart(Ratios(ratios[:_MOST_DRAWN]), table, note=note, is_open=True)
 
 
-def _besides(told: Versus) -> tuple[tuple[str, str, str], ...]:
+def _besides(comparison: Versus) -> tuple[tuple[str, str, str], ...]:
     """Say once of an environment that only one of the runs used that it did."""
     environments: dict[str, set[tuple[bool, bool]]] = {}
-    for what, old, new in told.differences:
+    for what, old, new in comparison.differences:
         if what.startswith("environment."):
             known = (old != numbers.UNKNOWN, new != numbers.UNKNOWN)
             environments.setdefault(_environment(what), set()).add(known)
     rows: dict[tuple[str, str, str], None] = {}
-    for what, old, new in told.differences:
+    for what, old, new in comparison.differences:
         sides = environments.get(_environment(what), set())
         if len(sides) == 1 and sides < {(True, False), (False, True)}:
             used = ["used" if known else "not used" for known in next(iter(sides))]

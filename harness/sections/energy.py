@@ -28,10 +28,10 @@ _COLUMNS = (
 def _rows(metered: list[EnergyUse]) -> Iterator[tuple[Any, ...]]:
     for one in metered:
         work = one.work_per_joule
-        told: tuple[Any, ...] = (work.value, work.interval, work.unit, work.n)
+        figures: tuple[Any, ...] = (work.value, work.interval, work.unit, work.n)
         for part, watts in one.parts_w:
-            yield (one.name, part, watts, *told, one.source)
-            told = (None, None, None, None)  # of the whole cell, so said once
+            yield (one.name, part, watts, *figures, one.source)
+            figures = (None, None, None, None)  # of the whole cell, so said once
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:

@@ -68,11 +68,11 @@ def ladder_chart(ladder: Ladder, number: int) -> Chart:
             (rung.name, rate.value, rate.interval, rate.unit, rate.n, share, rung.cpu_s_per_gb)
         )
         above = rate.value
-    said = [f"Bottleneck: {ladder.bottleneck}."] if ladder.bottleneck else []
-    said += odd
-    said += [ladder.source] if ladder.source else []
+    notes = [f"Bottleneck: {ladder.bottleneck}."] if ladder.bottleneck else []
+    notes += odd
+    notes += [ladder.source] if ladder.source else []
     return Chart(
-        Rungs(ladder.rungs), Table(name, title, _COLUMNS, tuple(rows)), title, " ".join(said)
+        Rungs(ladder.rungs), Table(name, title, _COLUMNS, tuple(rows)), title, " ".join(notes)
     )
 
 

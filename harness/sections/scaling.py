@@ -56,8 +56,8 @@ def _meaning(table: Table) -> str:
         for index, column in enumerate(table.columns)
         if any(row[index] is not None for row in table.rows)
     }
-    said = (("least", _LEAST), ("predicted", _PREDICTED))
-    return " ".join(text for key, text in said if key in known)
+    columns = (("least", _LEAST), ("predicted", _PREDICTED))
+    return " ".join(text for key, text in columns if key in known)
 
 
 SECTION = Section("Scaling", 500, _blocks)

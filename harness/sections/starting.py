@@ -55,8 +55,10 @@ def starting(results: Results) -> Table:
                 len(entered),
             )
         )
-    told = any(row[2] > 1 or row[4] for row in rows)
-    return Table("starting", "How long ranks take to start", columns, tuple(rows) if told else ())
+    has_several = any(row[2] > 1 or row[4] for row in rows)
+    return Table(
+        "starting", "How long ranks take to start", columns, tuple(rows) if has_several else ()
+    )
 
 
 def _last(cell: CellResult) -> dict[int, float]:

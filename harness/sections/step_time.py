@@ -60,12 +60,12 @@ def _tail(ranking: Ranking, cell: CellResult) -> _Bar | None:
 
 def _note(ranking: Ranking, bars: int) -> str:
     sizes = {t.steps_per_window for c in ranking.cells for t in c.trials if t.steps_per_window}
-    said = [_TAIL_NOTE]
+    sentences = [_TAIL_NOTE]
     if sizes - {1}:
-        said.append(f"Of means over up to {max(sizes)} steps, as steps are short.")
+        sentences.append(f"Of means over up to {max(sizes)} steps, as steps are short.")
     if bars > _MOST_BARS:
-        said.append(f"The {_MOST_BARS} fastest of {bars} cells are drawn.")
-    return " ".join(said)
+        sentences.append(f"The {_MOST_BARS} fastest of {bars} cells are drawn.")
+    return " ".join(sentences)
 
 
 def _chart(name: str, title: str, bars: Sequence[_Bar], *, heading: str, note: str = "") -> Chart:

@@ -57,12 +57,12 @@ def _chart(
     *,
     is_first: bool,
 ) -> Chart:
-    said = [f"Pale is {timeline.low:g}, dark {timeline.high:g} {timeline.unit}."]
-    said.append(f"One column is {numbers.seconds(grid.width_s)}; hatched: nothing was read.")
+    sentences = [f"Pale is {timeline.low:g}, dark {timeline.high:g} {timeline.unit}."]
+    sentences.append(f"One column is {numbers.seconds(grid.width_s)}; hatched: nothing was read.")
     if is_first:  # what the drawings of one recording share is said once
-        said += _shared(timeline)
+        sentences += _shared(timeline)
     table = _table(f"timeline-{number}", timeline, grid)
-    return Chart(Heat(timeline, grid, axis), table, timeline.title, " ".join(said))
+    return Chart(Heat(timeline, grid, axis), table, timeline.title, " ".join(sentences))
 
 
 def _table(name: str, timeline: Timeline, grid: BinnedTimeline) -> Table:
@@ -88,18 +88,18 @@ def _table(name: str, timeline: Timeline, grid: BinnedTimeline) -> Table:
 
 
 def _shared(timeline: Timeline) -> list[str]:
-    said = []
+    sentences = []
     if timeline.clock_bound_s == 0:
-        said.append("Steps and readings were timed by one clock.")
+        sentences.append("Steps and readings were timed by one clock.")
     elif timeline.clock_bound_s is not None:
-        said.append(f"Clocks agree within {numbers.seconds(timeline.clock_bound_s)}.")
+        sentences.append(f"Clocks agree within {numbers.seconds(timeline.clock_bound_s)}.")
     steps = {mark.name for mark in steps_apart(timeline.marks)}
     if steps:
         what = "step" if steps == {"step"} else "window of steps"
-        said.append(f"Short lines below the phases: where each {what} began.")
+        sentences.append(f"Short lines below the phases: where each {what} began.")
     if timeline.source:
-        said.append(timeline.source)
-    return said
+        sentences.append(timeline.source)
+    return sentences
 
 
 SECTION = Section(

@@ -75,9 +75,9 @@ def _cells(ranking: Ranking) -> Iterator[CellTrials]:
     for cell in (*ranking.cells, *ranking.set_aside, *ranking.without):
         if cell.trials:
             machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
-            said = tuple((trial, why(trial)) for trial in cell.trials)
+            reasons = tuple((trial, why(trial)) for trial in cell.trials)
             name = ranking.name(cell) + machine
-            yield CellTrials(name, cell.run, cell.framework, cell.rate, said)
+            yield CellTrials(name, cell.run, cell.framework, cell.rate, reasons)
 
 
 def _listed(table: Table) -> Fold:

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.stats import answers
 from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS
-from harness.stats.resample import Lines, simultaneous
+from harness.stats.resample import SlopeFits, simultaneous
 from harness.stats.student import critical_t
 
 if TYPE_CHECKING:
@@ -68,18 +68,18 @@ def compare(
         dtype=np.float64,
     ).reshape(len(logs), -1)
     enough = np.isfinite(table).sum(axis=1) >= FEWEST_BLOCKS
-    told: dict[str, Answer] = {}
+    answers_by_name: dict[str, Answer] = {}
     family = _intervals(table[enough], alpha, seed) if enough.any() else None
     place = 0
     for index, name in enumerate(logs):
         data = table[index][np.isfinite(table[index])]
         if not enough[index] or family is None:
-            told[name] = _too_few(data, alpha)
+            answers_by_name[name] = _too_few(data, alpha)
             continue
         low, high, p = (float(column[place]) for column in family)
         place += 1
-        told[name] = _answer(data, low, high, p, int(enough.sum()), alpha, equivalence)
-    return told
+        answers_by_name[name] = _answer(data, low, high, p, int(enough.sum()), alpha, equivalence)
+    return answers_by_name
 
 
 def all_pairs(
@@ -93,15 +93,15 @@ def all_pairs(
         for second in names[position + 1 :]
     }
     found = compare(pairs, alpha=alpha, seed=seed)
-    told: dict[tuple[str, str], Answer] = {}
+    answers_by_pair: dict[tuple[str, str], Answer] = {}
     for both, answer in found.items():
         first, second = both.split("\0")
         if answer.blocks < FEWEST_BLOCKS_ALL_PAIRS:
             missing = FEWEST_BLOCKS_ALL_PAIRS - answer.blocks
             why = f"all pairs need {FEWEST_BLOCKS_ALL_PAIRS} blocks, there are {answer.blocks}"
             answer = _unknown(answer.ratio, answer.blocks, missing, why, alpha)
-        told[first, second] = answer
-    return told
+        answers_by_pair[first, second] = answer
+    return answers_by_pair
 
 
 def log_ratios(
@@ -119,13 +119,13 @@ def reachable_looks(looks: Sequence[int], alpha: float = ALPHA) -> tuple[tuple[i
     A look at n blocks can only speak if 2^(1-n), the smallest p-value there is, does not exceed its
     share; looks that cannot are dropped, which gives the others a larger share.
     """
-    kept = sorted(look for look in set(looks) if look >= FEWEST_BLOCKS)
-    while kept:
-        share = alpha / len(kept)
-        silent = [look for look in kept if 2.0 ** (1 - look) > share]
+    reachable = sorted(look for look in set(looks) if look >= FEWEST_BLOCKS)
+    while reachable:
+        share = alpha / len(reachable)
+        silent = [look for look in reachable if 2.0 ** (1 - look) > share]
         if not silent:
-            return tuple(kept), share
-        kept = kept[1:]
+            return tuple(reachable), share
+        reachable = reachable[1:]
     return (), alpha
 
 
@@ -143,9 +143,9 @@ def _flips(blocks: int, seed: int) -> Array:
     if blocks <= EXACT_BLOCKS:
         bits = np.arange(2 ** (blocks - 1))[:, None] >> np.arange(blocks) & 1
         return np.where(bits, -1.0, 1.0)
-    drawn = np.random.default_rng(seed).integers(0, 2, (2 ** (EXACT_BLOCKS - 1), blocks))
-    drawn[0] = 0
-    return np.where(drawn, -1.0, 1.0)
+    signs = np.random.default_rng(seed).integers(0, 2, (2 ** (EXACT_BLOCKS - 1), blocks))
+    signs[0] = 0
+    return np.where(signs, -1.0, 1.0)
 
 
 def _t(sums: Array, squares: Array, counts: Array) -> Array:
@@ -172,7 +172,7 @@ def _intervals(table: Array, alpha: float, seed: int) -> tuple[Array, Array, Arr
         return _t(sums - shift * signs, moved, counts)
 
     deviation = np.sqrt(np.maximum(squares / counts - centre * centre, 1e-24) / (counts - 1))
-    lines = Lines(sums, signs, reach=counts, centre=centre, steepness=1 / deviation)
+    lines = SlopeFits(sums, signs, reach=counts, centre=centre, steepness=1 / deviation)
     return simultaneous(lines, flipped(np.zeros_like(centre)), flipped(centre), alpha)
 
 
@@ -180,15 +180,15 @@ def _answer(
     data: Array, low: float, high: float, p: float, cells: int, alpha: float, equivalence: float
 ) -> Answer:
     blocks, centre = len(data), float(data.mean())
-    told, why = answers.answer(low, high, p, alpha, equivalence)
+    answered, why = answers.answer(low, high, p, alpha, equivalence)
     more = None
-    if told == "cannot tell":
+    if answered == "cannot tell":
         margin = log(1 + equivalence)
         more = more_blocks(centre, float(data.std(ddof=1)), blocks, cells, alpha, margin)
         if more is None:
             why += f", and more than {MOST_BLOCKS} blocks would be needed"
     ends = answers.ends(low, high)
-    return Answer(exp(centre), *ends, 1 - alpha, p, told, blocks, more, why)
+    return Answer(exp(centre), *ends, 1 - alpha, p, answered, blocks, more, why)
 
 
 def more_blocks(

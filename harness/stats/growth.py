@@ -33,7 +33,7 @@ _NEARLY = 2.0
 
 
 @dataclass(frozen=True)
-class Count:
+class MeasuredCount:
     """The time of one step on so many devices, one value per trial."""
 
     devices: int
@@ -54,7 +54,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Fabric:
+class NetworkFit:
     """What a sweep of all-reduces says of the network."""
 
     alpha_s: float
@@ -76,7 +76,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Check:
+class LargestCountCheck:
     """What the smaller counts would have said of the largest one."""
 
     predicted: Prediction
@@ -128,7 +128,7 @@ class _Fit:
 class Growth:
     """How a step's time grows with the devices."""
 
-    counts: tuple[Count, ...]
+    counts: tuple[MeasuredCount, ...]
     strong: bool
     """The batch of all devices is the same; else that of each."""
     fits: tuple[_Fit, ...]
@@ -168,18 +168,22 @@ class Growth:
         return ideal * (1 - 2 * self.noise)
 
 
-def fabric(sweep: Sequence[tuple[int, float, float]]) -> Fabric | None:
+def fabric(sweep: Sequence[tuple[int, float, float]]) -> NetworkFit | None:
     """Fit alpha and beta to all-reduces: ranks, bytes of the message, seconds."""
     rows = [(2.0 * (p - 1), 2.0 * (p - 1) / p * size, took) for p, size, took in sweep if p > 1]
     if len({size for _, size, _ in rows}) < 2:
         return None
     table = np.array(rows)
     factors, _ = _positive(table[:, :2] / table[:, 2:], np.ones(len(rows)))
-    return Fabric(float(factors[0]), float(factors[1]))
+    return NetworkFit(float(factors[0]), float(factors[1]))
 
 
 def grow(
-    counts: Sequence[Count], *, strong: bool, network: Fabric | None = None, size: float = 0.0
+    counts: Sequence[MeasuredCount],
+    *,
+    strong: bool,
+    network: NetworkFit | None = None,
+    size: float = 0.0,
 ) -> Growth | None:
     """Fit the growth of a step's time; None where there are fewer than two counts.
 
@@ -202,18 +206,22 @@ def grow(
 
 
 def check(
-    counts: Sequence[Count], *, strong: bool, network: Fabric | None = None, size: float = 0.0
-) -> Check | None:
+    counts: Sequence[MeasuredCount],
+    *,
+    strong: bool,
+    network: NetworkFit | None = None,
+    size: float = 0.0,
+) -> LargestCountCheck | None:
     """Predict the largest count from the others; None where there are fewer than three."""
     ordered = sorted(counts, key=lambda one: one.devices)
-    told = grow(ordered[:-1], strong=strong, network=network, size=size) if ordered else None
-    if told is None:
+    fitted = grow(ordered[:-1], strong=strong, network=network, size=size) if ordered else None
+    if fitted is None:
         return None
-    return Check(told.predict(ordered[-1].devices), ordered[-1].middle)
+    return LargestCountCheck(fitted.predict(ordered[-1].devices), ordered[-1].middle)
 
 
 def _forms(
-    strong: bool, network: Fabric | None, size: float
+    strong: bool, network: NetworkFit | None, size: float
 ) -> Iterator[tuple[str, tuple[Term, ...]]]:
     computing: tuple[Term, ...] = (lambda p: 1.0,)
     if strong:
@@ -247,7 +255,9 @@ def _forms(
             yield f"bytes and messages, {name}", (*computing, bytes_sent, way)
 
 
-def _fitted(counts: Sequence[Count], name: str, terms: tuple[Term, ...], computes: int) -> _Fit:
+def _fitted(
+    counts: Sequence[MeasuredCount], name: str, terms: tuple[Term, ...], computes: int
+) -> _Fit:
     times = np.array([one.middle for one in counts])
     rows = np.array([[term(float(one.devices)) for term in terms] for one in counts])
     scaled = rows / times[:, None]
@@ -265,13 +275,13 @@ def _fitted(counts: Sequence[Count], name: str, terms: tuple[Term, ...], compute
 def _positive(rows: Array, values: Array) -> tuple[Array, list[int]]:
     """Solve for factors that are not negative: try every subset of so few columns."""
     width = rows.shape[1]
-    best, kept, least = np.zeros(width), list[int](), float(values @ values)
+    best, support, least = np.zeros(width), list[int](), float(values @ values)
     for many in range(1, width + 1):
         for some in combinations(range(width), many):
             chosen = list(some)
             found = np.linalg.lstsq(rows[:, chosen], values, rcond=None)[0]
             wrong = float(((rows[:, chosen] @ found - values) ** 2).sum())
             if (found >= 0).all() and wrong < least - 1e-15:
-                best, kept, least = np.zeros(width), chosen, wrong
+                best, support, least = np.zeros(width), chosen, wrong
                 best[chosen] = found
-    return best, kept
+    return best, support

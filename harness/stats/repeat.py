@@ -95,10 +95,10 @@ def decide(
 
 def _width(values: Sequence[float], level: float) -> float:
     """Give the interval's whole width over the median; infinite where its level is too low."""
-    told = median_interval(values, level)
-    if told is None or told.level < level:
+    interval = median_interval(values, level)
+    if interval is None or interval.level < level:
         return float("inf")
-    return (told.high - told.low) / median(values)
+    return (interval.high - interval.low) / median(values)
 
 
 def _cells(count: int) -> str:

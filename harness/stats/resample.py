@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Lines:
+class SlopeFits:
     """How the statistic of each rearrangement changes with the hypothesised difference.
 
     Up to a factor that all rearrangements of a cell share, it is |value - difference * slope|; of
@@ -40,7 +40,7 @@ class Lines:
 
 
 def simultaneous(
-    lines: Lines, nowhere: Array, centred: Array, alpha: float
+    lines: SlopeFits, nowhere: Array, centred: Array, alpha: float
 ) -> tuple[Array, Array, Array]:
     """Give both ends of the intervals, which hold for all cells together, and adjusted p-values.
 
@@ -61,7 +61,7 @@ def simultaneous(
     return ends[0], ends[1], p
 
 
-def _reached(lines: Lines, way: float) -> Array:
+def _reached(lines: SlopeFits, way: float) -> Array:
     """Give up to which distance from the centre each rearrangement reaches what the data show."""
     ahead = lines.value - lines.centre * lines.slope
     none = -1e-9 * lines.reach / lines.steepness

@@ -19,7 +19,7 @@ import numpy as np
 
 from harness.stats import answers
 from harness.stats.answers import ALPHA, EQUIVALENCE
-from harness.stats.resample import Lines, simultaneous
+from harness.stats.resample import SlopeFits, simultaneous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def changes(
     """Answer for every cell from the logarithms of its trials, by block (None where missing)."""
     names = list(before)
     first, second = _table(before, names), _table(after, names)
-    told: dict[str, Change] = {}
+    changes_by_name: dict[str, Change] = {}
     enough = np.array(
         [min(_count(a), _count(b)) >= FEWEST_TRIALS for a, b in zip(first, second, strict=True)],
         dtype=bool,
@@ -72,14 +72,16 @@ def changes(
         ratio = exp(float(np.nanmean(b) - np.nanmean(a))) if min(counts) else None
         if not enough[index] or family is None:
             why = f"{counts[0]} and {counts[1]} trials; fewer than {FEWEST_TRIALS} cannot tell"
-            told[name] = Change(ratio, None, None, 1 - alpha, None, "cannot tell", *counts, why)
+            changes_by_name[name] = Change(
+                ratio, None, None, 1 - alpha, None, "cannot tell", *counts, why
+            )
             continue
         low, high, p = (float(column[place]) for column in family)
         place += 1
         answer, why = answers.answer(low, high, p, alpha, equivalence)
         ends = answers.ends(low, high)
-        told[name] = Change(ratio, *ends, 1 - alpha, p, answer, *counts, why)
-    return told
+        changes_by_name[name] = Change(ratio, *ends, 1 - alpha, p, answer, *counts, why)
+    return changes_by_name
 
 
 def _family(first: Array, second: Array, alpha: float, seed: int) -> tuple[Array, Array, Array]:
@@ -114,7 +116,7 @@ def _family(first: Array, second: Array, alpha: float, seed: int) -> tuple[Array
     centre = later_sum / count_later - (all_sum - later_sum) / (total - count_later)
     reach = np.sqrt(count_later * (total - count_later) / total)
     within = squares - all_sum * all_sum / total - (reach * centre) ** 2
-    lines = Lines(
+    lines = SlopeFits(
         value=weight * (sums / size - (all_sum - sums) / rest),
         slope=weight * (own / size - (count_later - own) / rest),
         reach=reach,

@@ -192,8 +192,8 @@ def _check_timeout(document: Document, measure: MeasureTable) -> None:
     why = longer_than_timeout(measure)
     if why is not None:
         key = "timeout" if "timeout" in measure.model_fields_set else "until"
-        said = why if key == "timeout" else f"the default timeout {why}"
-        document.fault(("measure", key), said)
+        problem = why if key == "timeout" else f"the default timeout {why}"
+        document.fault(("measure", key), problem)
 
 
 def _path(ref: str | Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.input.evidence.audit import digest
 from harness.worker.input.order import epoch_order
 from harness.worker.job import Span
@@ -24,10 +24,12 @@ TAKEN = SAMPLES // BATCH * BATCH
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets")
     for name in ("raw", "tfrecord", "npy"):
-        spec = Spec("tiny-pictures", name, SAMPLES)
+        spec = DataSetSpec("tiny-pictures", name, SAMPLES)
         create(spec, folder / f"tiny-pictures-{name}", doing=lambda _: None)
-    create(Spec("small-pictures", "raw", 8), folder / "small-pictures-raw", doing=lambda _: None)
-    create(Spec("traces", "tfrecord", 16), folder / "traces-tfrecord", doing=lambda _: None)
+    create(
+        DataSetSpec("small-pictures", "raw", 8), folder / "small-pictures-raw", doing=lambda _: None
+    )
+    create(DataSetSpec("traces", "tfrecord", 16), folder / "traces-tfrecord", doing=lambda _: None)
     return folder
 
 

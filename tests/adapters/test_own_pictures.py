@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from harness.data.user_data import Own, adopt
+from harness.data.user_data import UserData, adopt
 from harness.worker.input.evidence.audit import digest
 from harness.worker.input.order import epoch_order
 from harness.worker.job import Span
@@ -58,7 +58,7 @@ def interpreter(environment: str, folder: Path) -> Path:
     return program
 
 
-def trained(environment: str, reader: str, own: Own, place: Path) -> list[dict[str, Any]]:
+def trained(environment: str, reader: str, own: UserData, place: Path) -> list[dict[str, Any]]:
     factors = {"batch": BATCH, "threads": 1, "deterministic": True, "cache": "cold"}
     factors |= {"device": "cpu", "precision": "fp32", "layout": "default", "decode": True}
     factors |= {"shuffle": "global", "format": "raw", "reader": reader, "reader_threads": 2}

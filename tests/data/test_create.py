@@ -22,12 +22,12 @@ from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.inspect import faults
 from harness.data.removal import remove
-from harness.data.sets import MADE, Spec, began
+from harness.data.sets import MADE, DataSetSpec, began
 from harness.errors import BakeoffError, UsageError
 from tests.cli.command import bakeoff
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = Spec("tiny-pictures", "npy", 130)
+SPEC = DataSetSpec("tiny-pictures", "npy", 130)
 
 
 def quiet(_: str) -> None:
@@ -161,7 +161,7 @@ def test_a_disk_that_fills_up_leaves_whole_files_and_says_what_to_do(
 
 def test_a_set_that_would_fill_the_disk_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BakeoffError, match="GB are free"):
-        create(Spec("deep-volumes", "npy", 10**9), tmp_path / "set", doing=quiet)
+        create(DataSetSpec("deep-volumes", "npy", 10**9), tmp_path / "set", doing=quiet)
 
 
 def test_a_changed_a_missing_and_a_strange_file_are_found(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_changed_a_missing_and_a_strange_file_are_found(tmp_path: Path) -> Non
 
 def test_pictures_do_not_go_into_arrays() -> None:
     with pytest.raises(UsageError, match="encoded pictures"):
-        making.checked(Spec("pictures", "npy", 1))
+        making.checked(DataSetSpec("pictures", "npy", 1))
 
 
 def test_the_sizes_of_pictures_lie_around_their_median() -> None:
@@ -250,7 +250,7 @@ def test_each_file_is_on_its_disk_before_it_is_noted(
         "_note",
         lambda log, told: done.append(f"noted {told.get('name')}") or note(log, told),
     )
-    create(Spec("tiny-pictures", "npy", 65), tmp_path / "set", doing=quiet)
+    create(DataSetSpec("tiny-pictures", "npy", 65), tmp_path / "set", doing=quiet)
     assert done == [
         "noted None",
         "settled .000000.npy.new",
@@ -276,7 +276,7 @@ def test_each_file_is_on_its_disk_before_it_is_noted(
 def test_what_a_set_takes_of_its_disk_was_foreseen(
     tmp_path: Path, content: str, file_format: str
 ) -> None:
-    spec = Spec(content, file_format, 300 if content == "tiny-pictures" else 96)
+    spec = DataSetSpec(content, file_format, 300 if content == "tiny-pictures" else 96)
     manifest = create(spec, tmp_path / "set", doing=quiet)
     taken = sum(-(-one["bytes"] // 4096) * 4096 for one in manifest["files"])
     holds = make_files.writer(spec).HOLDS
@@ -291,7 +291,7 @@ def test_a_refusal_says_sizes_as_people_do_and_leaves_nothing(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     words = r"take about 829\.4 kB, and 1\.4 MB are free, of which 1 MB stay so"
     with pytest.raises(BakeoffError, match=words):
-        create(Spec("tiny-pictures", "raw", 180), tmp_path / "a" / "set", doing=quiet)
+        create(DataSetSpec("tiny-pictures", "raw", 180), tmp_path / "a" / "set", doing=quiet)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
 from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.formats import tfrecord
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.input import records
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.open import container
@@ -28,7 +28,7 @@ PAIRS = [
 
 
 def made(folder: Path, content: str, file_format: str, count: int = COUNT) -> Dataset:
-    create(Spec(content, file_format, count), folder / "set", doing=lambda _: None)
+    create(DataSetSpec(content, file_format, count), folder / "set", doing=lambda _: None)
     return Dataset(str(folder / "set"))
 
 

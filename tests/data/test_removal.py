@@ -15,13 +15,13 @@ from harness.data.create import create
 from harness.data.inspect import faults
 from harness.data.lock import claimed
 from harness.data.removal import remove
-from harness.data.sets import MADE, Spec
+from harness.data.sets import MADE, DataSetSpec
 from harness.data.user_data import adopt
 from harness.errors import BakeoffError
 from tests.cli.command import bakeoff
 
 pytestmark = pytest.mark.io
-SPEC = Spec("tiny-pictures", "npy", 130)
+SPEC = DataSetSpec("tiny-pictures", "npy", 130)
 
 
 def made(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.data.formats.tfrecord import crc32c
-from harness.data.user_data import Own, adopt, changed
+from harness.data.user_data import UserData, adopt, changed
 from harness.errors import UsageError
 from harness.worker.input import records
 from harness.worker.input.dataset import Dataset
@@ -89,7 +89,7 @@ def state(folder: Path) -> dict[str, tuple[int, int, str]]:
     }
 
 
-def delivered(own: Own, reader: str) -> list[bytes]:
+def delivered(own: UserData, reader: str) -> list[bytes]:
     workload = Reading("read-own", "One's own", "pictures", 1)
     factors = {"format": own.format, "reader": reader, "batch": 8, "shuffle": "global"}
     work = reading(workload, fed(workload, factors, ALONE, own.folder))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.doctor import installation, machine_checks
-from harness.doctor.finding import Finding
+from harness.doctor.finding import DoctorFinding
 from harness.doctor.report import Report
 from harness.errors import Unavailable
 from harness.machine.gpus import Gpu
@@ -117,7 +117,7 @@ def test_what_a_machine_hides_is_unknown_and_no_warning(tmp_path: Path) -> None:
 
 
 def test_a_report_is_sound_until_something_must_be_repaired() -> None:
-    warning, fault = Finding("a", "warning", "x"), Finding("b", "fault", "y")
+    warning, fault = DoctorFinding("a", "warning", "x"), DoctorFinding("b", "fault", "y")
     assert Report((warning,), (warning,)).is_sound
     assert not Report((warning, fault), ()).is_sound
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from harness.environments import cache, inventory, local
-from harness.environments.lock import Reference
+from harness.environments.lock import EnvironmentReference
 from harness.errors import BakeoffError, Unavailable, UsageError
 from tests import needs
 from tests.tiny_framework import LOCK, TinyFramework, Told
 
-TINY = Reference.parse("tiny")
+TINY = EnvironmentReference.parse("tiny")
 
 
 def states(name: str = "tiny") -> list[str]:
@@ -152,7 +152,7 @@ def test_groups_add_packages_to_an_environment_of_their_own(
 ) -> None:
     tiny.offer("1.0")
     tiny.offer("2.0", name="tiny-extra")
-    built = local.create(Reference.parse("tiny[extra]"), told)
+    built = local.create(EnvironmentReference.parse("tiny[extra]"), told)
     assert dict(built.packages) == {"tiny": "1.0", "tiny-extra": "2.0"}
     assert states("tiny[extra]") == ["ready"]
     assert states() == ["not built"]
@@ -198,11 +198,11 @@ def test_two_creators_build_once(tiny: TinyFramework) -> None:
 def test_a_borrowed_environment_is_listed_under_both_names(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
     tiny.lock('title = "Small"\nsame_as = "tiny"\nimports = ["tiny"]\nshown = ["tiny"]\n', "small")
-    built = local.create(Reference.parse("small"), told)
+    built = local.create(EnvironmentReference.parse("small"), told)
     assert states("small") == states("tiny") == ["ready"]
     assert local.create(TINY, told).root == built.root
     with pytest.raises(UsageError, match="uses the environment of tiny"):
-        inventory.owned(Reference.parse("small"))
+        inventory.owned(EnvironmentReference.parse("small"))
 
 
 @pytest.mark.slow
@@ -228,5 +228,5 @@ def test_python_37_is_served_by_the_harness_own_pip(tiny: TinyFramework, told: T
 def test_the_torch_environment_is_as_its_lock_says() -> None:
     needs.framework("torch")
     environments = {one.reference: one for one in cache.finished()}
-    assert inventory.check(Reference.parse("torch"), environments["torch"]) == []
+    assert inventory.check(EnvironmentReference.parse("torch"), environments["torch"]) == []
     assert os.access(environments["torch"].executable, os.X_OK)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments import pythons
-from harness.environments.lock import Reference, load_lock, lock_files, parse_lock
+from harness.environments.lock import EnvironmentReference, load_lock, lock_files, parse_lock
 from harness.environments.package_index.download_size import amount, size
 from harness.environments.package_index.pip import Item
 from harness.environments.pythons import satisfies
@@ -19,7 +19,7 @@ def test_every_package_of_every_shipped_lock_is_pinned_exactly(name: str) -> Non
     lock = load_lock(name)
     for device in ("cpu", "gpu"):
         for group in ((), *((one,) for one in lock.groups)):
-            reference = Reference(lock.name.partition("@")[0], None, group)
+            reference = EnvironmentReference(lock.name.partition("@")[0], None, group)
             for requirements in lock.requirements(reference, device):
                 assert all(one.count("==") == 1 for one in requirements)
     assert all(version[0].isdigit() for version in lock.pins.values())
@@ -35,13 +35,13 @@ def test_no_lock_names_an_index(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["torch", "tensorflow@1.15", "torch[hdf5]", "a-b@c_d[x,y]"])
 def test_a_reference_reads_back_as_written(text: str) -> None:
-    assert str(Reference.parse(text)) == text
+    assert str(EnvironmentReference.parse(text)) == text
 
 
 @pytest.mark.parametrize("text", ["", "../torch", "torch@", "torch[]", "Torch", "a b", "@x"])
 def test_what_is_no_reference_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match=r"tensorflow@1\.15"):
-        Reference.parse(text)
+        EnvironmentReference.parse(text)
 
 
 def test_a_lock_without_exact_pins_is_refused(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_lock_without_exact_pins_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_group_names_the_ones_there_are() -> None:
     with pytest.raises(UsageError, match=r"no group 'hfd5'\. Did you mean 'hdf5'\?"):
-        load_lock("torch").pinned(Reference("torch", None, ("hfd5",)))
+        load_lock("torch").pinned(EnvironmentReference("torch", None, ("hfd5",)))
 
 
 @pytest.mark.parametrize(

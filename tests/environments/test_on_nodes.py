@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments import cache, on_nodes, worker_python
-from harness.environments.lock import Reference, load_lock
+from harness.environments.lock import EnvironmentReference, load_lock
 from harness.environments.package_index import pip_for_nodes
 from harness.errors import Unavailable
 from harness.platform.hardware import Node
@@ -19,7 +19,7 @@ from harness.platform.platform import Launcher, Platform
 from harness.ranks.remote_node import RemoteNode, through
 from tests.tiny_framework import TinyFramework, Told
 
-TINY = Reference.parse("tiny")
+TINY = EnvironmentReference.parse("tiny")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from harness.environments.from_source import source_build
 from harness.environments.from_source.source_recipe import Substitution, read_source
-from harness.environments.lock import Reference, load_lock
+from harness.environments.lock import EnvironmentReference, load_lock
 from harness.environments.package_index.pip import Installer
 from harness.errors import Unavailable
 
@@ -14,10 +14,10 @@ def test_horovods_environments_are_the_frameworks_with_one_thing_built():
     assert plain.packages.items() <= built.packages.items()
     assert built.choices == plain.choices
     assert built.sources == ("horovod",)
-    assert built.pinned(Reference.parse("torch@horovod"))["horovod"] == "0.28.1"
-    said = built.content(Reference.parse("torch@horovod"), "cpu")
+    assert built.pinned(EnvironmentReference.parse("torch@horovod"))["horovod"] == "0.28.1"
+    said = built.content(EnvironmentReference.parse("torch@horovod"), "cpu")
     assert said["sources"] == {"horovod": read_source("horovod").digest}
-    assert "sources" not in plain.content(Reference.parse("torch"), "cpu")
+    assert "sources" not in plain.content(EnvironmentReference.parse("torch"), "cpu")
 
 
 def test_a_substitution_has_to_fit(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments import cache, local
-from harness.environments.lock import Reference
+from harness.environments.lock import EnvironmentReference
 from harness.environments.worker_python import Interpreter, isolated, resolve
 from harness.errors import Unavailable, UsageError
 from harness.platform.platform import FrameworkThere, Platform, load_platform
@@ -76,7 +76,7 @@ def test_groups_are_quoted_for_the_shell(tiny: TinyFramework) -> None:
 
 def test_workers_run_in_the_environment_that_was_built(tiny: TinyFramework, told: Told) -> None:
     tiny.offer("1.0")
-    built = local.create(Reference.parse("tiny"), told)
+    built = local.create(EnvironmentReference.parse("tiny"), told)
     found = resolve("tiny", platform())
     assert found.argv == (str(built.executable),)
     assert run(found, "import tiny; print(tiny.__version__)") == "1.0"
@@ -118,9 +118,9 @@ def test_the_fingerprint_follows_the_packages_and_not_the_place(
     here = resolve("tiny", platform()).fingerprint
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "another home"))
     tiny.offer("2.0", name="tiny-extra")
-    local.create(Reference.parse("tiny"), told)
+    local.create(EnvironmentReference.parse("tiny"), told)
     assert resolve("tiny", platform()).fingerprint == here
-    local.create(Reference.parse("tiny[extra]"), told)
+    local.create(EnvironmentReference.parse("tiny[extra]"), told)
     assert resolve("tiny[extra]", platform()).fingerprint != here
 
 
@@ -129,7 +129,7 @@ def test_a_platform_with_gpus_prefers_that_build(tiny: TinyFramework, told: Told
     cpu = tiny.built()
     gpus = platform().model_copy(update={"accelerators": ("a gpu",)})
     assert resolve("tiny", gpus).argv == (str(cpu.executable),)
-    gpu = local.create(Reference.parse("tiny"), told, device="gpu")
+    gpu = local.create(EnvironmentReference.parse("tiny"), told, device="gpu")
     assert resolve("tiny", gpus).argv == (str(gpu.executable),)
     assert resolve("tiny", platform()).argv == (str(cpu.executable),)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.launch.binding import Wish, bind
+from harness.launch.binding import BindingRequest, bind
 from harness.launch.binding_request import wish
 from harness.launch.binding_text import draw, draw_node
 from harness.launch.profile_topology import claimed, read_synthetic
@@ -45,14 +45,18 @@ def recorded(name: str) -> Topology:
 @pytest.mark.parametrize(
     ("name", "wish", "picture"),
     [
-        ("knl-snc4-hybrid", Wish(4, memory="fast-first", hyper_threads=False), "knl-snc4-hybrid"),
-        ("knl-a2a-cache", Wish(2, hyper_threads=False, pinned=True), "knl-a2a-cache"),
-        ("knl-7210-cpuid", Wish(4, observer=4, hyper_threads=False), "knl-7210"),
-        ("power8-p100-nvlink", Wish(4, devices=1, observer=0), "power8-p100"),
-        ("dgx2-16gpu-nvswitch", Wish(2, devices=8), "dgx2"),
-        ("xeon-max-9460-cpuid", Wish(2, hyper_threads=False), "xeon-max"),
-        ("memory-side-caches", Wish(4), "memory-side-caches"),
-        ("epyc-cgroup2-share", Wish(2), "epyc-share"),
+        (
+            "knl-snc4-hybrid",
+            BindingRequest(4, memory="fast-first", hyper_threads=False),
+            "knl-snc4-hybrid",
+        ),
+        ("knl-a2a-cache", BindingRequest(2, hyper_threads=False, pinned=True), "knl-a2a-cache"),
+        ("knl-7210-cpuid", BindingRequest(4, observer=4, hyper_threads=False), "knl-7210"),
+        ("power8-p100-nvlink", BindingRequest(4, devices=1, observer=0), "power8-p100"),
+        ("dgx2-16gpu-nvswitch", BindingRequest(2, devices=8), "dgx2"),
+        ("xeon-max-9460-cpuid", BindingRequest(2, hyper_threads=False), "xeon-max"),
+        ("memory-side-caches", BindingRequest(4), "memory-side-caches"),
+        ("epyc-cgroup2-share", BindingRequest(2), "epyc-share"),
     ],
 )
 def test_the_map_of_a_recorded_machine_is_as_accepted(name, wish, picture, golden) -> None:
@@ -63,7 +67,9 @@ def test_the_map_of_a_recorded_machine_is_as_accepted(name, wish, picture, golde
 def test_only_the_allowed_share_of_a_machine_is_bound_to() -> None:
     topology = read_hwloc(MINIMAL)
     assert topology.cpus == (0,)
-    assert bind(topology, Wish(memory="fast-first")).shares[0].memory.options == ("--preferred=1",)
+    assert bind(topology, BindingRequest(memory="fast-first")).shares[0].memory.options == (
+        "--preferred=1",
+    )
 
 
 CUBE_MESH = """
@@ -85,7 +91,7 @@ def test_a_cube_mesh_of_eight_gpus_gives_each_rank_a_gpu_of_its_socket(golden) -
     node = read_synthetic("pack:2 numa:1 core:20 pu:2")
     gpus = tuple(Device(i, node.memories[i // 4].cpus, "V100-SXM2") for i in range(8))
     topology = replace(node, devices=gpus, links=links)
-    made = bind(topology, Wish(8, devices=1))
+    made = bind(topology, BindingRequest(8, devices=1))
     assert [share.devices for share in made.shares] == [(i,) for i in range(8)]
     assert all(set(share.cpus) <= gpus[i].cpus for i, share in enumerate(made.shares))
     golden("launch/cube-mesh.txt", f"{draw_node(topology)}\n{draw(made)}\n")

@@ -10,7 +10,7 @@ import pytest
 
 from harness import plugins
 from harness.errors import UsageError
-from harness.launch.cluster_model import Cluster, NoModel, Step, step
+from harness.launch.cluster_model import Cluster, NoModel, SimulatedStep, step
 from harness.launch.launchers import simulated
 from harness.plan.cell import Cell
 from harness.plan.plan import make_plan
@@ -36,7 +36,7 @@ def cell(folder: Path, matrix: str) -> Cell:
     return made
 
 
-def told(one: Cell, **settings: str) -> Step:
+def told(one: Cell, **settings: str) -> SimulatedStep:
     return step(Cluster.of(platform(**settings)), one, plugins.workload(one.workload))
 
 
@@ -45,7 +45,9 @@ def job(warmup: Span, until: Span, **factors: int) -> Job:
     return Job(*names, Scale(**factors), {}, {}, warmup=warmup, until=until, seed=1, directory="")
 
 
-def played(one: Step, where: list[int], wanted: Job, **settings: str) -> simulated.Played:
+def played(
+    one: SimulatedStep, where: list[int], wanted: Job, **settings: str
+) -> simulated.SimulatedRanks:
     return simulated.play(
         wanted,
         Cluster.of(platform(**settings)),
@@ -143,12 +145,12 @@ def test_windows_are_cut_as_the_timed_loop_cuts_them(step_s, warmup, until):
 
     activity, heard = Steady(), Heard()
     loop.run(activity, heard, warmup=warmup, until=until, clock=lambda: activity.now)
-    one = Step(step_s, 0.0, together=False, units={"steps": 1.0})
+    one = SimulatedStep(step_s, 0.0, together=False, units={"steps": 1.0})
     (text,) = played(one, [0], job(warmup, until)).said
     assert [(w["phase"], w["steps"]) for w in windows(text)] == heard.said
 
 
-ONE = Step(0.1, 0.02, together=True, units={"images": 32.0})
+ONE = SimulatedStep(0.1, 0.02, together=True, units={"images": 32.0})
 LONG = job(Span(steps=3), Span(steps=50))
 
 

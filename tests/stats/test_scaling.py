@@ -8,7 +8,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from harness.stats.growth import Count, check, fabric, grow
+from harness.stats.growth import MeasuredCount, check, fabric, grow
 from harness.stats.scaling import speed_up
 
 
@@ -48,7 +48,10 @@ WEAK: dict[str, Callable[[float], float]] = {
 def test_nineteen_of_twenty_intervals_hold_the_truth_of_twice_the_devices(truth: str) -> None:
     chance, form, held = np.random.default_rng(4), WEAK[truth], 0
     for _ in range(60):
-        counts = [Count(p, tuple(form(p) * chance.lognormal(0, 0.01, 6))) for p in (1, 2, 4, 8, 16)]
+        counts = [
+            MeasuredCount(p, tuple(form(p) * chance.lognormal(0, 0.01, 6)))
+            for p in (1, 2, 4, 8, 16)
+        ]
         told = grow(counts, strong=False)
         assert told is not None
         prediction = told.predict(32)
@@ -59,7 +62,7 @@ def test_nineteen_of_twenty_intervals_hold_the_truth_of_twice_the_devices(truth:
 
 
 def test_amdahls_share_is_found_and_no_prediction_is_better_than_ideal() -> None:
-    counts = [Count(p, (0.05 + 0.95 / p,) * 2) for p in (1, 2, 4, 8)]
+    counts = [MeasuredCount(p, (0.05 + 0.95 / p,) * 2) for p in (1, 2, 4, 8)]
     told = grow(counts, strong=True)
     assert told is not None
     assert told.serial == pytest.approx(0.05)
@@ -70,18 +73,18 @@ def test_amdahls_share_is_found_and_no_prediction_is_better_than_ideal() -> None
 
 
 def test_the_largest_count_exposes_a_network_that_the_smaller_ones_did_not_show() -> None:
-    within = [Count(p, (1.0, 1.01, 1.02)) for p in (1, 2, 4, 8)]
-    congested = Count(16, (3.0, 3.01, 3.02))
+    within = [MeasuredCount(p, (1.0, 1.01, 1.02)) for p in (1, 2, 4, 8)]
+    congested = MeasuredCount(16, (3.0, 3.01, 3.02))
     told = check([*within, congested], strong=False)
     assert told is not None
     assert told.holds is False
 
 
 def test_two_counts_predict_without_an_interval_and_one_predicts_nothing() -> None:
-    told = grow([Count(1, (1.0,)), Count(2, (1.1,))], strong=False)
+    told = grow([MeasuredCount(1, (1.0,)), MeasuredCount(2, (1.1,))], strong=False)
     assert told is not None
     assert told.predict(4).low is None
-    assert grow([Count(1, (1.0,))], strong=False) is None
+    assert grow([MeasuredCount(1, (1.0,))], strong=False) is None
 
 
 def test_a_sweep_gives_the_time_of_a_message_and_of_a_byte() -> None:

@@ -14,7 +14,15 @@ from harness.analysis.scaling.scaling import (
     scaling_lines,
 )
 from harness.analysis.tables import Column, Table, shown_row
-from harness.stats.growth import Check, Count, Fabric, Growth, Prediction, check, grow
+from harness.stats.growth import (
+    Growth,
+    LargestCountCheck,
+    MeasuredCount,
+    NetworkFit,
+    Prediction,
+    check,
+    grow,
+)
 from harness.verdicts.results import CellResult, Interval
 
 _FAR = 8
@@ -28,7 +36,7 @@ class Forecast:
 
     line: ScalingLine
     growth: Growth
-    check: Check | None
+    check: LargestCountCheck | None
     """What the smaller counts would have said of the largest one."""
     predictions: tuple[Prediction, ...]
     warnings: tuple[str, ...]
@@ -79,18 +87,20 @@ def _origin(line: ScalingLine) -> str:
     return ", ".join(sorted({trial.origin for trial in trials}))
 
 
-def _count(cell: CellResult, work: float, *, strong: bool) -> Count:
+def _count(cell: CellResult, work: float, *, strong: bool) -> MeasuredCount:
     count = cell.scale.devices
     rates = [t.rate for t in cell.trials if t.counted and t.rate]
-    return Count(count, tuple(work * (1 if strong else count) / rate for rate in rates))
+    return MeasuredCount(count, tuple(work * (1 if strong else count) / rate for rate in rates))
 
 
-def _network(results: Results, like: CellResult) -> Fabric | None:
+def _network(results: Results, like: CellResult) -> NetworkFit | None:
     sweep = sweep_like(results, like)
-    return Fabric(sweep.alpha_s, sweep.beta_s) if sweep else None
+    return NetworkFit(sweep.alpha_s, sweep.beta_s) if sweep else None
 
 
-def _warnings(line: ScalingLine, tested: Check | None, wanted: Sequence[int]) -> Iterable[str]:
+def _warnings(
+    line: ScalingLine, tested: LargestCountCheck | None, wanted: Sequence[int]
+) -> Iterable[str]:
     largest = line.points[-1].devices
     across = {point.cell.scale.nodes for point in line.points}
     if max(across) == 1 and max(wanted) > largest:

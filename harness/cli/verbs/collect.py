@@ -20,7 +20,7 @@ from harness.cli.output import emit_json, note
 from harness.errors import RunError, UsageError, nearest
 
 if TYPE_CHECKING:
-    from harness.collect.collector import Seen
+    from harness.collect.collector import RecordingResult
     from harness.store.samples.recording import Recording
     from harness.verdicts.results import Reading
 
@@ -152,7 +152,7 @@ def _rate(text: str) -> tuple[str, float]:
     return source, rate
 
 
-def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> None:
+def _tell(path: Path, seen: RecordingResult, span: tuple[int, int], *, as_json: bool) -> None:
     from harness.store.samples.recording import read_recording
     from harness.verdicts.hardware_use import NodeUse, Span, readings
 
@@ -165,22 +165,22 @@ def _tell(path: Path, seen: Seen, span: tuple[int, int], *, as_json: bool) -> No
     table = _table(path, recording)
     node = str(recording.facts["node"])
     use = NodeUse(node, recording, (0,), Span(*span))
-    told = readings([use])
+    figures = readings([use])
     if not as_json:
         note(f"Observed for {use.steady.seconds:.3g} s: {path}")
-        for line in _in_words(seen.stand_ins, told):
+        for line in _in_words(seen.stand_ins, figures):
             note(line)
         return
     unread = dict(recording.unread())
-    emit_json(Observation(path, table, use.steady.seconds, seen.stand_ins, unread, told))
+    emit_json(Observation(path, table, use.steady.seconds, seen.stand_ins, unread, figures))
 
 
-def _in_words(stand_ins: Sequence[str], told: Sequence[Reading]) -> Iterator[str]:
+def _in_words(stand_ins: Sequence[str], figures: Sequence[Reading]) -> Iterator[str]:
     for device in stand_ins:
         yield f"  ! {device}: nothing below that is said of it was measured."
-    if not told:
+    if not figures:
         yield "  That was too short to tell anything."
-    for one in told:
+    for one in figures:
         if one.mean or one.peak:
             yield _line(one)
 

@@ -55,16 +55,16 @@ def command(
     from reports.text import run_comparison
 
     first, second = (_one(name, run_directories([name])) for name in (before, after))
-    told = versus(Dataset([first]), Dataset([second]), metric)
-    failed = _failed(told, way, share)
+    versus_first = versus(Dataset([first]), Dataset([second]), metric)
+    failed = _failed(versus_first, way, share)
     if junit is not None:
-        write_whole(junit, run_comparison.as_junit(told, failed))
+        write_whole(junit, run_comparison.as_junit(versus_first, failed))
     if github_summary is not None:
         with explained(github_summary), github_summary.open("a", encoding="utf-8") as file:
-            file.write(run_comparison.as_github(told, failed))
+            file.write(run_comparison.as_github(versus_first, failed))
     emit(
-        run_comparison.compared(told, failed),
-        lambda: run_comparison.as_text(told, failed),
+        run_comparison.compared(versus_first, failed),
+        lambda: run_comparison.as_text(versus_first, failed),
         as_json=as_json,
     )
     return 1 if failed else 0
@@ -81,10 +81,10 @@ def _parse(limit: str | None) -> tuple[str | None, float]:
     return match[1], float(match[2]) / 100
 
 
-def _failed(told: Versus, way: str | None, share: float) -> list[Pair]:
+def _failed(comparison: Versus, way: str | None, share: float) -> list[Pair]:
     """Find the cells that changed for sure, and by more than the limit."""
     found = []
-    for pair in told.pairs:
+    for pair in comparison.pairs:
         ratio, low, high = pair.change.ratio, pair.change.low, pair.change.high
         if ratio is None or low is None or high is None:
             continue

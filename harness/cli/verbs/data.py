@@ -84,16 +84,20 @@ def create(
     from harness.cli.build_progress import listening
     from harness.data.create import create as make
     from harness.data.inspect import described
-    from harness.data.sets import Spec
+    from harness.data.sets import DataSetSpec
     from harness.run.storage.lustre import Stripes, lay
 
-    spec = Spec(content, file_format, samples, seed)
+    spec = DataSetSpec(content, file_format, samples, seed)
     stripes = Stripes(stripe_count, stripe_mb)
     folder = _folder(at, platform) / (spec.name + stripes.suffix)
     with listening() as listener:
         make(spec, folder, doing=listener.doing, lay=lambda files: lay(files, stripes))
-    told = described(folder)
-    emit({"path": folder, **told}, lambda: f"{folder}: {_in_words(told)}", as_json=as_json)
+    description = described(folder)
+    emit(
+        {"path": folder, **description},
+        lambda: f"{folder}: {_in_words(description)}",
+        as_json=as_json,
+    )
 
 
 @command.command("list")
@@ -106,10 +110,12 @@ def list_sets(at: str | None, platform: str, as_json: bool) -> None:
 
     place = _folder(at, platform)
     there = sorted(one for one in place.glob("*") if one.is_dir()) if place.is_dir() else []
-    told = {str(one): described(one) if is_finished(one) else None for one in there}
-    lines = [f"{path}: {_in_words(one) if one else 'not finished'}" for path, one in told.items()]
-    emit(told, lambda: lines, as_json=as_json)
-    if not told and not as_json:
+    descriptions = {str(one): described(one) if is_finished(one) else None for one in there}
+    lines = [
+        f"{path}: {_in_words(one) if one else 'not finished'}" for path, one in descriptions.items()
+    ]
+    emit(descriptions, lambda: lines, as_json=as_json)
+    if not descriptions and not as_json:
         note(f"{place} holds no data set. To make one: bakeoff data create pictures")
 
 
@@ -153,8 +159,8 @@ def remove(names: tuple[str, ...], at: str | None, platform: str, as_json: bool)
             note(f"{folders[name]} stays, with what is not the set's: {some}.")
 
 
-def _in_words(told: dict[str, Any]) -> str:
+def _in_words(made: dict[str, Any]) -> str:
     return (
-        f"{told['samples']} {told['content']} in {told['files']} {told['format']} files, "
-        f"{scaled(told['bytes'], 'B')}, median {scaled(told['median'], 'B')}"
+        f"{made['samples']} {made['content']} in {made['files']} {made['format']} files, "
+        f"{scaled(made['bytes'], 'B')}, median {scaled(made['median'], 'B')}"
     )

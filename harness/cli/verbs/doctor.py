@@ -14,8 +14,8 @@ from harness.units import counted, per_cent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.doctor.finding import Finding
-    from harness.doctor.observer_cost import Study
+    from harness.doctor.finding import DoctorFinding
+    from harness.doctor.observer_cost import ObserverStudy
     from harness.doctor.report import Report
 
 _SIGNS = {
@@ -67,7 +67,7 @@ def _observer(pairs: int | None, *, more: bool, as_json: bool) -> int:
     return 0
 
 
-def _cost(study: Study) -> list[str]:
+def _cost(study: ObserverStudy) -> list[str]:
     share = study.cpu_share
     own = "" if share is None else f" It used {per_cent(share, 2)} of one core itself."
     lost, low, high = study.per_cpu
@@ -104,7 +104,7 @@ def _in_words(report: Report) -> list[Part]:
     ]
 
 
-def _table(findings: Sequence[Finding]) -> Table:
+def _table(findings: Sequence[DoctorFinding]) -> Table:
     """Lay findings out, each wrapped beside its name, with what would repair it below."""
     width = max(len(one.check) for one in findings)
     room = max(40, shutil.get_terminal_size((100, 24)).columns - width - 5)

@@ -15,7 +15,7 @@ from harness.errors import BakeoffError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.environments.inventory import Entry
+    from harness.environments.inventory import PackageEntry
 
 _STATES = {"ready": "✓", "not built": UNKNOWN, "unfinished": "…", "broken": "✗", "old": "○"}
 
@@ -63,10 +63,10 @@ def create(
     """
     from harness.cli.build_progress import listening
     from harness.environments import local, on_nodes
-    from harness.environments.lock import Reference, load_lock
+    from harness.environments.lock import EnvironmentReference, load_lock
     from harness.ranks.remote_node import through as reached
 
-    references = [Reference.parse(name) for name in names]
+    references = [EnvironmentReference.parse(name) for name in names]
     for reference in references:
         load_lock(reference.lock)
     if nodes is not None and through is None:
@@ -99,7 +99,7 @@ def list_environments(as_json: bool) -> None:
     emit(entries, lambda: _in_columns(entries), as_json=as_json)
 
 
-def _in_columns(entries: Iterable[Entry]) -> Table:
+def _in_columns(entries: Iterable[PackageEntry]) -> Table:
     from harness.units import decimal_size
 
     rows = [
@@ -127,9 +127,9 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     Without names: every environment that is built.
     """
     from harness.environments import cache, inventory
-    from harness.environments.lock import Reference
+    from harness.environments.lock import EnvironmentReference
 
-    wanted = [str(Reference.parse(name)) for name in names]
+    wanted = [str(EnvironmentReference.parse(name)) for name in names]
     entries = [one for one in inventory.inventory() if not wanted or one.name in wanted]
     found: dict[str, list[str]] = {
         name: [f"not built: bakeoff env create {shlex.quote(name)}"]
@@ -139,7 +139,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     for entry in entries:
         environment = cache.read(entry.path) if entry.path else None
         if environment is not None and entry.state not in ("old", "unfinished"):
-            faults = inventory.check(Reference.parse(entry.name), environment)
+            faults = inventory.check(EnvironmentReference.parse(entry.name), environment)
         elif wanted and entry.state != "ready":
             faults = [f"{entry.state}: {entry.detail}"]
         else:
@@ -161,10 +161,12 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 def remove(names: tuple[str, ...], old: bool, as_json: bool) -> None:
     """Delete environments and give their space back."""
     from harness.environments import inventory, local, verify
-    from harness.environments.lock import Reference
+    from harness.environments.lock import EnvironmentReference
     from harness.units import decimal_size
 
-    folders = [folder for name in names for folder in _owned(inventory, Reference.parse(name))]
+    folders = [
+        folder for name in names for folder in _owned(inventory, EnvironmentReference.parse(name))
+    ]
     if old:
         gone = ("unfinished", "broken", "old")
         folders += [
@@ -189,7 +191,7 @@ def _owned(inventory: Any, reference: Any) -> list[Path]:
     return folders
 
 
-def _where(entry: Entry) -> str:
+def _where(entry: PackageEntry) -> str:
     return "  ".join(map(str, filter(None, (entry.path or entry.python, entry.detail))))
 
 

@@ -102,11 +102,11 @@ def notes(plan: Plan, guess: Estimate) -> list[str]:
 
 def _observer(plan: Plan) -> str:
     """Say which cores are kept for the observer, and when they cannot be."""
-    kept = plan.platform.observer.cores
-    if kept == 0:
+    cores = plan.platform.observer.cores
+    if cores == 0:
         return "Observer: no core is kept for it; it shares those of the ranks."
     return (
-        f"Observer: {_many(kept, 'core')} of each node, where at least two cores and one a rank "
+        f"Observer: {_many(cores, 'core')} of each node, where at least two cores and one a rank "
         "are left; where not, it shares the ranks' and their trials are marked."
     )
 

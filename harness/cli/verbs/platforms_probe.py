@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.store.files import write_whole
 
 if TYPE_CHECKING:
-    from harness.probe.probe import Surroundings
+    from harness.probe.probe import MachineReadings
 
 _NAME = re.compile(r"^[a-z0-9][a-z0-9._-]*$")
 
@@ -55,7 +55,7 @@ def probe(
     return 1 if odd else 0
 
 
-def _here(title: str | None) -> tuple[dict[str, Any], Surroundings]:
+def _here(title: str | None) -> tuple[dict[str, Any], MachineReadings]:
     from harness.probe.probe import frameworks_here, hostname, look, profile
 
     seen = look(frameworks_here())
@@ -64,15 +64,15 @@ def _here(title: str | None) -> tuple[dict[str, Any], Surroundings]:
 
 def _there(
     through: str, nodes: str | None, title: str | None
-) -> tuple[dict[str, Any], Surroundings, list[str]]:
+) -> tuple[dict[str, Any], MachineReadings, list[str]]:
     from harness.probe import remote
     from harness.ranks import remote_node
 
-    every: dict[str, Surroundings] = {}
+    every: dict[str, MachineReadings] = {}
     reachable = remote_node.through(through, nodes)
     for node in reachable:
-        told = remote.tell(node)
-        every[str(node)] = remote.look_there(told, remote.importable(told["packages"]))
+        facts = remote.tell(node)
+        every[str(node)] = remote.look_there(facts, remote.importable(facts["packages"]))
     seen = next(iter(every.values()))
     named = title or seen.machine.hostname
     data = remote.profile_there(seen, named, reachable[0], len(reachable))
@@ -81,7 +81,7 @@ def _there(
 
 def _tell(
     data: Mapping[str, Any],
-    seen: Surroundings,
+    seen: MachineReadings,
     name: str | None,
     *,
     force: bool,

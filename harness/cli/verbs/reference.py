@@ -53,7 +53,7 @@ def _line(one: Figure) -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredFigures:
     """Where a run's figures are kept now, and how many they are."""
 
     file: Path
@@ -87,8 +87,8 @@ def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
     dataset = Dataset(found)
     info = dataset.runs[0].info
     text = from_cells(estimate_cells(dataset)[info.name], info, f"{OWN}{info.name}")
-    kept = parse(text, info.name)
-    if not kept:
+    stored = parse(text, info.name)
+    if not stored:
         raise RunError(f"{run}: no cell has a figure to keep")
     file = folder / f"{name or info.name}.toml"
     if file.exists():
@@ -96,7 +96,7 @@ def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, text)
     emit(
-        Kept(file, len(kept)),
-        lambda: f"Wrote {file} ({counted(len(kept), 'figure')}).",
+        StoredFigures(file, len(stored)),
+        lambda: f"Wrote {file} ({counted(len(stored), 'figure')}).",
         as_json=as_json,
     )

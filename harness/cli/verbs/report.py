@@ -58,8 +58,8 @@ def command(
     )
     comparison = read_comparison(*directories) if compare_them else None
     written = write_page(directories, place, comparison=comparison)
-    told = Page(place.resolve(), written.data and written.data.resolve())
-    emit(told, lambda: str(place), as_json=as_json)
+    page = Page(place.resolve(), written.data and written.data.resolve())
+    emit(page, lambda: str(place), as_json=as_json)
     if open_it:
         import webbrowser
 

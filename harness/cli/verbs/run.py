@@ -89,7 +89,7 @@ def create_missing(plan: Plan) -> None:
     """Build the managed environments that a plan's cells start in."""
     from harness.cli.build_progress import listening
     from harness.environments import local, worker_python
-    from harness.environments.lock import Reference
+    from harness.environments.lock import EnvironmentReference
     from harness.errors import Unavailable
 
     with listening() as listener:
@@ -97,7 +97,7 @@ def create_missing(plan: Plan) -> None:
             try:
                 worker_python.resolve(name, plan.platform)
             except Unavailable:
-                local.create(Reference.parse(name), listener)
+                local.create(EnvironmentReference.parse(name), listener)
 
 
 def conclude(result: SessionResult, *, as_json: bool) -> int:
@@ -121,9 +121,9 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
         results = write_page([result.run], page).results
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         write_missing_of_run(read_run(result.run))
-        told = {"run": result.run, "report": page, **vars(summary(results))}
+        summary_fields = {"run": result.run, "report": page, **vars(summary(results))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
-        emit(told, lambda: ["", in_words(results), more], as_json=as_json)
+        emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
     return 0 if result.ok == result.total and counts else 1
 
 

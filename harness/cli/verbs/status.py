@@ -35,7 +35,7 @@ class QueuedJob:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """How far a run is."""
 
     run: str
@@ -65,20 +65,20 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
     from harness.errors import Unavailable
 
     root = run_directory(run)
-    told, pause_s = look(root), _FIRST_S
-    while wait and told.queued:
+    status, pause_s = look(root), _FIRST_S
+    while wait and status.queued:
         time.sleep(pause_s)  # a queue that many ask at once answers nobody
         pause_s = min(pause_s * _GROWTH, _LONGEST_S)
         try:
-            told = look(root)
+            status = look(root)
         except Unavailable as problem:
             note(f"{problem}\nStill waiting: it is asked again.")
-    told = _accounted(root, told)
-    emit(told, lambda: in_words(told), as_json=as_json)
-    return 0 if told.left == 0 else 1
+    status = _accounted(root, status)
+    emit(status, lambda: in_words(status), as_json=as_json)
+    return 0 if status.left == 0 else 1
 
 
-def look(root: Path) -> Standing:
+def look(root: Path) -> RunStatus:
     """Ask files and queue once."""
     from harness import locks
     from harness.run import queue
@@ -98,7 +98,7 @@ def look(root: Path) -> Standing:
         if state is not None:
             job = replace(job, ended=False, state=state.word, elapsed=state.elapsed, why=state.why)
         jobs.append(job)
-    return Standing(
+    return RunStatus(
         run=str(root),
         total=due.count().total,
         left=left.total(),
@@ -108,7 +108,7 @@ def look(root: Path) -> Standing:
     )
 
 
-def _accounted(root: Path, told: Standing) -> Standing:
+def _accounted(root: Path, status: RunStatus) -> RunStatus:
     """Ask the queue's accounts, once, how the jobs ended that it no longer knows."""
     from harness.errors import Unavailable
     from harness.run import queue
@@ -116,38 +116,38 @@ def _accounted(root: Path, told: Standing) -> Standing:
     from harness.store.layout import RunPaths
 
     paths = RunPaths(root)
-    gone = {one.job for one in told.jobs if one.job and one.state == GONE}
+    gone = {one.job for one in status.jobs if one.job and one.state == GONE}
     some = [one for one in queue.jobs(paths) if one.job in gone]
     if not some:
-        return told
+        return status
     try:
         ended = queue.ends(read_plan(paths).platform, some)
     except Unavailable as problem:
-        return replace(told, accounts=str(problem))
+        return replace(status, accounts=str(problem))
     jobs = []
-    for one in told.jobs:
+    for one in status.jobs:
         end = ended.get(one.job) if one.job in gone else None
         if end is not None:
             one = replace(one, ended=True, state=end.word, elapsed=end.elapsed, why=end.why or None)
         jobs.append(one)
-    return replace(told, jobs=tuple(jobs))
+    return replace(status, jobs=tuple(jobs))
 
 
-def in_words(told: Standing) -> list[str]:
+def in_words(status: RunStatus) -> list[str]:
     """Say it in lines."""
-    lines = [f"{told.run}: {told.left} of {told.total} trials are left."]
-    for one in told.jobs:
-        said = one.state.lower()
+    lines = [f"{status.run}: {status.left} of {status.total} trials are left."]
+    for one in status.jobs:
+        state = one.state.lower()
         if one.elapsed:
-            said += f" {'after' if one.ended else 'for'} {one.elapsed}"
-            said += f", {one.why}" if one.why else ""
+            state += f" {'after' if one.ended else 'for'} {one.elapsed}"
+            state += f", {one.why}" if one.why else ""
         nodes, left = counted(one.nodes, "node"), counted(one.left, "trial")
-        lines.append(f"  job {one.job or '?'}, {nodes}: {said}; {left} left")
-    if told.left and told.accounts:
-        lines.append(f"How jobs ended is not known: {told.accounts}")
-    if told.at_work is not None:
-        lines.append(f"At work on it: {told.at_work}.")
-    elif told.left and not told.queued:
-        more = " --detach" if told.jobs else ""
-        lines.append(f"Nobody is at work on it. To go on: bakeoff resume {told.run}{more}")
+        lines.append(f"  job {one.job or '?'}, {nodes}: {state}; {left} left")
+    if status.left and status.accounts:
+        lines.append(f"How jobs ended is not known: {status.accounts}")
+    if status.at_work is not None:
+        lines.append(f"At work on it: {status.at_work}.")
+    elif status.left and not status.queued:
+        more = " --detach" if status.jobs else ""
+        lines.append(f"Nobody is at work on it. To go on: bakeoff resume {status.run}{more}")
     return lines

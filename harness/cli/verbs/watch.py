@@ -98,7 +98,7 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Look:
+class WatchFrame:
     """What `bakeoff watch --json` prints."""
 
     trial: WatchedTrial | None
@@ -129,7 +129,7 @@ class Watcher:
             self._followers = {}
         for path in trial.root.glob(trial.samples("*").name):
             self._followers.setdefault(_node(path), Follower(path))
-        told = {node: one.look() for node, one in sorted(self._followers.items())}
+        readings = {node: one.look() for node, one in sorted(self._followers.items())}
         done, total = self._counted()
         watched = WatchedTrial(
             **vars(read_trial_progress(trial)),
@@ -138,7 +138,7 @@ class Watcher:
             done=done,
             total=total,
         )
-        return watched, told
+        return watched, readings
 
     def _counted(self) -> tuple[int, int]:
         """Count the trials that are done, and all, as the session does.
@@ -154,16 +154,17 @@ class Watcher:
             self._standing = count.total - count.left, count.total
         return self._standing
 
-    def once(self) -> Look:
+    def once(self) -> WatchFrame:
         """Give one look as values."""
         trial, nodes = self.look()
-        return Look(
+        return WatchFrame(
             trial,
             {
                 node: tuple(
-                    Channel(scope, name, now.unit, now.value) for (scope, name), now in told.items()
+                    Channel(scope, name, now.unit, now.value)
+                    for (scope, name), now in readings.items()
                 )
-                for node, told in nodes.items()
+                for node, readings in nodes.items()
             },
         )
 
@@ -176,7 +177,7 @@ class Watcher:
         if standing is None:
             return Text("No trial has begun yet.")
         lines: list[RenderableType] = [Text(visible(_headline(standing)), style="bold")]
-        lines += [_node_drawn(node, told) for node, told in nodes.items()]
+        lines += [_node_drawn(node, readings) for node, readings in nodes.items()]
         if not nodes:
             lines.append(Text("Nothing was observed of its hardware so far."))
         return Group(*lines)
@@ -199,26 +200,26 @@ def _headline(standing: WatchedTrial) -> str:
     return "  ".join(words)
 
 
-def _node_drawn(node: str, told: Readings) -> RenderableType:
+def _node_drawn(node: str, readings: Readings) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
         title=Text(visible(node)), title_justify="left", show_header=False, box=None, padding=(0, 1)
     )
-    for name, share, text in _bars(told):
+    for name, share, text in _bars(readings):
         filled = round(_WIDTH * min(1.0, max(0.0, share)))
         table.add_row(Text(visible(name)), "█" * filled + "░" * (_WIDTH - filled), text)
-    for name, text in _figures(told):
+    for name, text in _figures(readings):
         table.add_row(Text(visible(name)), "", text)
     return table
 
 
-def _bars(told: Readings) -> list[tuple[str, float, str]]:
+def _bars(readings: Readings) -> list[tuple[str, float, str]]:
     from harness.verdicts.hardware_use import BUSY
 
     cores: dict[str, float] = {}
-    for (scope, name), now in told.items():
+    for (scope, name), now in readings.items():
         if name in BUSY:
             # the kernel counts in hundredths of a second: between two looks it may seem too much
             cores[scope] = min(1.0, cores.get(scope, 0.0) + now.value)
@@ -226,12 +227,12 @@ def _bars(told: Readings) -> list[tuple[str, float, str]]:
     if len(bars) > _MOST_BARS:
         mean = sum(cores.values()) / len(cores)
         bars = [(f"{len(cores)} cores", mean, per_cent(mean))]
-    for (scope, name), now in told.items():
+    for (scope, name), now in readings.items():
         if name == "gpu.utilisation":
-            used = told.get((scope, "gpu.memory-used"))
+            used = readings.get((scope, "gpu.memory-used"))
             text = per_cent(now.value) + (f"  {used.value / _GIB:.1f} GiB" if used else "")
             bars.append((scope[:16], now.value, text))
-    total, left = (told.get(("node", f"memory.{name}")) for name in ("total", "available"))
+    total, left = (readings.get(("node", f"memory.{name}")) for name in ("total", "available"))
     if total is not None and left is not None and total.value:
         used_bytes = total.value - left.value
         text = f"{used_bytes / _GIB:.1f} of {total.value / _GIB:.1f} GiB"
@@ -246,26 +247,26 @@ def _counts_power(scope: str, name: str) -> bool:
     )
 
 
-def _figures(told: Readings) -> list[tuple[str, str]]:
+def _figures(readings: Readings) -> list[tuple[str, str]]:
     figures = []
-    for (scope, name), now in told.items():
+    for (scope, name), now in readings.items():
         if name == "rank.resident":
-            used = [told.get((scope, part)) for part in ("rank.user", "rank.system")]
+            used = [readings.get((scope, part)) for part in ("rank.user", "rank.system")]
             cores = sum(one.value for one in used if one is not None)
             text = f"{cores:.2f} cores, {now.value / _GIB:.2f} GiB"
             figures.append((scope.replace(":", " "), text))
     for channel, title in _MOVING:
         moved = sum(
             now.value
-            for (scope, name), now in told.items()
+            for (scope, name), now in readings.items()
             if name == channel and scope != "net:lo"
         )
         if moved:
             figures.append((title, f"{moved / _MB:.1f} MB/s"))
-    power = [now.value for (scope, name), now in told.items() if _counts_power(scope, name)]
+    power = [now.value for (scope, name), now in readings.items() if _counts_power(scope, name)]
     if power:
         figures.append(("power", f"{sum(power):.0f} W"))
-    cost = told.get(("observer", "observer.cpu"))
+    cost = readings.get(("observer", "observer.cpu"))
     if cost is not None:
         figures.append(("observer", f"{per_cent(cost.value, 1)} of a core"))
     return figures

@@ -31,8 +31,8 @@ class FileSystem:
 
     def read(self) -> list[int]:
         """Ask the file system."""
-        told = os.statvfs(self._path)
-        return [told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize]
+        stat = os.statvfs(self._path)
+        return [stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize]
 
     def close(self) -> None:
         """Nothing is held open: that would keep the file system busy."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.collect.open_files import Held, hold
+from harness.collect.open_files import OpenFile, hold
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples.samples_format import NOT_READ, Channel
@@ -30,8 +30,8 @@ class Frequency:
     """Clock and throttle counts of each core."""
 
     def __init__(self, observed: Observed) -> None:
-        self._files: list[Held] = []
-        self._listed: Held | None = None
+        self._files: list[OpenFile] = []
+        self._listed: OpenFile | None = None
         self._readings = 0
         channels: list[Channel] = []
         parent = observed.root / "sys/devices/system/cpu"
@@ -54,7 +54,7 @@ class Frequency:
 
     def _try(self, channels: list[Channel], path: Path, channel: Channel) -> None:
         try:
-            self._files.append(Held(path))
+            self._files.append(OpenFile(path))
         except OSError:
             return  # what this core does not show is no channel
         channels.append(channel)
@@ -77,9 +77,9 @@ class Frequency:
         if self._listed is not None and self._readings % _LIST_EVERY != 1:
             values += [NOT_READ] * (len(self.channels) - len(values))
         elif self._listed is not None:
-            told = [int(float(mhz) * 1000) for mhz in _MHZ.findall(self._listed.read())]
-            missing = len(self.channels) - len(values) - len(told)
-            values += told + [NOT_READ] * missing
+            frequencies = [int(float(mhz) * 1000) for mhz in _MHZ.findall(self._listed.read())]
+            missing = len(self.channels) - len(values) - len(frequencies)
+            values += frequencies + [NOT_READ] * missing
         return values[: len(self.channels)]
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.collect.open_files import Held
+from harness.collect.open_files import OpenFile
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.machine.cgroup import NO_LIMIT, memberships
@@ -30,7 +30,7 @@ def open(observed: Observed) -> Groups:  # noqa: A001 - the contract's name
 class _File:
     """One file of a group, the channels in it, and how to read them."""
 
-    held: Held
+    held: OpenFile
     channels: tuple[Channel, ...]
     parse: Callable[[bytes], list[int]]
 
@@ -71,7 +71,7 @@ def _scope(folder: Path, root: Path) -> str:
 
 def _file(path: Path, channels: list[Channel], parse: Callable[[bytes], list[int]]) -> list[_File]:
     try:
-        held = Held(path)
+        held = OpenFile(path)
         parse(held.read())
     except (OSError, ValueError):
         return []
@@ -83,8 +83,8 @@ def _pairs(names: list[str]) -> Callable[[bytes], list[int]]:
     wanted = [name.encode() for name in names]
 
     def parse(data: bytes) -> list[int]:
-        told = dict(line.split(None, 1) for line in data.splitlines())
-        return [int(told[name]) if name in told else UNSUPPORTED for name in wanted]
+        pairs = dict(line.split(None, 1) for line in data.splitlines())
+        return [int(pairs[name]) if name in pairs else UNSUPPORTED for name in wanted]
 
     return parse
 

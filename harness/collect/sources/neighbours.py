@@ -148,8 +148,8 @@ class Neighbours:
 
     def news(self) -> Sequence[Mapping[str, Any]]:
         """Tell once who used most between the last two looks."""
-        told, self._told = self._told, None
-        return () if told is None else (told,)
+        busiest, self._told = self._told, None
+        return () if busiest is None else (busiest,)
 
     def close(self) -> None:
         """Nothing is held open."""

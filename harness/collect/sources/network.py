@@ -52,10 +52,10 @@ class Network:
 
     def read(self) -> list[int]:
         """Read every interface."""
-        told = self._told()
+        counters = self._told()
         values: list[int] = []
         for name in self._names:
-            fields = told.get(name)
+            fields = counters.get(name)
             values += [LOST if fields is None else int(fields[at]) for at, *_ in _FIELDS]
         return values
 

@@ -63,8 +63,8 @@ class Numa:
         values: list[int] = []
         for sizes, counts in zip(self._sizes, self._counts, strict=True):
             # "Node 0 MemTotal:       24684084 kB", and "numa_hit 5"
-            told, counted = sizes.read(), counts.read()
-            values += [number_after(told, b" " + name + b":") for name in _SIZES]
+            amounts, counted = sizes.read(), counts.read()
+            values += [number_after(amounts, b" " + name + b":") for name in _SIZES]
             values += [number_after(counted, name + b" ") for name in _COUNTS]
         return values
 

@@ -5,7 +5,7 @@ Source: kernel documentation, accounting/psi.rst. "some": at least one task wait
 
 from __future__ import annotations
 
-from harness.collect.open_files import Held
+from harness.collect.open_files import OpenFile
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples.samples_format import UNSUPPORTED, Channel
@@ -25,11 +25,11 @@ class Pressure:
     lasts = True
 
     def __init__(self, observed: Observed) -> None:
-        self._files: dict[str, Held] = {}
+        self._files: dict[str, OpenFile] = {}
         reason = "this kernel keeps no pressure information"
         for name in ("cpu", "memory", "io"):
             try:
-                self._files[name] = Held(observed.root / "proc/pressure" / name)
+                self._files[name] = OpenFile(observed.root / "proc/pressure" / name)
                 self._files[name].read()  # psi=0 on the kernel's command line fails only here
             except OSError as problem:
                 self._files.pop(name, None)

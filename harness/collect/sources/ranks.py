@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.collect.open_files import Held
+from harness.collect.open_files import OpenFile
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples.samples_format import ENDED, UNSUPPORTED, Channel
@@ -80,10 +80,10 @@ class _Process:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.stat = Held(folder / "stat")
-        self.io: Held | None = None
+        self.stat = OpenFile(folder / "stat")
+        self.io: OpenFile | None = None
         try:
-            self.io = Held(folder / "io")
+            self.io = OpenFile(folder / "io")
             self.io.read()
         except OSError:  # another user's: only the process itself may look
             self.io = None

@@ -37,17 +37,17 @@ def add(
     An environment is its folder and the tag of its Python.
     """
     root, _ = environment
-    told, key = _settings(source, framework, *environment)
-    kept = cache.home() / "wheels" / key
-    wheels = sorted(kept.glob("*.whl"))
+    settings, key = _settings(source, framework, *environment)
+    wheel_folder = cache.home() / "wheels" / key
+    wheels = sorted(wheel_folder.glob("*.whl"))
     if not wheels:
         _require(source)
-        kept.mkdir(parents=True, exist_ok=True)
+        wheel_folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
-            wheel = _build(source, told, Path(scratch), pip, root / "source.log", said)
-            beside = kept / f"{wheel.name}.new"
+            wheel = _build(source, settings, Path(scratch), pip, root / "source.log", said)
+            beside = wheel_folder / f"{wheel.name}.new"
             shutil.copyfile(wheel, beside)
-            wheels = [beside.rename(kept / wheel.name)]
+            wheels = [beside.rename(wheel_folder / wheel.name)]
     said(f"installing {source.distribution} {source.version}")
     pip.run("install", "--no-deps", "--no-input", str(wheels[0]))
     return f"{source.distribution} {source.version} was built here ({wheels[0].parent.name})"
@@ -57,14 +57,14 @@ def _settings(
     source: Source, framework: str, root: Path, python: str
 ) -> tuple[dict[str, str], str]:
     """Give what the build is told, and the hash of all that decides the wheel."""
-    told = {**source.environment, **source.frameworks.get(framework, {})}
+    settings = {**source.environment, **source.frameworks.get(framework, {})}
     for program, choice in source.optional.items():
-        told[choice["with" if shutil.which(program) else "without"]] = "1"
+        settings[choice["with" if shutil.which(program) else "without"]] = "1"
     packages = verify.packages(root)
     packages.pop(source.distribution, None)
     versions = {program: _version(program) for program in (*source.programs, *source.optional)}
-    key = cache.digest([source.digest, framework, told, packages, versions, python])
-    return told, f"{source.distribution}-{key}"
+    key = cache.digest([source.digest, framework, settings, packages, versions, python])
+    return settings, f"{source.distribution}-{key}"
 
 
 def _version(program: str) -> str:
@@ -138,6 +138,6 @@ def _call(pip: Installer, arguments: Any, environment: Mapping[str, str], log: P
         file.writelines(process.stdout)
     if process.returncode != 0:
         lines = log.read_text("utf-8", errors="replace").splitlines()
-        told = [line for line in lines if "error" in line.lower()][:3] or lines[-_LAST_LINES:]
-        shown = "\n    ".join(line.strip() for line in told)
+        errors = [line for line in lines if "error" in line.lower()][:3] or lines[-_LAST_LINES:]
+        shown = "\n    ".join(line.strip() for line in errors)
         raise Unavailable(f"pip {arguments[0]} failed:\n    {shown}\n    All it said: {log}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.launch import cluster_model
-from harness.launch.cluster_model import Cluster, Step
+from harness.launch.cluster_model import Cluster, SimulatedStep
 from harness.launch.contract import Launch, Worker
 from harness.platform.platform import Platform
 from harness.worker.job import Job, Span
@@ -28,7 +28,7 @@ _WINDOW = '{{"event":"window","phase":"{}","first":{},"steps":{},"start":{},"end
 
 
 @dataclass(frozen=True)
-class Fault:
+class SimulatedFault:
     """What ended a trial before its time."""
 
     kind: str
@@ -39,13 +39,13 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Played:
+class SimulatedRanks:
     """A trial as the model has it."""
 
     said: tuple[str, ...]
     """Lines after the anchor; one text that all ranks share, or one of each rank."""
     seconds: float
-    fault: Fault | None
+    fault: SimulatedFault | None
     compute_s: float
     """Of one rank."""
 
@@ -71,14 +71,14 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
 def play(
     job: Job,
     cluster: Cluster,
-    told: Step,
+    told: SimulatedStep,
     where: Sequence[int],
     *,
     start_ns: int,
     start_up_s: float,
     timeout_s: float,
     seed: int,
-) -> Played:
+) -> SimulatedRanks:
     """Play one trial of a cell whose step was modelled, on these nodes of the cluster."""
     import numpy as np
 
@@ -91,18 +91,18 @@ def play(
     steps = [count for _, count in counts]
     if told.together:
         groups = {flag: each * sum(slow[n] is flag for n in where) for flag in (False, True)}
-        drawn = [cluster_model.windows(told, cluster, chance, groups, steps) * drift]
+        windows = [cluster_model.windows(told, cluster, chance, groups, steps) * drift]
     else:
-        drawn = [
+        windows = [
             cluster_model.windows(told, cluster, chance, {slow[node]: 1}, steps) * drift
             for node in where
             for _ in range(each)
         ]
     begin = start_ns + round(start_up_s * 1e9)
-    ends = [begin + np.round(np.cumsum(one) * 1e9).astype(np.int64) for one in drawn]
+    ends = [begin + np.round(np.cumsum(one) * 1e9).astype(np.int64) for one in windows]
     took_s = (max(int(one[-1]) for one in ends) - start_ns) / 1e9
     if fault is None or fault.after_s > took_s:
-        fault = Fault("time", 0, timeout_s) if took_s > timeout_s else None
+        fault = SimulatedFault("time", 0, timeout_s) if took_s > timeout_s else None
     last = None if fault is None else start_ns + round(fault.after_s * 1e9)
     opening = [
         f'{{"event":"phase","name":"open","t":{start_ns}}}',
@@ -116,7 +116,7 @@ def play(
     stuck_s = timeout_s if fault is not None and fault.kind == "link" else 0.0
     over_s = took_s if fault is None else max(fault.after_s, stuck_s)
     computed_s = told.compute_s * sum(steps) * min(1.0, over_s / took_s)
-    return Played(said, over_s, fault, computed_s)
+    return SimulatedRanks(said, over_s, fault, computed_s)
 
 
 def _windows(job: Job, step_s: float) -> list[tuple[str, int]]:
@@ -166,11 +166,11 @@ def _object(numbers: Mapping[str, float]) -> str:
     return "{" + ",".join(f'"{name}":{value!r}' for name, value in numbers.items()) + "}"
 
 
-def _fault(cluster: Cluster, chance: Any, count: int) -> Fault | None:
+def _fault(cluster: Cluster, chance: Any, count: int) -> SimulatedFault | None:
     """Draw what fails first, if anything may."""
     found = []
     for kind, mtbf_s in (("node", cluster.node_mtbf), ("link", cluster.link_mtbf)):
         after_s, node = chance.exponential(), int(chance.integers(count))
         if mtbf_s is not None and (kind == "node" or count > 1):
-            found.append(Fault(kind, node, after_s * mtbf_s / count))
+            found.append(SimulatedFault(kind, node, after_s * mtbf_s / count))
     return min(found, key=lambda one: one.after_s, default=None)

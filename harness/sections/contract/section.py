@@ -102,8 +102,8 @@ def table(of: Sections, name: str) -> Table | None:
 def refuse_table(of: Sections, name: str) -> UsageError:
     """Say which tables there are."""
     known = list(dict.fromkeys(one.name for one in _tables(of)))
-    told = [f"no table is called '{name}'.{nearest(name, known)}", f"Known: {', '.join(known)}."]
-    return UsageError("\n    ".join((*told, *of.missing)))
+    lines = [f"no table is called '{name}'.{nearest(name, known)}", f"Known: {', '.join(known)}."]
+    return UsageError("\n    ".join((*lines, *of.missing)))
 
 
 def _tables(of: Sections) -> Iterable[Table]:

@@ -13,7 +13,7 @@ from harness.data.catalogue import CONTENTS
 from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.inspect import faults
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.adapters.caffe import prototxt
 from tests.adapters.caffe.test_worker import program, told, work
 from tests.cli.command import bakeoff
@@ -38,7 +38,7 @@ framework = "null"
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
     folder = tmp_path / "set"
-    create(Spec("tiny-pictures", "datum", COUNT), folder, doing=lambda _: None)
+    create(DataSetSpec("tiny-pictures", "datum", COUNT), folder, doing=lambda _: None)
     return folder
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.data.user_data import adopt
 from harness.worker.input import records
 from tests.cli.command import bakeoff
@@ -79,7 +79,7 @@ def tfrecords(folder: Path) -> Path:
 
 def test_tf_data_delivers_every_sample_once(tmp_path: Path) -> None:
     for name in ("raw", "tfrecord"):
-        spec = Spec("small-pictures", name, 24)
+        spec = DataSetSpec("small-pictures", name, 24)
         create(spec, tmp_path / spec.name, doing=lambda _: None)
     own = adopt(tfrecords(tmp_path / "mine"), tmp_path / "kept", doing=lambda _: None)
     sets = {"READING_SETS": str(tmp_path), "READING_OWN": str(own.folder)}

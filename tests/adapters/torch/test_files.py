@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.job import Job, Span, text
 from harness.worker.scale import Scale
 from tests.needs import framework
 
 pytestmark = pytest.mark.framework
 ROOT = Path(__file__).resolve().parents[3]
-SPEC = Spec("tiny-pictures", "npy", 256)
+SPEC = DataSetSpec("tiny-pictures", "npy", 256)
 
 
 def events(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.stats.estimate import median_interval
 from harness.worker.input.dataset import Dataset
 from tests.bench.reading.readers import Fio, Reader
@@ -44,8 +44,8 @@ Rates = dict[str, list[float]]
 
 def main(folder: Path, rounds: int) -> int:
     """Measure, print every figure, and give 1 if a goal is missed."""
-    specs = [Spec("volumes", name, count) for name, count in VOLUMES.items()]
-    specs.append(Spec("small-pictures", "raw", SMALL))
+    specs = [DataSetSpec("volumes", name, count) for name, count in VOLUMES.items()]
+    specs.append(DataSetSpec("small-pictures", "raw", SMALL))
     for spec in specs:
         create(spec, folder / spec.name, doing=lambda _: None)
     npy, npz, hdf5, small = (folder / spec.name for spec in specs)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.loaders.asynchronous import AsyncLoader
 from harness.worker.input.loaders.requests import MOST_BYTES, requests
@@ -23,12 +23,12 @@ from tests.scales import fed
 pytestmark = pytest.mark.io
 
 WORKLOAD = Reading("read-tiny", "Tiny pictures", "tiny-pictures", 512)
-SPEC = Spec("tiny-pictures", "npy", 512)
+SPEC = DataSetSpec("tiny-pictures", "npy", 512)
 
 
 @pytest.fixture(scope="module", params=["npy", "npz", "lmdb"])
 def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    spec = Spec("tiny-pictures", request.param, 512)
+    spec = DataSetSpec("tiny-pictures", request.param, 512)
     made = tmp_path_factory.mktemp("sets") / spec.name
     create(spec, made, doing=lambda _: None)
     return made
@@ -77,7 +77,7 @@ def test_neighbours_are_read_in_one_request(tmp_path: Path) -> None:
 
 
 def test_a_large_sample_is_read_in_pieces(tmp_path: Path) -> None:
-    spec = Spec("volumes", "hdf5", 2)
+    spec = DataSetSpec("volumes", "hdf5", 2)
     create(spec, tmp_path / spec.name, doing=lambda _: None)
     dataset = Dataset(str(tmp_path / spec.name))
     wanted = requests(dataset, [0, 1])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker import loop
 from harness.worker.input import open as opening
 from harness.worker.input.dataset import Dataset
@@ -49,7 +49,7 @@ class Said:
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets")
     for name in ("raw", "npy", "npz"):
-        spec = Spec("tiny-pictures", name, 200)
+        spec = DataSetSpec("tiny-pictures", name, 200)
         create(spec, folder / spec.name, doing=lambda _: None)
     return folder
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.study import measure
 from harness.worker import loop
 from harness.worker.input.evidence import page_cache
@@ -73,7 +73,7 @@ def test_ranks_read_the_same_epochs_and_no_pages_are_dropped_amid_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Span
 ) -> None:
     """Rank 0 has 13 of 25 samples and is quick; rank 1 has 12 and computes beside."""
-    spec = Spec("tiny-pictures", "npy", 25)
+    spec = DataSetSpec("tiny-pictures", "npy", 25)
     create(spec, tmp_path / "set", doing=lambda _: None)
     factors = {"format": "npy", "reader": "pread", "batch": 1, "cache": "cold"}
     works = [
@@ -104,7 +104,7 @@ def test_ranks_read_the_same_epochs_and_no_pages_are_dropped_amid_one(
 
 
 def test_only_one_rank_of_a_node_prepares_what_they_share(tmp_path: Path) -> None:
-    spec = Spec("tiny-pictures", "npy", 25)
+    spec = DataSetSpec("tiny-pictures", "npy", 25)
     create(spec, tmp_path / "set", doing=lambda _: None)
     factors = {"format": "npy", "reader": "pread", "batch": 1}
     places = [Place(rank, 4, rank % 2, 2, "", "") for rank in range(4)]

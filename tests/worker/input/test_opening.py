@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.input.loaders.opening import OpeningLoader
 from harness.worker.input.open import reading
 from harness.worker.network.workload import Opening
@@ -71,7 +71,7 @@ def opened(folder: Path, threads: int) -> Any:
 def test_every_file_is_opened_once_and_closed_and_no_byte_of_it_is_read(
     threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = Spec("tiny-pictures", "raw", COUNT)
+    spec = DataSetSpec("tiny-pictures", "raw", COUNT)
     create(spec, tmp_path / spec.name, doing=lambda _: None)
     work = opened(tmp_path / spec.name, threads)
     work.epochs.turn()
@@ -96,7 +96,7 @@ def test_every_file_is_opened_once_and_closed_and_no_byte_of_it_is_read(
 
 
 def test_a_file_that_is_gone_ends_the_trial(tmp_path: Path) -> None:
-    spec = Spec("tiny-pictures", "raw", COUNT)
+    spec = DataSetSpec("tiny-pictures", "raw", COUNT)
     create(spec, tmp_path / spec.name, doing=lambda _: None)
     work = opened(tmp_path / spec.name, 2)
     work.epochs.turn()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.data.create import create
-from harness.data.sets import Spec
+from harness.data.sets import DataSetSpec
 from harness.worker.contracts import Unsupported
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.evidence import page_cache
@@ -28,7 +28,7 @@ ALONE = Place(0, 1, 0, 1, "here", "none")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets")
     for name in ("raw", "npy", "npz"):
-        spec = Spec("tiny-pictures", name, 200)
+        spec = DataSetSpec("tiny-pictures", name, 200)
         create(spec, folder / spec.name, doing=lambda _: None)
     return folder
 
@@ -87,7 +87,7 @@ def test_files_whose_samples_are_no_stretches_are_read_whole_in_pieces(
 
 
 def test_a_file_that_became_shorter_ends_the_trial(sets: Path, tmp_path: Path) -> None:
-    spec = Spec("tiny-pictures", "npy", 200)
+    spec = DataSetSpec("tiny-pictures", "npy", 200)
     create(spec, tmp_path / spec.name, doing=lambda _: None)
     victim = sorted((tmp_path / spec.name / "files").iterdir())[1]
     victim.write_bytes(victim.read_bytes()[:-10])
