@@ -7,10 +7,11 @@ import pytest
 
 from harness.environments import pythons
 from harness.environments.lock import EnvironmentReference, load_lock, lock_files, parse_lock
-from harness.environments.package_index.download_size import amount, size
+from harness.environments.package_index.download_size import amount
 from harness.environments.package_index.pip import Item
 from harness.environments.pythons import satisfies
 from harness.errors import FaultyFile, Unavailable, UsageError
+from harness.units import decimal_size
 from tests import needs
 
 
@@ -131,7 +132,7 @@ def test_what_is_here_already_is_not_counted_as_fetched(tmp_path: Path) -> None:
 
 
 def test_sizes_read_as_on_package_indexes() -> None:
-    assert [size(n) for n in (0, 999, 1_500, 191_794_682, 1_523_000_000)] == [
+    assert [decimal_size(n) for n in (0, 999, 1_500, 191_794_682, 1_523_000_000)] == [
         *("0 B", "999 B", "2 kB", "192 MB", "1.5 GB")
     ]
 
