@@ -39,7 +39,7 @@ def take(file: IO[Any] | int, *, alone: bool = True, wait: bool = False) -> bool
 
 
 def is_free(file: IO[Any]) -> bool:
-    """Tell whether nobody else holds a lock; without locks nobody can tell, which is False."""
+    """Whether no other process holds a lock; False where the file system has no locks."""
     return _lock(file, alone=True, wait=False) is True
 
 

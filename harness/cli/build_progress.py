@@ -51,7 +51,7 @@ class Spinner:
 
 @contextlib.contextmanager
 def listening() -> Iterator[BuildListener]:
-    """Give whoever builds someone to talk to."""
+    """Give the listener that shows a build's progress."""
     if not sys.stderr.isatty():
         yield Lines()
         return

@@ -147,5 +147,5 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def _say_no_more() -> None:
-    """Let what is still buffered go nowhere, or Python would fail on it once more at its end."""
+    """Discard buffered output: Python would otherwise fail on the closed pipe again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

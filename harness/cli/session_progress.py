@@ -117,7 +117,7 @@ class Live:
 
 @contextmanager
 def watching() -> Iterator[ProgressListener]:
-    """Give a session somebody to tell how it goes."""
+    """Give the listener that shows a session's progress."""
     if not sys.stderr.isatty():
         yield Lines()
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was typed."""
+    """The study, platform and options given on the command line."""
 
     study: str | Mapping[str, Any]
     """A file or a name, or what a file would hold."""

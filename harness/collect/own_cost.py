@@ -59,7 +59,7 @@ class OwnCost:
         ]
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the opened files."""
         if self._statm is not None:
             os.close(self._statm)
             self._statm = None

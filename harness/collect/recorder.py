@@ -158,7 +158,7 @@ class Lane(threading.Thread):
         self._stopping.acquire()
 
     def run(self) -> None:
-        """Record until told to stop; a fault of ours is told with the trial, and in agent.err."""
+        """Record until asked to stop; an error of the recorder is reported with the trial."""
         try:
             self._record()
         except Exception as fault:

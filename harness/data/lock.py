@@ -15,7 +15,7 @@ from harness.errors import BakeoffError
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[TextIO]:
-    """Hold the log of what was made of a set, to write on; refuse where somebody else does."""
+    """Lock the log of an unfinished set for writing; refuse where another process has."""
     while True:
         try:
             log = (folder / MADE).open("a", encoding="utf-8")

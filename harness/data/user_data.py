@@ -32,7 +32,7 @@ _DESCRIPTION = "3"
 
 @dataclass(frozen=True)
 class UserData:
-    """Somebody's own files, adopted."""
+    """A user's own files, described."""
 
     folder: Path
     """What describes them."""

@@ -1,4 +1,4 @@
-"""Find the samples in somebody's own files: pictures, TFRecord files, an LMDB.
+"""Find the samples in a user's own files: pictures, TFRecord files, an LMDB.
 
 Nothing is written there, and of the samples no more is read than says where they lie: of pictures
 nothing, of a TFRecord file the twelve bytes before each record, of an LMDB its keys.
@@ -52,7 +52,7 @@ class Samples:
 
 
 def files(path: Path) -> Files:
-    """Tell what somebody's file or folder holds; refuse what is none of the three."""
+    """Recognise the format of a user's file or folder; refuse any other."""
     if not path.exists():
         raise UsageError(f"there is nothing at {path}.")
     if path.is_file():
@@ -80,7 +80,7 @@ def files(path: Path) -> Files:
 
 
 def samples(found: Files, doing: Callable[[str], None]) -> Samples:
-    """Find every sample of files that were told apart."""
+    """Find every sample of files whose format is known."""
     if found.format == "lmdb":
         return _of_lmdb(found)
     if found.format == "tfrecord":
@@ -109,7 +109,7 @@ def _unreadable(problem: OSError) -> NoReturn:
 
 
 def _kind(path: Path) -> str:
-    """Tell a file by its first bytes; names lie."""
+    """Recognise a file by its first bytes; names may be wrong."""
     try:
         with path.open("rb") as file:
             first = file.read(20)

@@ -19,7 +19,7 @@ from harness.units import decimal_size
 
 
 class BuildListener(Protocol):
-    """Who is told how the building goes."""
+    """Receives the progress of a build."""
 
     def say(self, text: str) -> None:
         """Show a sentence that stays."""

@@ -45,7 +45,7 @@ def _digest(name: str, path: Path, env: Mapping[str, str]) -> str:
 
 
 def _loaded(path: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    """List the libraries that the dynamic linker would load; none where nobody can tell."""
+    """List the libraries that the dynamic linker would load; none where that is unknown."""
     program = shutil.which("ldd", path=env.get("PATH"))
     if program is None:
         return

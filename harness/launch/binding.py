@@ -76,7 +76,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Binding:
-    """Who runs where on a node, and what a reader must know about it."""
+    """The CPUs, memory and devices of each rank on a node, with remarks."""
 
     observer: int | None
     """The agent's own CPU; None where it shares one."""

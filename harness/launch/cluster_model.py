@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
 
 
 class NoModel(Exception):
-    """Say what this model knows nothing of."""
+    """The reason why the model cannot estimate a cell."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tell each rank where the others are, in Bakeoff's words and in its framework's own.
+"""Give each rank the variables by which it finds the others: Bakeoff's and its framework's.
 
 What a framework's or a library's own starter would have set (torchrun, horovodrun) stands in the
 framework's file, with gaps that are filled in here.

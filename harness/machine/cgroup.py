@@ -18,7 +18,7 @@ NO_LIMIT = 1 << 60  # version 1 says "unlimited" as a number near 2**63
 
 @dataclass(frozen=True)
 class Limits:
-    """What is left to a process; None where there is no limit or nobody says."""
+    """The limits of a process; None where there is none or it is unknown."""
 
     cpus: float | None = None
     """Quota divided by period, for example 1.5."""

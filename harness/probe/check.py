@@ -73,7 +73,7 @@ def is_other_machine(claimed: Platform, seen: MachineReadings) -> str | None:
 
 
 def unsourced(claimed: Platform) -> list[str]:
-    """List the claims of which nobody says where they come from."""
+    """List the claims without a source."""
     leaves = hardware_leaves(claimed.model_dump(exclude_none=True))
     return [place for place, value in leaves if place not in claimed.sources and value != ()]
 

@@ -81,7 +81,7 @@ def look(
 
 
 def _topology(machine: Machine, root: Path, hwloc: str | None) -> tuple[Topology, str]:
-    """Take hwloc's word where it is installed, and read /sys otherwise."""
+    """Read the topology from hwloc where it is installed, and from /sys otherwise."""
     if hwloc is not None:
         try:
             return read_hwloc(hwloc, "lstopo").within(machine.cpus_allowed), "hwloc"

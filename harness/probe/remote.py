@@ -28,7 +28,7 @@ _PYTHONS = ("python3", "/usr/libexec/platform-python")
 
 
 def tell(node: RemoteNode) -> dict[str, Any]:
-    """Let a node tell what it is."""
+    """Read a node's facts by a command that runs there."""
     text = Path(node_survey.__file__).read_text("utf-8")
     words = []
     for python in _PYTHONS:

@@ -142,7 +142,7 @@ def _how_it_went(result: SessionResult) -> str:
 
 
 def _near(path: Path) -> Path:
-    """Name a path as somebody standing here would."""
+    """Give a path relative to the current directory, if it lies below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

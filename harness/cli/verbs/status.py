@@ -28,7 +28,7 @@ class QueuedJob:
     left: int
     """Trials of its cells that are still to be run."""
     state: str = GONE
-    """In the queue's own word."""
+    """As the queue names it."""
     ended: bool | None = None
     elapsed: str | None = None
     why: str | None = None
@@ -134,7 +134,7 @@ def _accounted(root: Path, status: RunStatus) -> RunStatus:
 
 
 def in_words(status: RunStatus) -> list[str]:
-    """Say it in lines."""
+    """Give the status as lines of text."""
     lines = [f"{status.run}: {status.left} of {status.total} trials are left."]
     for one in status.jobs:
         state = one.state.lower()
