@@ -46,12 +46,16 @@ def test_probing_writes_a_profile_that_the_check_agrees_with(tmp_path: Path) -> 
     assert "is there already. Replace it with --force." in again.stderr
 
 
-def test_a_scheduler_without_a_launcher_of_ours_is_named_only_in_a_comment(tmp_path: Path) -> None:
-    written = bakeoff("platforms", "probe", "--write", "el", cwd=tmp_path, FLUX_URI="local:///x")
-    assert written.returncode == 0, written.stderr
+def test_a_scheduler_without_a_launcher_of_ours_is_named_only_in_a_comment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.probe.probe.inside", lambda _environ: "beehive")
+    written = CliRunner().invoke(command, ["probe", "--write", "el"])
+    assert written.exit_code == 0, written.output
     text = (tmp_path / "platforms" / "el.toml").read_text()
     assert "[launcher]" not in text
-    assert "# inside an allocation of flux, for which Bakeoff has no launcher" in text
+    assert "# inside an allocation of beehive, for which Bakeoff has no launcher" in text
     assert bakeoff("plan", "quickstart", "--platform", "el", cwd=tmp_path).returncode == 0
 
 
