@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,13 @@ from harness.errors import Unavailable, UsageError, nearest
 
 OURS = "bakeoff"
 GROUPS = ("workloads", "adapters", "launchers", "samplers", "sections", "platforms")
+PARTS = {
+    "workloads": ("WORKLOAD",),
+    "launchers": ("SETTINGS", "launch", "nodes", "reach"),
+    "samplers": ("HZ", "BLOCKS", "open"),
+    "sections": ("SECTION",),
+}
+"""What a module of each group that is imported here must hold: constants and functions."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +73,16 @@ def files(group: str) -> dict[str, Entry]:
 
 
 def loaded(group: str) -> Iterator[tuple[Entry, Any]]:
-    """Import each of a group's modules; one that fails comes with its reason and without module."""
+    """Import each of a group's modules; one that fails comes with its reason and without module.
+
+    One that lacks a part that its group is read for has failed too.
+    """
     for entry in modules(group).values():
         if entry.problem is not None:
             yield entry, None
             continue
-        try:
-            yield entry, importlib.import_module(entry.module)
-        except Exception as error:  # noqa: BLE001 a plug-in may fail in any way, and still lists
-            yield _failed(entry, error), None
+        module, problem = _imported(group, entry)
+        yield (entry if problem is None else replace(entry, problem=problem)), module
 
 
 def load(group: str, name: str) -> Any:
@@ -87,12 +95,12 @@ def load(group: str, name: str) -> Any:
             f"no {what} is called '{name}'.{nearest(name, entries)}\n    Known: {known}."
         )
     entry = entries[name]
-    if entry.problem is None:
-        try:
-            return importlib.import_module(entry.module)
-        except Exception as error:  # noqa: BLE001 a plug-in may fail in any way
-            entry = _failed(entry, error)
-    raise Unavailable(f"{name} (from {entry.origin}) cannot be used: {entry.problem}")
+    module, problem = None, entry.problem
+    if problem is None:
+        module, problem = _imported(group, entry)
+    if problem is not None:
+        raise Unavailable(f"{name} (from {entry.origin}) cannot be used: {problem}")
+    return module
 
 
 def workload_names() -> tuple[str, ...]:
@@ -102,11 +110,7 @@ def workload_names() -> tuple[str, ...]:
 
 def workload(name: str) -> Any:
     """Give a workload by name."""
-    module = load("workloads", name)
-    try:
-        return module.WORKLOAD
-    except AttributeError:
-        raise Unavailable(f"{module.__name__} has no constant WORKLOAD") from None
+    return load("workloads", name).WORKLOAD
 
 
 def adapter_files() -> dict[str, Path]:
@@ -169,9 +173,18 @@ def _listed(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:
             yield path.stem, path
 
 
-def _failed(entry: Entry, error: Exception) -> Entry:
-    problem = f"{type(error).__name__}: {error}"
-    return Entry(entry.name, entry.module, entry.origin, entry.path, problem)
+def _imported(group: str, entry: Entry) -> tuple[Any, str | None]:
+    """Import a module; without it where it fails or lacks a part, but with the reason."""
+    try:
+        module = importlib.import_module(entry.module)
+    except Exception as error:  # noqa: BLE001 a plug-in may fail in any way, and still lists
+        return None, f"{type(error).__name__}: {error}"
+    lacks = [
+        f"no {'constant' if part.isupper() else 'function'} {part}"
+        for part in PARTS.get(group, ())
+        if not hasattr(module, part)
+    ]
+    return (None, f"{entry.module} has {', '.join(lacks)}") if lacks else (module, None)
 
 
 def _folder(package: str) -> tuple[Path | None, str | None]:

@@ -47,14 +47,23 @@ def find(rates: Mapping[str, float]) -> FoundSource:
         if module is None:
             broken[entry.name] = str(entry.problem)
             continue
-        most = getattr(module, "MOST_HZ", MOST_HZ)
-        hz = min(most, rates.get(entry.name, rates.get("all", module.HZ)))
-        if hz > 0:
-            shortest_s = getattr(module, "SHORTEST_S", SHORTEST_S)
-            sources.append(Source(entry.name, module, hz, module.BLOCKS, shortest_s))
+        try:
+            source = _source(entry.name, module, rates)
+        except (TypeError, ValueError) as problem:  # it declares what is no number
+            broken[entry.name] = f"{type(problem).__name__}: {problem}"
+            continue
+        if source.hz > 0:
+            sources.append(source)
         else:
             broken[entry.name] = "switched off"
     return FoundSource(tuple(sources), broken)
+
+
+def _source(name: str, module: Any, rates: Mapping[str, float]) -> Source:
+    most = float(getattr(module, "MOST_HZ", MOST_HZ))
+    hz = min(most, rates.get(name, rates.get("all", float(module.HZ))))
+    shortest_s = float(getattr(module, "SHORTEST_S", SHORTEST_S))
+    return Source(name, module, hz, bool(module.BLOCKS), shortest_s)
 
 
 @dataclass(frozen=True)

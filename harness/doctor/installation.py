@@ -32,7 +32,7 @@ _ROOM_BYTES = 5 * 10**9
 
 
 def look() -> list[DoctorFinding]:
-    """Look at everything; nothing is imported that a plan would not import."""
+    """Look at everything; of plug-ins, what a plan, a run or a report would import."""
     return [
         _python(),
         *_origins(),
@@ -98,7 +98,7 @@ def _plug_ins() -> list[DoctorFinding]:
     counts = []
     for group in plugins.GROUPS:
         try:
-            entries = [*plugins.modules(group).values(), *plugins.files(group).values()]
+            entries = [*_modules(group), *plugins.files(group).values()]
         except Unavailable as error:
             first, _, remedy = str(error).partition("\n")
             return [DoctorFinding("plug-ins", "fault", first, remedy.strip())]
@@ -114,6 +114,13 @@ def _plug_ins() -> list[DoctorFinding]:
         if names:
             counts.append(f"{group}: {len(names)}")
     return [DoctorFinding("plug-ins", "fine", ", ".join(counts)), *findings]
+
+
+def _modules(group: str) -> list[plugins.Entry]:
+    """Import those that this interpreter reads; an adapter is its framework's interpreter's."""
+    if group not in plugins.PARTS:
+        return list(plugins.modules(group).values())
+    return [entry for entry, _ in plugins.loaded(group)]
 
 
 def _environments() -> list[DoctorFinding]:

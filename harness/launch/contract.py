@@ -1,15 +1,18 @@
 """Say what a launcher makes of a job: finished commands, one a rank, nothing started.
 
-A launcher is a module with three pure functions and the names of its settings:
+A launcher is a module with one constant and three pure functions; without all four it is refused:
 
     SETTINGS                                   what a profile's launcher.settings may hold
-    MPI                                        the values of its setting `mpi`, where it has one
-    setting_fault(setting, value) -> str|None  what is wrong with a setting's value, where it can
-                                               tell; the profile is refused with it
     nodes(settings, environ) -> names          the nodes at hand; "" is this machine
     reach(node, argv, settings) -> argv        what runs a command on one of them, with its input
                                                and output: agents start so, and probes
     launch(job_path, job, platform, worker) -> Launch
+
+It may hold these too:
+
+    MPI                                        the values of its setting `mpi`
+    setting_fault(setting, value) -> str|None  what is wrong with a setting's value; the profile is
+                                               refused with it
 
 Those of engines with a queue have ``script`` and ``state`` as well; slurm has ``submit`` and
 ``cancel`` too, so that a run can be handed to it.

@@ -45,7 +45,7 @@ def fault_launcher_settings(document: Document, name: str, inherited: Mapping[st
     if not own and not inherited:
         return
     launcher = plugins.load("launchers", name)
-    known = getattr(launcher, "SETTINGS", ())
+    known = launcher.SETTINGS
     values = {"mpi": getattr(launcher, "MPI", ())}
     find_fault = getattr(launcher, "setting_fault", lambda _setting, _value: None)
     for setting, value in own.items():

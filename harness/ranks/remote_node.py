@@ -79,10 +79,7 @@ def through(ref: str, nodes: str | None) -> list[RemoteNode]:
             f"    Launchers: {', '.join(sorted(launchers))}."
         )
     module = plugins.load("launchers", name)
-    reach = getattr(module, "reach", None)
-    if reach is None:
-        raise UsageError(f"the launcher {name} cannot run a command on a node.")
     names = unfolded(nodes) if nodes is not None else module.nodes(settings, os.environ)
     if nodes is not None and "hosts" not in settings and not hasattr(module, "script"):
         settings["hosts"] = nodes  # an engine with a queue knows its nodes by itself
-    return [RemoteNode(one, name, settings, reach) for one in names]
+    return [RemoteNode(one, name, settings, module.reach) for one in names]

@@ -18,9 +18,10 @@ Install = Callable[..., None]
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Lay a distribution with one provider package of workloads where Python finds it."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
+    packages = set()
 
     def installed(package: str, *, group: str = "workloads", **files: str) -> None:
+        packages.add(package)
         information = tmp_path / f"{package}_dist-1.0.dist-info"
         information.mkdir()
         (information / "entry_points.txt").write_text(f"[bakeoff.{group}]\nany = {package}\n")
@@ -34,8 +35,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     forget()
     yield installed
     forget()
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    for name in list(sys.modules):
+        if name.partition(".")[0] in packages:
+            del sys.modules[name]
 
 
 def forget() -> None:

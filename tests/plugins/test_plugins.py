@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from harness import plugins
+from harness.cli.verbs.plan import command as plan
+from harness.doctor import installation
 from harness.errors import Unavailable, UsageError
 from tests.plugins.conftest import Install, forget
 
@@ -43,6 +46,33 @@ def test_a_workload_without_its_constant_says_so(install: Install) -> None:
     install("extra", empty__dot__py="")
     with pytest.raises(Unavailable, match=r"extra.empty has no constant WORKLOAD"):
         plugins.workload("empty")
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("", "no constant SETTINGS, no function launch, no function nodes, no function reach"),
+        ("SETTINGS = ()\ndef launch(): ...", "no function nodes, no function reach"),
+    ],
+)
+def test_a_launcher_is_refused_with_all_that_it_lacks(
+    install: Install, tmp_path: Path, text: str, lacks: str
+) -> None:
+    install("extra", group="launchers", swarm__dot__py=text)
+    profile = tmp_path / "hive.toml"
+    profile.write_text('title = "Hive"\n[launcher]\nname = "swarm"\n')
+    answer = CliRunner().invoke(plan, ["quickstart", "--platform", str(profile)])
+    assert str(answer.exception) == (
+        f"swarm (from extra_dist) cannot be used: extra.swarm has {lacks}"
+    )
+
+
+def test_the_doctor_names_a_module_without_what_its_group_is_read_for(install: Install) -> None:
+    install("extra", group="samplers", meter__dot__py="HZ = 1.0\ndef open(observed): ...")
+    told = [one for one in installation.look() if one.check == "plug-ins samplers"]
+    assert [(one.level, one.seen) for one in told] == [
+        ("warning", "meter of extra_dist: extra.meter has no constant BLOCKS")
+    ]
 
 
 def test_a_provider_package_that_is_missing_still_lists(install: Install, tmp_path: Path) -> None:

@@ -78,13 +78,14 @@ def test_one_file_gives_tables_to_exports(
     [
         ("import not_there_at_all", "ModuleNotFoundError: No module named 'not_there_at_all'"),
         ("", "extra.broken has no constant SECTION"),
+        ("SECTION = 'tea'", "extra.broken.SECTION is no Section"),
         (
             EFFORT.replace("contents=", "needs=frozenset({'tea'}), contents="),
             "it needs tea, which nothing gathers",
         ),
         (EFFORT.replace("yield Note", "1 / 0 #"), "ZeroDivisionError: division by zero"),
     ],
-    ids=["import", "constant", "needs", "making"],
+    ids=["import", "constant", "kind", "needs", "making"],
 )
 def test_a_section_that_cannot_be_made_is_named_with_its_reason_and_breaks_no_page(
     install: Install, text: str, reason: str

@@ -117,7 +117,7 @@ def _installed() -> tuple[list[tuple[Entry, Section]], list[str]]:
     for entry, module in plugins.loaded("sections"):
         section = getattr(module, "SECTION", None)
         if not isinstance(section, Section):
-            problem = entry.problem or f"{entry.module} has no constant SECTION"
+            problem = entry.problem or f"{entry.module}.SECTION is no Section"
             missing.append(_told(entry, problem))
         elif problem := _unknown_needs(section):
             missing.append(_told(entry, problem))
