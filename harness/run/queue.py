@@ -29,7 +29,7 @@ _PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
-class SubmittedJob:
+class JobInQueue:
     """A job submitted to the queue."""
 
     number: int
@@ -66,7 +66,7 @@ def queue_of(platform: Platform) -> Any:
 
 def submit(
     paths: RunPaths, platform: Platform, wanted: Sequence[Allocation]
-) -> tuple[SubmittedJob, ...]:
+) -> tuple[JobInQueue, ...]:
     """Submit a job for each allocation, after those that the run has had."""
     launcher, name = queue_of(platform), f"bakeoff-{identity(paths).id}"
     known = list(jobs(paths))
@@ -86,9 +86,7 @@ def submit(
         script.parent.mkdir(exist_ok=True)
         write_whole(script, launcher.script(batch, platform.launcher.settings))
         # The job may start before its number is known: what it runs must be there already.
-        one = SubmittedJob(
-            number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts
-        )
+        one = JobInQueue(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
         _record(paths, [*known, one])
         try:
             job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
@@ -107,7 +105,7 @@ def submit(
     return tuple(known[first:])
 
 
-def _so_far(paths: RunPaths, submitted: Sequence[SubmittedJob]) -> str:
+def _so_far(paths: RunPaths, submitted: Sequence[JobInQueue]) -> str:
     """Report the jobs submitted before a failure, and how to go on."""
     again = f"bakeoff resume {paths.root} --detach"
     if not submitted:
@@ -118,15 +116,15 @@ def _so_far(paths: RunPaths, submitted: Sequence[SubmittedJob]) -> str:
     )
 
 
-def jobs(paths: RunPaths) -> tuple[SubmittedJob, ...]:
+def jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
     """Give all jobs ever submitted for a run."""
     if not paths.jobs.is_file():
         return ()
     raw = read_json(paths.jobs)
-    return tuple(SubmittedJob(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
+    return tuple(JobInQueue(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
 
 
-def job(paths: RunPaths, number: int) -> SubmittedJob:
+def job(paths: RunPaths, number: int) -> JobInQueue:
     """Give one job of a run."""
     for one in jobs(paths):
         if one.number == number:
@@ -151,7 +149,7 @@ def free(platform: Platform) -> FreeNodes:
     return FreeNodes(idle, allocated + idle)
 
 
-def part(platform: Platform, one: SubmittedJob) -> int | None:
+def part(platform: Platform, one: JobInQueue) -> int | None:
     """Give the number of this process's part of a job array; None outside one."""
     if one.parts == 1:
         return None
@@ -159,7 +157,7 @@ def part(platform: Platform, one: SubmittedJob) -> int | None:
     return found
 
 
-def states(platform: Platform, some: Sequence[SubmittedJob]) -> Mapping[str, JobState]:
+def states(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobState]:
     """Ask the queue once about several jobs; one that it no longer knows is left out."""
     names = [one.job for one in some if one.job]
     if not names:
@@ -175,7 +173,7 @@ def states(platform: Platform, some: Sequence[SubmittedJob]) -> Mapping[str, Job
     return found
 
 
-def ends(platform: Platform, some: Sequence[SubmittedJob]) -> Mapping[str, JobState]:
+def ends(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobState]:
     """Ask the queue's accounts once how jobs ended; refuse where it keeps none."""
     found: dict[str, JobState] = {}
     for line in _asked(queue_of(platform).ended(*(one.job for one in some))).splitlines():
@@ -200,12 +198,12 @@ def requeue(platform: Platform, say: Callable[[], None]) -> bool:
     return bool(again)
 
 
-def cancel(platform: Platform, some: Sequence[SubmittedJob]) -> None:
+def cancel(platform: Platform, some: Sequence[JobInQueue]) -> None:
     """Cancel jobs; the trials that they finished stay."""
     _asked(queue_of(platform).cancel(*(one.job for one in some if one.job)))
 
 
-def _record(paths: RunPaths, known: Sequence[SubmittedJob]) -> None:
+def _record(paths: RunPaths, known: Sequence[JobInQueue]) -> None:
     write_json(paths.jobs, {"version": VERSION, "jobs": [asdict(one) for one in known]})
 
 

@@ -11,10 +11,10 @@ from harness.cli.verbs.status import QueuedJob, RunStatus, in_words
 from harness.errors import Unavailable
 from harness.platform.platform import Launcher, Platform
 from harness.run import queue
-from harness.run.queue import JobState, SubmittedJob
+from harness.run.queue import JobInQueue, JobState
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
-JOBS = [SubmittedJob(n, str(n), 1, 5, ()) for n in (7, 8, 9)]
+JOBS = [JobInQueue(n, str(n), 1, 5, ()) for n in (7, 8, 9)]
 
 
 def sacct(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, code: int = 0) -> None:

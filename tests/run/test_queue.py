@@ -10,12 +10,12 @@ from harness.errors import Unavailable
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Launcher, Platform
 from harness.run import queue
-from harness.run.queue import JobState, SubmittedJob
+from harness.run.queue import JobInQueue, JobState
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
-JOBS = [SubmittedJob(n, str(n), 1, 5, ()) for n in (7, 8)]
+JOBS = [JobInQueue(n, str(n), 1, 5, ()) for n in (7, 8)]
 WANTED = [Allocation(nodes, (f"cell{nodes}",), 3, 1.0) for nodes in (1, 2)]
 
 
