@@ -139,3 +139,14 @@ def test_every_format_of_export_writes_something_and_is_described(path: Path) ->
     module = importlib.import_module(f"reports.exports.formats.{path.stem}")
     assert hasattr(module, "of_table") or hasattr(module, "of_results")
     assert f"`{path.stem}`" in read("commands.md")
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=str
+)
+def test_files_named_in_the_docs_exist(page: Path) -> None:
+    folders = "harness|reports|tests|workloads|platforms|examples"
+    named = rf"(?<![\w/])(?:{folders})/[\w/.]+\.(?:py|toml|json)"
+    for name in set(re.findall(named, page.read_text(encoding="utf-8"))):
+        is_pattern = re.search(r"[A-Z]{2}", name) or name == "platforms/ours.toml"
+        assert is_pattern or (ROOT / name).exists(), name
