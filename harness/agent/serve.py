@@ -62,13 +62,17 @@ class Agent:
             key.data()
 
     def _end_on_signals(self) -> None:
-        """Treat SIGTERM like a closed pipe; ignore Ctrl-C, which the host handles."""
+        """Treat SIGTERM and SIGHUP like a closed pipe; ignore Ctrl-C, which the host handles.
+
+        A hang-up that the host ignores is ignored here too: it was started with nohup.
+        """
         reader, writer = socket.socketpair()
         writer.setblocking(False)
         signal.set_wakeup_fd(writer.fileno())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: None)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, lambda *_: None)
         self._wakeup = (reader, writer)
         self._selector.register(reader, selectors.EVENT_READ, self._signalled)
 

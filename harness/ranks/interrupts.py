@@ -56,9 +56,14 @@ class Interrupts:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Count signals instead of ending on them, as long as the context lasts."""
+        """Count signals instead of ending on them, as long as the context lasts.
+
+        A hang-up that is ignored stays ignored: whoever started us with nohup wants to log out.
+        """
         self.open()
-        earlier = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        counted = [one for one in _SIGNALS if one != signal.SIGHUP or not is_ignored]
+        earlier = {number: signal.signal(number, self._handle) for number in counted}
         wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         try:
             yield

@@ -63,6 +63,20 @@ def test_one_request_to_stop_ends_the_trial_gently_and_starts_nothing_more(
     assert study.processes() == []
 
 
+def test_a_session_started_by_nohup_outlives_its_terminal(study, start_host):
+    study.write("behave", trials=9)
+    earlier = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # inherited, as nohup does it
+    try:
+        host = start_host()
+    finally:
+        signal.signal(signal.SIGHUP, earlier)
+    host.wait_for("ended")
+    for process in (host.process.pid, *host.children()):
+        os.kill(process, signal.SIGHUP)
+    host.wait_for("result", done=9, total=9, interrupted=0)
+    assert host.end() == 0
+
+
 @pytest.mark.slow
 def test_a_second_request_kills_at_once(study, start_host):
     study.write("deaf", trials=2, measure='timeout = "5 min"')
