@@ -22,6 +22,8 @@ from harness.toml.values import Value, shown
 
 NEEDED = ("workload", "framework")
 
+_MOST_DIGITS = 18  # of a number on the command line: more are no count of anything
+
 
 class Checker:
     """Check factor tables of one document, telling it every fault."""
@@ -220,7 +222,8 @@ def selection_from_text(text: str) -> Selection:
 def _word(word: str) -> Value:
     if word in ("true", "false"):
         return word == "true"
-    return int(word) if word.isdigit() else word.strip("'\"")
+    is_number = word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS
+    return int(word) if is_number else word.strip("'\"")
 
 
 def _tables(value: Any) -> list[tuple[int, dict[str, Any]]]:

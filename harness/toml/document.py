@@ -31,8 +31,10 @@ class Document:
         self._moved: dict[Place, Place | str] = {}
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
             raise FaultyFile([_broken(file, text, str(error))]) from None
+        except RecursionError:
+            raise FaultyFile([Fault(file, None, "", "it is nested too deeply.")]) from None
 
     @cached_property
     def _lines(self) -> Mapping[Place, int]:
@@ -127,8 +129,8 @@ def _broken(file: str, text: str, error: str) -> Fault:
     match = _PLACE.search(error)
     what = _PLACE.sub("", error)
     what = what[:1].lower() + what[1:]
-    if match is None:
-        return Fault(file, None, "", f"not valid TOML: {what}.")
+    if match is None:  # Python's own words of a number that it refuses to read
+        return Fault(file, None, "", f"not valid TOML: {what.partition(';')[0]}.")
     if match[1] is None:
         last = text.rstrip().count("\n") + 1
         return Fault(file, last, "", f"not valid TOML: {what} (at the end of the file).")
@@ -138,5 +140,5 @@ def _broken(file: str, text: str, error: str) -> Fault:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text

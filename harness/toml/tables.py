@@ -95,9 +95,8 @@ def _in_our_words(model: type[Table], detail: ErrorDetails) -> tuple[str, tuple[
     if kind == "literal_error":
         allowed = tuple(part.strip("'") for part in _alternatives(str(context["expected"])))
         return f"{shown(value)} is not allowed.{nearest(str(value), allowed)}", allowed
-    return f"{shown(value)} must be {_EXPECTED.get(kind, detail['msg'].lower())}".format(
-        **context
-    ), ()
+    expected = _EXPECTED[kind].format(**context) if kind in _EXPECTED else detail["msg"].lower()
+    return f"{shown(value)} must be {expected}", ()
 
 
 _EXPECTED = {

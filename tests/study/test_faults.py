@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
+from harness.study.checks import selection_from_text
 from harness.study.study import load_study
 
 Refusal = Callable[..., str]
@@ -294,3 +295,19 @@ def test_a_byte_order_mark_is_no_statement(write: Callable[..., Path]) -> None:
     path = write("")
     path.write_text(GOOD, encoding="utf-8-sig")
     assert load_study(path).title == "Good"
+
+
+def test_braces_in_a_value_are_shown_as_they_stand(refusal: Refusal) -> None:
+    text = GOOD + '[measure]\ntrials = "${TRIALS}"\n'
+    assert refusal(text).startswith("mine.toml:6: measure.trials: '${TRIALS}' must be an integer.")
+
+
+@pytest.mark.parametrize("value", ["9" * 8_000, "[" * 2_000 + "]" * 2_000], ids=["long", "deep"])
+def test_a_value_that_python_refuses_to_read_is_a_fault_of_the_file(
+    refusal: Refusal, value: str
+) -> None:
+    assert refusal(GOOD + f"batch = {value}\n").startswith("mine.toml: ")
+
+
+def test_digits_of_other_scripts_are_text_on_the_command_line() -> None:
+    assert selection_from_text("compile=²").wanted == {"compile": ("²",)}
