@@ -129,9 +129,10 @@ def _work(day: Day, cell: Mapping[str, Any], limit_s: float) -> tuple[list[Windo
 
 
 def _job(day: Day, cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    same = ("workload", "workload_module", "framework", "strategy", "factors", "options")
+    what = ("workload", "workload_module", "framework", "environment", "strategy")
+    how = ("scale", "factors", "options")
     return {
-        **{name: cell[name] for name in same},
+        **{name: cell[name] for name in (*what, *how)},
         "version": VERSION,
         "purpose": "trial",
         "cell_key": cell["key"],
