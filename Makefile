@@ -26,7 +26,7 @@ test: setup check
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not long'
 
 test-fast: setup
-	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine' -n auto
+	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine and not io' -n auto
 
 # Everything that needs pretended hosts, as root: an MPI, Slurm, containers, Horovod built from its
 # source, nodes that lose their power, cables that are pulled. Half an hour, with the environments.
