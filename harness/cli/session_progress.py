@@ -41,7 +41,7 @@ def _left(progress: Progress) -> str:
 def _failure(progress: Progress, outcome: Outcome) -> str:
     took = duration(outcome.seconds)
     text = f"{progress.label}: {outcome.ended} in {outcome.trial} after {took}\n  {outcome.reason}"
-    directory = RunPaths(progress.run).cells / outcome.cell_key / outcome.trial
+    directory = RunPaths(progress.run).cell(outcome.cell_key) / outcome.trial
     # The reason names the file where one rank is to blame.
     return text if str(directory) in outcome.reason else f"{text}\n  Log: {directory}"
 

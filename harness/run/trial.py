@@ -159,7 +159,7 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
         warmup=short if name == COLD else measure.warmup,
         until=short if name == COLD else measure.until,
         seed=measure.seed,
-        directory=str(bench.paths.cells / cell.key / name),
+        directory=str(bench.paths.cell(cell.key) / name),
         paths={name: str(path) for name, path in paths.items()},
     )
 

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RunError
+from harness.store.names import path_part
 
 VERSION = 2  # 1: first; 2: the plan states the scale of each cell
 """Of a run directory: what ``run.json`` and ``plan.json`` say of it."""
@@ -195,17 +196,21 @@ class RunPaths:
         """Trials that were cut off."""
         return self.root / "interrupted"
 
+    def cell(self, cell_key: str) -> Path:
+        """Everything of one cell."""
+        return self.cells / path_part(cell_key, "cell's key")
+
     def cold(self, cell_key: str) -> TrialPaths:
         """The extra trial of a cell that starts with empty compile caches."""
-        return TrialPaths(self.cells / cell_key / "cold")
+        return TrialPaths(self.cell(cell_key) / "cold")
 
     def probe(self, cell_key: str) -> TrialPaths:
         """The untimed job that says what really ran."""
-        return TrialPaths(self.cells / cell_key / "probe")
+        return TrialPaths(self.cell(cell_key) / "probe")
 
     def cache(self, cell_key: str) -> Path:
         """The private compile caches of a cell."""
-        return self.root / "caches" / cell_key
+        return self.root / "caches" / path_part(cell_key, "cell's key")
 
     @property
     def report(self) -> Path:
@@ -219,8 +224,8 @@ class RunPaths:
 
     def environment(self, name: str) -> Path:
         """What a framework environment is."""
-        return self.root / "environments" / f"{name}.json"
+        return self.root / "environments" / f"{path_part(name, 'environment')}.json"
 
     def trial(self, cell_key: str, trial: TrialName) -> TrialPaths:
         """One trial of one cell."""
-        return TrialPaths(self.cells / cell_key / str(trial))
+        return TrialPaths(self.cell(cell_key) / str(trial))

@@ -25,6 +25,7 @@ from harness.store.files import (
     write_json,
 )
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
+from harness.store.names import path_part, payload_name
 from harness.store.outcome import Outcome, read_outcome
 
 
@@ -97,7 +98,7 @@ def logged(paths: RunPaths) -> Iterator[dict[str, Any]]:
 
 def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: str) -> TrialPaths:
     """Make a trial's directory with its job in it: both appear at once."""
-    final = paths.cells / cell_key / str(name)
+    final = paths.cell(cell_key) / str(name)
     beside = final.with_name(f".{name}.new")
     with explained(final):
         shutil.rmtree(beside, ignore_errors=True)
@@ -164,4 +165,5 @@ class Identity:
 def identity(paths: RunPaths) -> Identity:
     """Read what run.json says."""
     raw = read_json(paths.run)
-    return Identity(raw["id"], raw["payload"], raw["first"], raw["accepted"])
+    payload = payload_name(raw["payload"])
+    return Identity(path_part(raw["id"], "run's id"), payload, raw["first"], raw["accepted"])

@@ -38,7 +38,7 @@ def paths(tmp_path: Path) -> RunPaths:
     """Give the directory of a run that has a name."""
     paths = RunPaths(tmp_path / "r")
     paths.root.mkdir()
-    raw = {"id": "r-1", "payload": "p", "first": "f", "accepted": []}
+    raw = {"id": "r-1", "payload": "payload", "first": "f", "accepted": []}
     write_json(paths.run, raw)
     return paths
 
