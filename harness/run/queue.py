@@ -22,7 +22,7 @@ from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
 from harness.store.files import read_json, write_json, write_whole
 from harness.store.layout import RunPaths
-from harness.store.run_directory import identity
+from harness.store.run_directory import identity, is_copy
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
@@ -117,8 +117,8 @@ def _so_far(paths: RunPaths, submitted: Sequence[JobInQueue]) -> str:
 
 
 def jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
-    """Give all jobs ever submitted for a run."""
-    if not paths.jobs.is_file():
+    """Give all jobs ever submitted for a run; those in a copy's files are its original's."""
+    if not paths.jobs.is_file() or is_copy(paths):
         return ()
     raw = read_json(paths.jobs)
     return tuple(JobInQueue(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])

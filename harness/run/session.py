@@ -82,6 +82,7 @@ def resume(
             plan = replace(plan, order=tuple(one for one in plan.order if one[0] in only))
         if blocks is not None:
             plan = replace(plan, order=tuple(one for one in plan.order if one[1] in blocks))
+        store.claim(paths)
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         ledger.repeat_decisions()
@@ -102,6 +103,15 @@ def resume(
         if ensure is not None and basis is not None:
             work.prove(basis, known, waiting, ensure)
         return work.carry_out()
+
+
+def claim(run: Path) -> Path:
+    """Make sure that a run about to be submitted has an id of its own; give its directory."""
+    paths = store.open_run(run.resolve())
+    if store.is_copy(paths):
+        with store.locked(paths):
+            store.claim(paths)
+    return paths.root
 
 
 def _clean_up(paths: RunPaths) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -105,7 +104,6 @@ def _missing_data(plan: Plan) -> list[str]:
 def lay_out(plan: Plan, root: Path, study_text: str, basis: TrialBasis) -> RunPaths:
     """Make the run directory with everything but trials."""
     identity_fields = {
-        "id": f"{root.name}-{secrets.token_hex(4)}",
         "name": plan.study.name,
         "title": plan.study.title,
         "seed": plan.measure.seed,

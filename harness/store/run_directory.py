@@ -1,4 +1,4 @@
-"""Create and lock a run directory, and move its trials from state to state.
+"""Create and lock a run directory, claim a copied one, move its trials from state to state.
 
 A trial's directory appears whole, with its job; it is complete when ``outcome.json`` is there; one
 without it, or with a damaged one, counts as interrupted, and is set aside before anything is
@@ -8,6 +8,8 @@ counted or repeated.
 from __future__ import annotations
 
 import json
+import re
+import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -44,7 +46,8 @@ def creating(root: Path, identity: Mapping[str, Any]) -> Iterator[RunPaths]:
     try:
         with explained(root):
             paths.cells.mkdir()
-        write_json(paths.run, {"version": VERSION, **identity})
+        own = {"id": _new_id(root), "directory": root.stat().st_ino}
+        write_json(paths.run, {"version": VERSION, **own, **identity})
         yield paths
     except BaseException:  # a full disk, or Ctrl-C
         shutil.rmtree(root, ignore_errors=True)
@@ -58,6 +61,34 @@ def open_run(root: Path) -> RunPaths:
         raise RunError(f"{root}: this is no run directory (it has no run.json).")
     refuse_other_format(root, read_json(paths.run)["version"])
     return paths
+
+
+def is_copy(paths: RunPaths) -> bool:
+    """Whether this directory is a copy: what runs or waits under its id belongs to the original.
+
+    A renamed directory keeps its inode; a copy has another one, on whatever file system.
+    """
+    return bool(read_json(paths.run).get("directory") != paths.root.stat().st_ino)
+
+
+def claim(paths: RunPaths) -> None:
+    """Give a copy an id of its own, so that it never touches what belongs to its original.
+
+    Processes, scratch folders and jobs in a queue carry the id. Call it with the run locked.
+    """
+    if not is_copy(paths):
+        return
+    raw = read_json(paths.run)
+    own = {"id": _new_id(paths.root), "directory": paths.root.stat().st_ino}
+    with explained(paths.jobs):
+        paths.jobs.unlink(missing_ok=True)
+    write_json(paths.run, {**raw, **own})
+    log(paths, "claimed", id=own["id"], copy_of=raw["id"])
+
+
+def _new_id(root: Path) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", root.name)[:100].strip("._-")
+    return f"{name or 'run'}-{secrets.token_hex(8)}"
 
 
 def stored_plan(paths: RunPaths) -> dict[str, Any]:

@@ -144,11 +144,11 @@ def study(tmp_path: Path) -> Study:
 
 
 @pytest.fixture
-def start_host(study: Study) -> Iterator[Callable[[], Host]]:
+def start_host(study: Study) -> Iterator[Callable[..., Host]]:
     hosts: list[Host] = []
 
-    def start() -> Host:
-        hosts.append(Host(study))
+    def start(other: Study = study) -> Host:
+        hosts.append(Host(other))
         return hosts[-1]
 
     yield start
@@ -161,7 +161,7 @@ def start_host(study: Study) -> Iterator[Callable[[], Host]]:
 
 
 @pytest.fixture
-def carried_out(study: Study, start_host: Callable[[], Host]) -> Callable[..., dict[str, Any]]:
+def carried_out(study: Study, start_host: Callable[..., Host]) -> Callable[..., dict[str, Any]]:
     """Run a one-trial study to its end; give the outcome."""
 
     def run(how: str, *, ranks: int = 1, measure: str = "") -> dict[str, Any]:

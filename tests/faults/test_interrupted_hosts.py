@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from harness.errors import RunError
 from harness.run.session import resume
 
-from .conftest import wait_until_gone
+from .conftest import Study, wait_until_gone
 from .host import Teller
 
 
@@ -36,6 +37,31 @@ def test_after_kill_9_of_the_host_nothing_is_left_and_resume_repeats_nothing(stu
     assert len(after) == 6
     assert len({(one["cell"], one["trial"]) for one in study.logged("trial")}) == 6
     assert len(list(study.paths.interrupted.iterdir())) == 1
+
+
+def test_a_copy_of_a_run_is_resumed_without_harm_to_its_running_original(
+    study, start_host, tmp_path
+):
+    study.write("wait-for-go", trials=2)
+    os.mkfifo(tmp_path / "go")
+    original = start_host()
+    original.wait_for("progressed", phase="warm-up")
+    at_work = study.processes()
+    assert at_work
+    copied = Study(tmp_path / "copy")
+    shutil.copytree(study.paths.root, copied.paths.root)
+
+    copy = start_host(copied)
+    copy.wait_for("result", done=2, total=2, interrupted=0)
+    assert copy.end() == 0
+    assert study.processes() == at_work
+    with (tmp_path / "go").open("wb"):
+        (tmp_path / "go").unlink()
+    original.wait_for("result", done=2, total=2, interrupted=0)
+    assert original.end() == 0
+    for one in (study, copied):
+        assert [kept["outcome"] for kept in one.outcomes().values()] == ["ok", "ok"]
+    assert not study.paths.interrupted.exists()
 
 
 def test_a_second_bakeoff_on_a_run_is_refused_by_name(study, start_host):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from harness.run import queue
 from harness.run.queue import JobInQueue, JobState
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
+from harness.store.run_directory import claim, identity
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
 JOBS = [JobInQueue(n, str(n), 1, 5, ()) for n in (7, 8)]
@@ -38,7 +40,8 @@ def paths(tmp_path: Path) -> RunPaths:
     """Give the directory of a run that has a name."""
     paths = RunPaths(tmp_path / "r")
     paths.root.mkdir()
-    raw = {"id": "r-1", "payload": "payload", "first": "f", "accepted": []}
+    made = {"id": "r-1", "directory": paths.root.stat().st_ino}
+    raw = {**made, "payload": "payload", "first": "f", "accepted": []}
     write_json(paths.run, raw)
     return paths
 
@@ -71,6 +74,21 @@ def test_a_second_job_that_is_refused_leaves_the_first_and_says_how_to_go_on(
         f"; then submit what is left: bakeoff resume {paths.root} --detach"
     )
     assert [(one.job, one.keys) for one in queue.jobs(paths)] == [("101", ("cell1",))]
+
+
+def test_a_copied_run_has_none_of_its_originals_jobs(program, paths: RunPaths) -> None:
+    program("sbatch", "echo 101")
+    queue.submit(paths, SLURM, WANTED[:1])
+    copy = RunPaths(Path(shutil.copytree(paths.root, paths.root.with_name("copy"))))
+    assert [one.job for one in queue.jobs(paths)] == ["101"]
+    assert queue.jobs(copy) == ()
+    claim(copy)
+    assert queue.jobs(copy) == ()
+    assert identity(copy).id != identity(paths).id
+    renamed = RunPaths(paths.root.rename(paths.root.with_name("renamed")))
+    claim(renamed)
+    assert [one.job for one in queue.jobs(renamed)] == ["101"]
+    assert identity(renamed).id == "r-1"
 
 
 def test_where_nothing_was_submitted_that_is_said(program, paths: RunPaths) -> None:

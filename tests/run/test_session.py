@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from harness.agent.protocol import TOKEN
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.list import command as list_command
 from harness.cli.verbs.status import command as status_command
@@ -337,3 +342,20 @@ def test_a_trial_whose_outcome_is_damaged_is_set_aside_and_run_again(plan, tmp_p
     assert (result.done, result.total, len(again.ended)) == (4, 4, 1)
     (line,) = logged(tmp_path / "run", "cleaned up")
     assert [name.rpartition(".")[0] for name in line["set_aside"]] == [f"{key}.trial-{block}"]
+
+
+def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_not(
+    plan, tmp_path, listener
+):
+    begin(plan, tmp_path / "run", listener)
+    token = f"{store.identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
+    copy = Path(shutil.copytree(tmp_path / "run", tmp_path / "copy"))
+    renamed = (tmp_path / "run").rename(tmp_path / "renamed")
+    argv = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
+    with subprocess.Popen(argv, env={**os.environ, TOKEN: token}) as leftover:
+        resume(copy, observer=Listener())
+        assert leftover.poll() is None
+        resume(renamed, observer=Listener())
+        assert leftover.wait() == -signal.SIGKILL
+    (line,) = logged(copy, "claimed")
+    assert line["copy_of"] == token.partition("/")[0]

@@ -63,7 +63,7 @@ def command(
         hand_over(
             plan,
             waiting,
-            lambda: paths.root,
+            lambda: session.claim(paths.root),
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
             spread=spread,
