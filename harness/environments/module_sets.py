@@ -30,6 +30,14 @@ class ModuleSet:
     changes: Mapping[str, str]
     """What the modules set or changed: this decides whether results may be joined."""
 
+    def unset(self, stated: Mapping[str, str]) -> dict[str, str]:
+        """Give those of a platform's variables that the modules replaced instead of adding to."""
+        return {
+            name: value
+            for name, value in stated.items()
+            if f":{value}:" not in f":{self.env.get(name, '')}:"
+        }
+
 
 def load(names: tuple[str, ...], base: Mapping[str, str]) -> ModuleSet:
     """Load modules on top of an environment, in a shell that reads no start-up files."""

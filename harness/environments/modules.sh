@@ -13,5 +13,13 @@ if ! command -v module >/dev/null; then
     done
 fi
 command -v module >/dev/null || exit 96
+# One that the caller's shell has loaded would set nothing again: what it had set for Python is gone.
+loaded=()
+for name in "$@"; do
+    case ":${LOADEDMODULES:-}:" in
+    *":$name:"* | *":$name/"*) loaded=("$name" "${loaded[@]}") ;;
+    esac
+done
+[ "${#loaded[@]}" -eq 0 ] || module unload "${loaded[@]}"
 module load "$@" || exit 97
 exec /usr/bin/env -0 >&3

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness import commands
 from harness.environments import cache, module_sets, outside_programs, pythons
 from harness.environments.cache import Environment
 from harness.environments.lock import (
@@ -28,7 +28,8 @@ from harness.environments.lock import (
 )
 from harness.errors import Unavailable
 from harness.machine import gpus
-from harness.platform.platform import FrameworkThere, Platform
+from harness.platform.platform import Platform
+from harness.platform.variables import laid_over
 
 # Reads names only: importing a package to learn its version would take seconds.
 _CONTENT = """
@@ -37,8 +38,9 @@ names = set()
 for folder in sys.path[1:]:  # the first is the current folder
     if os.path.isdir(folder):
         names.update(n for n in os.listdir(folder) if n.endswith((".dist-info", ".egg-info")))
-print(json.dumps([sys.version, sorted(names)]))
+sys.stdout.write("\\n" + json.dumps([sys.version, sorted(names)]))
 """
+_PATIENCE_S = 60.0
 _OURS = ("VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYENV_VERSION", "__PYVENV_LAUNCHER__")
 
 
@@ -85,16 +87,15 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
 
 
 def _resolve(reference: EnvironmentReference, platform: Platform) -> Interpreter:
-    there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
-    there = there or FrameworkThere()
-    env = {**isolated(os.environ), **there.environment}
+    there, stated = platform.framework(reference.lock), platform.variables(reference.lock)
+    env = laid_over(isolated(os.environ), stated)
     module_names = (*platform.modules, *there.modules)
     loaded = module_sets.load(module_names, env) if module_names else None
     if loaded is not None:
-        env = {**isolated(loaded.env), **there.environment}
+        env = laid_over(loaded.env, loaded.unset(stated))
     lock = load_lock(reference.lock) if reference.lock in lock_files() else None
     if lock is not None:
-        env = {**env, **lock.environment}
+        env = laid_over(env, lock.environment)
         _require_programs(lock, env)
     if there.interpreter is not None:
         return _foreign(reference, there.interpreter, env, loaded, f"named by {platform.name}")
@@ -112,6 +113,8 @@ def _resolve(reference: EnvironmentReference, platform: Platform) -> Interpreter
                 f'    [frameworks.{reference.framework}]  interpreter = "/path/to/python"'
             )
         return _foreign(reference, named, env, loaded, f"named by {lock.variable}")
+    # Python variables of modules are for the modules' Python, not for one of Bakeoff's own.
+    env = laid_over(isolated(env), stated, lock.environment)
     if not lock.is_built_for(reference):
         return _bare(lock, reference, env)
     return _managed(lock, reference, platform, env, loaded)
@@ -122,16 +125,15 @@ def contained(framework_ref: str, platform: Platform) -> Interpreter:
     if platform.is_simulated:
         return SIMULATED
     reference = EnvironmentReference.parse(framework_ref)
-    there = platform.frameworks.get(reference.lock) or platform.frameworks.get(reference.framework)
-    if there is None or there.container is None:
+    container = platform.framework(reference.lock).container
+    if container is None:
         raise Unavailable(f"{reference}: {platform.name} names no container for it.")
-    container = there.container
     program = {"charliecloud": "ch-run", "pyxis": "srun"}.get(container.engine, container.engine)
     if shutil.which(program) is None:
         raise Unavailable(f"{reference}: {program} is no program on this machine.")
     return Interpreter(
         argv=(container.interpreter,),
-        env={**isolated(os.environ), **there.environment},
+        env=laid_over(isolated(os.environ), platform.variables(reference.lock)),
         fingerprint=cache.digest([container.engine, container.image, container.interpreter]),
         description=f"{container.image} in {container.engine}",
         packages={},
@@ -231,18 +233,12 @@ def _foreign(
     path = shutil.which(program, path=env.get("PATH"))
     if path is None:
         raise Unavailable(f"{reference}: {program} ({origin}) is no program on this machine.")
-    answer = subprocess.run(
-        [path, "-c", _CONTENT],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    if answer.returncode != 0:
-        last = answer.stderr.strip().splitlines()[-1:] or [f"exit code {answer.returncode}"]
-        raise Unavailable(f"{reference}: {path} ({origin}) does not run: {last[0]}")
-    content = json.loads(answer.stdout)
+    what = f"{reference}: {path} ({origin})"
+    answer = commands.run([path, "-c", _CONTENT], timeout_s=_PATIENCE_S, env=env, what=what)
+    try:
+        content = json.loads(answer.required().rpartition("\n")[2])
+    except ValueError:
+        raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
     changes = dict(loaded.changes) if loaded is not None else {}
     return Interpreter(
         argv=(path,),

@@ -17,7 +17,8 @@ from typing import Any
 from harness.environments.lock import EnvironmentReference, load_lock, lock_files
 from harness.environments.worker_python import Interpreter
 from harness.machine.machine import read_machine
-from harness.platform.platform import FrameworkThere, Platform
+from harness.platform.platform import Platform
+from harness.platform.variables import laid_over
 from harness.ranks.nodes import HERE, launcher, reached
 from harness.study.recorded_variables import is_telling
 
@@ -36,14 +37,13 @@ class Circumstances:
         """Give the conditions of a cell's examination, beside its code and its packages."""
         if not self._machine:
             self._machine = _machine(self.platform)
-        reference, there = EnvironmentReference.parse(environment), self.platform.frameworks
-        own = there.get(reference.lock) or there.get(reference.framework) or FrameworkThere()
+        reference = EnvironmentReference.parse(environment)
         lock = load_lock(reference.lock) if reference.lock in lock_files() else None
-        stated = {*self.platform.environment, *own.environment, *(lock.environment if lock else ())}
-        set_there = {**interpreter.env, **self.platform.environment}
+        there = self.platform.variables(environment)
+        stated = {*there, *(lock.environment if lock is not None else ())}
         variables = {
             name: value
-            for name, value in set_there.items()
+            for name, value in laid_over(interpreter.env, there).items()
             if name in stated or (is_telling(name) and not name.startswith(_OF_ONE_JOB))
         }
         return {"machine": dict(self._machine), "variables": variables}

@@ -15,6 +15,7 @@ from harness.agent.protocol import RankCommand
 from harness.errors import UsageError
 from harness.launch.binding import Share
 from harness.platform.platform import Container, Platform
+from harness.platform.variables import SEARCH_PATH, laid_over
 from harness.study.framework import framework_info
 from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
@@ -26,7 +27,7 @@ DRIVER_CACHE = "CUDA_CACHE_PATH"
 """Every rank has this one; its folder is that of all caches of a cell."""
 _KEPT = (
     *("BAKEOFF_*", "OMP_*", "KMP_*", "CUDA_*", "NCCL_*", "MASTER_*"),
-    *("PYTHONPATH", "LD_PRELOAD", "PYTHONNOUSERSITE"),
+    *("LD_PRELOAD", "PYTHONNOUSERSITE"),
 )
 """What every rank keeps, beside its framework's own."""
 _READ = ("data", "files")
@@ -97,7 +98,7 @@ class ContainerCommand:
         caches = [str(Path(rank.env[DRIVER_CACHE]).parent)] if DRIVER_CACHE in rank.env else []
         room = Room(
             cwd=rank.cwd,
-            env=room_env(rank.env, self.env, self.own),
+            env=laid_over(room_env(rank.env, self.env, self.own), {SEARCH_PATH: self.payload}),
             readable=(self.payload, *(paths[name] for name in _READ if name in paths)),
             writable=(
                 self.job.directory,
@@ -119,13 +120,13 @@ def box_of(platform: Platform, job: Job, payload: str) -> ContainerCommand | Non
     """Find the container of a job's environment; None where it asks for none."""
     if not job.factors.get("container"):
         return None
-    name = job.environment.partition("[")[0]
-    there = platform.frameworks.get(name) or platform.frameworks.get(name.partition("@")[0])
-    if there is None or there.container is None:
+    there = platform.framework(job.environment)
+    if there.container is None:
+        name = job.environment.partition("[")[0]
         raise UsageError(f"{platform.name} names no container for {name}")
     if there.container.engine == "pyxis" and platform.launcher.name != "slurm":
         raise UsageError(f"{platform.name}: pyxis is a part of srun; its launcher must be slurm")
-    env = {**platform.environment, **there.environment}
+    env = platform.variables(job.environment)
     own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
     return ContainerCommand(platform.name, there.container, env, own, job, payload)
 

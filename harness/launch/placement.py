@@ -19,6 +19,7 @@ from harness.launch.contract import Launch, Node, Worker
 from harness.launch.rendezvous import Seat, seats, variables
 from harness.machine.topology import flat
 from harness.platform.platform import Platform
+from harness.platform.variables import SEARCH_PATH, laid_over
 from harness.study.framework import framework_info
 from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
@@ -88,14 +89,14 @@ class _Layout:
         rank = RankCommand(
             rank=seat.rank,
             argv=(*python, "-m", "harness.worker", self.job_path),
-            env={
-                **worker.env,
-                "PYTHONPATH": worker.payload,
-                "BAKEOFF_TOKEN": worker.token,
-                **variables(seat, worker.nodes, each, self.own, threads=share.threads),
-                **device_variables(share, binding.shares, self.job.factors),
-                **self.platform.environment,
-            },
+            env=laid_over(
+                worker.env,
+                {"BAKEOFF_TOKEN": worker.token},
+                variables(seat, worker.nodes, each, self.own, threads=share.threads),
+                device_variables(share, binding.shares, self.job.factors),
+                self.platform.variables(self.job.environment),
+                {SEARCH_PATH: worker.payload},
+            ),
             cwd=self.job.directory,
             cpus=share.cpus,
             node=seat.node,
@@ -110,12 +111,11 @@ def _starter(job: Job, platform: Platform, worker: Worker, starter: Sequence[str
     return RankCommand(
         rank=STARTER,
         argv=(*starter, *worker.shim),
-        env={
-            **worker.env,
-            **platform.environment,
-            "BAKEOFF_TOKEN": worker.token,
-            DOOR: door(worker.token),
-        },
+        env=laid_over(
+            worker.env,
+            platform.variables(job.environment),
+            {"BAKEOFF_TOKEN": worker.token, DOOR: door(worker.token)},
+        ),
         cwd=job.directory,
         cpus=worker.nodes[0].cpus,
     )

@@ -18,6 +18,7 @@ from harness.machine import share
 from harness.platform.hardware import Accelerators, Ceiling, Count, Memory, Network, Node, Storage
 from harness.platform.names import fault_launcher_settings, fault_names
 from harness.platform.sources import Source, refined, spread, unknown_place
+from harness.platform.variables import laid_over
 from harness.toml.document import Document, read_document
 from harness.toml.tables import Listed, Seconds, Table, check
 
@@ -140,6 +141,16 @@ class Platform(Table):
     def is_simulated(self) -> bool:
         """Whether its trials play a model: nothing runs there."""
         return self.launcher.name == "simulated"
+
+    def framework(self, environment: str) -> FrameworkThere:
+        """Give what it says of an environment (``torch@old``), or else of its framework."""
+        name = environment.partition("[")[0]
+        there = self.frameworks.get(name) or self.frameworks.get(name.partition("@")[0])
+        return there or FrameworkThere()
+
+    def variables(self, environment: str) -> dict[str, str]:
+        """Give what it sets for the ranks of an environment: for all ranks, then for these."""
+        return laid_over(self.environment, self.framework(environment).environment)
 
     def offers(self) -> dict[str, Any]:
         """Give what requirement expressions may ask of a platform; unknown is None."""

@@ -181,7 +181,8 @@ def _worker(bench: SessionContext, prepared: Prepared, name: str, token: str) ->
         token=token,
         nodes=bench.nodes.gather(scale.nodes, scale.ranks_per_node),
         quota=_quota(),
-        shim=(sys.executable, "-P", "-m", "harness.agent.shim"),
+        # A framework's PYTHON* variables are not for the harness's own Python.
+        shim=(sys.executable, "-E", "-P", "-m", "harness.agent.shim"),
     )
 
 

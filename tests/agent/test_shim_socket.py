@@ -9,7 +9,7 @@ import pytest
 from harness.agent.protocol import STARTER, RankCommand, read_end, trial_line
 from harness.agent.shim import DOOR
 
-SHIM = f"{sys.executable} -P -m harness.agent.shim"
+SHIM = f"{sys.executable} -E -P -m harness.agent.shim"
 FAILS = "raise SystemExit(7)"
 TELL = "import os, sys; print(os.environ['OMPI_COMM_WORLD_RANK'], os.getppid())"
 

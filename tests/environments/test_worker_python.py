@@ -48,7 +48,7 @@ def module_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shift
     for name in "$@"; do
         case "$name" in
-        bin/1.0) export PATH="{tmp_path}/bin:$PATH" TINY_ROOT="two
+        bin/1.0) export PATH="{tmp_path}/bin:$PATH" PYTHONHOME="{sys.base_prefix}" TINY_ROOT="two
 lines";;
         absent) echo "Unable to locate a modulefile for 'absent'" >&2; return 1;;
         quiet) echo "ModuleCmd_Load.c(213):ERROR:105" >&2; continue;;
@@ -258,3 +258,37 @@ def test_a_bare_python_needs_an_environment_for_a_format_s_library(
     with pytest.raises(Unavailable, match=r"bakeoff env create 'null\[lmdb\]'"):
         resolve("null[lmdb]", load_platform("local"))
     assert resolve("null", load_platform("local")).argv[1:] == ("-s", "-S")
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        ("exit 0", r"is no Python: asked for its version, it said none"),
+        ("echo hello", r"is no Python"),
+        ("echo 'libpython3.so: not found' >&2; exit 127", r"ended with 127: libpython3\.so: not"),
+    ],
+)
+def test_a_named_program_that_is_no_python_is_refused(
+    tmp_path: Path, script: str, complaint: str
+) -> None:
+    (tmp_path / "python").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "python").chmod(0o755)
+    with pytest.raises(Unavailable, match=complaint):
+        resolve("tiny", platform(interpreter=str(tmp_path / "python")))
+
+
+def test_a_framework_s_variables_go_before_the_whole_platform_s() -> None:
+    there = platform(interpreter=sys.executable, environment={"A": "its own", "PYTHONPATH": "/one"})
+    all_ranks = {"A": "everybody's", "B": "everybody's", "PYTHONPATH": "/two::/one"}
+    found = resolve("tiny", there.model_copy(update={"environment": all_ranks}))
+    assert (found.env["A"], found.env["B"]) == ("its own", "everybody's")
+    assert found.env["PYTHONPATH"] == "/one:/two"
+
+
+def test_what_modules_set_for_python_stays_out_of_an_environment_of_bakeoff_s_own(
+    module_command: Path,
+) -> None:
+    here = platform().model_copy(update={"modules": ("bin/1.0",)})
+    found = resolve("null", here)
+    assert found.env["TINY_ROOT"] == "two\nlines"
+    assert "PYTHONHOME" not in found.env

@@ -146,7 +146,7 @@ def test_the_gate_is_told_why_it_cannot_look(tmp_path: Path) -> None:
     paths = {"given": str(given), "made": str(tmp_path / "made")}
     (failed,) = told(work(tmp_path, purpose="examine", paths=paths), "failed")
     assert failed["kind"] == "unsupported"
-    assert "this interpreter has no pycaffe" in failed["message"]
+    assert "has no pycaffe that can be imported (No module named 'caffe')" in failed["message"]
 
 
 def test_a_program_that_cannot_read_its_net_is_quoted(tmp_path: Path) -> None:

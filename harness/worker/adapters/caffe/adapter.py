@@ -137,8 +137,9 @@ class CaffeAdapter:
             import caffe
         except ImportError as fault:
             raise Unsupported(
-                "Caffe's program gives no tensors out, and this interpreter has no pycaffe; "
-                "name one that has it: [frameworks.caffe] interpreter in the platform"
+                "Caffe's program gives no tensors out, and this interpreter has no pycaffe "
+                "that can be imported ({}); name one that has: [frameworks.caffe] interpreter in "
+                "the platform".format(fault)
             ) from fault
         from harness.worker.adapters.caffe.subject import CaffeSubject
 

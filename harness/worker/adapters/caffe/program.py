@@ -33,8 +33,7 @@ class CaffeFailed(Exception):
 
 def environment(threads: int) -> Dict[str, str]:
     """Give the program's environment: log to stderr, in UTC, with so many threads."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    own.update(GLOG_logtostderr="1", GLOG_minloglevel="0", TZ="UTC")
+    own = dict(os.environ, GLOG_logtostderr="1", GLOG_minloglevel="0", TZ="UTC")
     for library in ("OMP", "OPENBLAS", "MKL"):
         own[library + "_NUM_THREADS"] = str(threads)
     return own
