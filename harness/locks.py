@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import IO, Any
 
 _LOOKS, _LOOK_S = 5, 0.01
+_MOST = 4096
+"""Bytes of a holder's name."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +45,24 @@ def is_free(file: IO[Any]) -> bool:
 
 
 @contextmanager
-def held_by_name(path: Path) -> Iterator[bool]:
+def held_by_name(file: int) -> Iterator[bool]:
     """Hold a lock alone, with this process's name in its file; give False if another one does."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    if not _take_from_lookers(file):
+        yield False
+        return
+    own = Holder(os.getpid(), socket.gethostname(), time.time_ns())
+    os.ftruncate(file, 0)
+    os.pwrite(file, json.dumps(asdict(own)).encode(), 0)
     try:
-        if not _take_from_lookers(descriptor):
-            yield False
-            return
-        own = Holder(os.getpid(), socket.gethostname(), time.time_ns())
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, json.dumps(asdict(own)).encode())
-        try:
-            yield True
-        finally:
-            os.ftruncate(descriptor, 0)
+        yield True
     finally:
-        os.close(descriptor)
+        os.ftruncate(file, 0)
 
 
-def holder(path: Path) -> Holder | None:
+def holder(file: int) -> Holder | None:
     """Say who holds a lock by name, if anybody does."""
-    try:
-        with path.open("rb") as file:
-            locked = _lock(file, alone=False, wait=False)
-            text = file.read()
-    except FileNotFoundError:
-        return None
+    locked = _lock(file, alone=False, wait=False)
+    text = os.pread(file, _MOST, 0)
     if locked:
         return None  # it was free; what its last holder left of a name means nothing
     try:

@@ -6,11 +6,25 @@ import errno
 import fcntl
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from harness.locks import Holder, held_by_name, holder, take
+from harness import locks
+from harness.locks import Holder, take
+
+
+@contextmanager
+def held_by_name(path: Path) -> Iterator[bool]:
+    with path.open("a+") as file, locks.held_by_name(file.fileno()) as is_ours:
+        yield is_ours
+
+
+def holder(path: Path) -> Holder | None:
+    with path.open("a+") as file:
+        return locks.holder(file.fileno())
 
 
 def test_a_lock_is_held_alone_or_with_other_readers(tmp_path: Path):

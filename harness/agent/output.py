@@ -80,7 +80,7 @@ class Capture:
     def _write(self, data: bytes) -> None:
         with suppress(OSError):  # a full disk must not end the agent: the host will say so
             if self._file is None:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
                 self._file = os.open(self._path, flags, 0o644)
             os.write(self._file, data)
 

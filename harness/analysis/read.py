@@ -26,14 +26,20 @@ def run_directories(names: Sequence[str]) -> list[Path]:
                 f"{name}: there is no such run, neither here nor in {RUNS}/. "
                 "`bakeoff list runs` names them."
             )
-        if RunPaths(place).run.is_file():
+        if is_run(place):
             found.append(place)
             continue
-        inside = sorted(p for p in place.iterdir() if RunPaths(p).run.is_file())
+        inside = sorted(filter(is_run, place.iterdir()))
         if not inside:
             raise RunError(f"{place}: neither this folder nor any in it is a run (no run.json).")
         found += inside
     return list(dict.fromkeys(found))
+
+
+def is_run(folder: Path) -> bool:
+    """Tell whether a folder is a run directory."""
+    paths = RunPaths(folder)
+    return paths.files.exists(paths.run)
 
 
 def run_directory(name: str) -> Path:

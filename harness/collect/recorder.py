@@ -32,7 +32,8 @@ class Recording:
     """An open samples file; frames of all threads go in whole."""
 
     def __init__(self, path: Path, **facts: Any) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
+        self._descriptor = os.open(path, flags, 0o644)
         self._lock = threading.Lock()
         self._groups = 0
         self.closed = False

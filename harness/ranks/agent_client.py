@@ -16,6 +16,7 @@ from harness.agent import processes
 from harness.agent.protocol import BEAT_S, Lines, TrialCommand, TrialEnd, line, read_end, trial_line
 from harness.ranks.agent_clock import ClockComparison
 from harness.ranks.interrupts import Interrupts
+from harness.store.contained import Contained
 
 TICK_S = 1.0
 _CLOCK_PATIENCE_S = 2.0
@@ -83,7 +84,7 @@ class AgentProcess:
 
     def _start(self, core: int | None) -> None:
         argv = [*self._through, sys.executable, "-P", "-m", "harness.agent"]
-        with self._errors.open("ab") as errors:
+        with Contained(self._errors.parent).writing(self._errors) as errors:
             # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
             self._process = subprocess.Popen(
                 argv if core is None else [*argv, str(core)],
@@ -146,5 +147,6 @@ class AgentProcess:
         """Close the pipe and wait until the agent has cleaned up and gone."""
         if self._process is not None:
             self._forget()
-        if self._errors.is_file() and self._errors.stat().st_size == 0:
-            self._errors.unlink()
+        files = Contained(self._errors.parent)
+        if files.exists(self._errors) and files.size(self._errors) == 0:
+            files.remove(self._errors)

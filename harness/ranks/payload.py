@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 import harness
 import workloads
 from harness import plugins
-from harness.store.files import explained
+from harness.store.contained import MOST_TEXT, Contained
 
 _WORKER = "harness.worker.__main__"
 _OURS = ("harness.worker", "workloads")
@@ -34,14 +33,14 @@ class Payload:
 
     def copy(self, target: Path) -> None:
         """Write all files; the folder appears whole."""
+        into = Contained(target.parent)
         beside = target.with_name(f".{target.name}.new")
-        with explained(target):
-            shutil.rmtree(beside, ignore_errors=True)
-            for inside, source in self.files.items():
-                place = beside / inside
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(source.read_bytes() if source else b"")
-            beside.rename(target)
+        into.remove(beside)
+        for folder in sorted({(beside / inside).parent for inside in self.files}):
+            into.make_folder(folder)
+        for inside, source in self.files.items():
+            into.write(beside / inside, source.read_bytes() if source else b"", settled=False)
+        into.rename(beside, target)
 
 
 def gather() -> Payload:
@@ -62,9 +61,14 @@ def gather() -> Payload:
     return Payload(dict(sorted(files.items())), frozenset(packages))
 
 
-def copied(folder: Path, origin: Payload) -> Payload:
+def copied(folder: Path, files: Contained, origin: Payload) -> Payload:
     """Read the copy that a run has of a payload, by the files that are in it."""
-    return Payload(_files(folder), origin.provider_packages)
+    found = {
+        name: files.checked(folder / name, MOST_TEXT)
+        for name in files.files_below(folder)
+        if _is_part(PurePosixPath(name))
+    }
+    return Payload(found, origin.provider_packages)
 
 
 def _package(dotted: str, folder: Path) -> dict[str, Path | None]:
@@ -77,8 +81,12 @@ def _files(folder: Path) -> dict[str, Path | None]:
     return {
         file.relative_to(folder).as_posix(): file
         for file in sorted(folder.rglob("*"))
-        if file.suffix in _SUFFIXES and "__pycache__" not in file.parts
+        if _is_part(file)
     }
+
+
+def _is_part(file: PurePath) -> bool:
+    return file.suffix in _SUFFIXES and "__pycache__" not in file.parts
 
 
 class Closures:

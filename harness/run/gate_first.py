@@ -65,7 +65,7 @@ def prove(
         gate_results.store_result(paths, key, due[key], asdict(result))
 
     some = replace(plan, cells=tuple(cell for cell in plan.cells if cell.key in due))
-    payload = copied(paths.root / known.payload, basis.payload)
+    payload = copied(paths.root / known.payload, paths.files, basis.payload)
     try:
         found = ensure(some, keep=keep, watch=observer.doing, payload=payload)
     except (KeyboardInterrupt, SystemExit) as stop:

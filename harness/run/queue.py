@@ -20,7 +20,6 @@ from harness.errors import Unavailable, UsageError
 from harness.launch.batch_script import Batch
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
-from harness.store.files import read_json, write_json, write_whole
 from harness.store.layout import RunPaths
 from harness.store.run_directory import identity, is_copy
 
@@ -83,8 +82,9 @@ def submit(
             parts=allocation.parts,
         )
         script = paths.job_script(number)
-        script.parent.mkdir(exist_ok=True)
-        write_whole(script, launcher.script(batch, platform.launcher.settings))
+        paths.files.make_folder(script.parent)
+        paths.files.remove(paths.job_log(number))  # the queue would follow a link
+        paths.files.write(script, launcher.script(batch, platform.launcher.settings))
         # The job may start before its number is known: what it runs must be there already.
         one = JobInQueue(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
         _record(paths, [*known, one])
@@ -118,9 +118,9 @@ def _so_far(paths: RunPaths, submitted: Sequence[JobInQueue]) -> str:
 
 def jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
     """Give all jobs ever submitted for a run; those in a copy's files are its original's."""
-    if not paths.jobs.is_file() or is_copy(paths):
+    if not paths.files.exists(paths.jobs) or is_copy(paths):
         return ()
-    raw = read_json(paths.jobs)
+    raw = paths.files.read_object(paths.jobs)
     return tuple(JobInQueue(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
 
 
@@ -204,7 +204,8 @@ def cancel(platform: Platform, some: Sequence[JobInQueue]) -> None:
 
 
 def _record(paths: RunPaths, known: Sequence[JobInQueue]) -> None:
-    write_json(paths.jobs, {"version": VERSION, "jobs": [asdict(one) for one in known]})
+    jobs = [asdict(one) for one in known]
+    paths.files.write_json(paths.jobs, {"version": VERSION, "jobs": jobs})
 
 
 def _asked(argv: Sequence[str], *, unless: str | None = None) -> str:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import harness
 from harness.data import user_data
@@ -27,7 +26,6 @@ from harness.ranks.payload import Closures, Payload, gather
 from harness.run.provenance import provenance
 from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trial import Prepared
-from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.layout import VERSION, RunPaths
 from harness.store.run_directory import Identity, creating, identity, stored_plan
 
@@ -113,17 +111,17 @@ def lay_out(plan: Plan, root: Path, study_text: str, basis: TrialBasis) -> RunPa
         "accepted": dict(basis.fingerprints),
     }
     with creating(root, identity_fields) as paths:
-        write_whole(paths.study, study_text)
+        paths.files.write(paths.study, study_text)
         basis.payload.copy(paths.payload)
         _record_environments(paths, basis)
-        write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
-        write_json(paths.plan, plans.to_json(plan))
+        paths.files.write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
+        paths.files.write_json(paths.plan, plans.to_json(plan))
     return paths
 
 
 def read_plan(paths: RunPaths) -> Plan:
     """Read the plan that a run carries out."""
-    if not paths.plan.is_file():
+    if not paths.files.exists(paths.plan):
         raise RunError(
             f"{paths.root}: this run was never fully made (it has no plan.json), "
             "and no trial of it ran. Remove it and run the study again."
@@ -149,15 +147,16 @@ def accept(
     payload = _next_payload(paths)
     basis.payload.copy(payload)
     _record_environments(paths, basis)
-    raw: dict[str, Any] = read_json(paths.run)
+    raw = paths.files.read_object(paths.run)
     raw |= {"payload": payload.name, "accepted": {**known.accepted, **basis.fingerprints}}
-    write_json(paths.run, {**raw, "version": VERSION})
+    paths.files.write_json(paths.run, {**raw, "version": VERSION})
     return identity(paths)
 
 
 def _next_payload(paths: RunPaths) -> Path:
     number = 2
-    while (place := paths.payload.with_name(f"{paths.payload.name}.{number}")).exists():
+    files = paths.files
+    while files.exists(place := paths.payload.with_name(f"{paths.payload.name}.{number}")):
         number += 1
     return place
 
@@ -165,9 +164,8 @@ def _next_payload(paths: RunPaths) -> Path:
 def _record_environments(paths: RunPaths, basis: TrialBasis) -> None:
     for name, interpreter in basis.interpreters.items():
         place = paths.environment(name)
-        with explained(place):
-            place.parent.mkdir(exist_ok=True)
-        write_json(place, interpreter.record())
+        paths.files.make_folder(place.parent)
+        paths.files.write_json(place, interpreter.record())
 
 
 def prepared(plan: Plan, basis: TrialBasis, known: Identity) -> dict[str, Prepared]:

@@ -131,7 +131,7 @@ class Simulation:
             }
             lines = played.said[rank if len(played.said) > 1 else 0]
             text = json.dumps(anchor, separators=(",", ":")) + "\n" + lines
-            trial.events(rank).write_text(text, encoding="utf-8")
+            trial.files.write(trial.events(rank), text, settled=False)
         return hosts
 
     def _judge(self, fault: SimulatedFault | None, where: Sequence[int], cell: Cell) -> Judgement:

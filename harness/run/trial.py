@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -167,8 +166,8 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
 def _worker(bench: SessionContext, prepared: Prepared, name: str, token: str) -> Worker:
     caches = bench.paths.cache(prepared.cell.key)
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
-        shutil.rmtree(caches, ignore_errors=True)
-    caches.mkdir(parents=True, exist_ok=True)  # a container can be given only what is there
+        bench.paths.files.remove(caches)
+    bench.paths.files.make_folder(caches)  # a container can be given only what is there
     factors, scale = prepared.cell.factors, prepared.cell.scale
     own = framework_info(prepared.cell.adapter).rank_variables(prepared.cell.strategy)
     env = environment(prepared.interpreter.env, caches, own.caches, _allocator(prepared.cell))

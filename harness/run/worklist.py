@@ -112,7 +112,7 @@ class Work:
             if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
                 continue
             trial = self._paths.cold(cell.key)
-            if not trial.outcome.is_file() and self._interrupts.count == 0:
+            if not trial.files.exists(trial.outcome) and self._interrupts.count == 0:
                 self._try(prepared_cell, COLD, 0)
 
     def _probe_cells(self) -> None:
@@ -220,9 +220,9 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
     if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
         return False  # an exchange of messages computes nothing
     cold, probe = paths.cold(cell.key), paths.probe(cell.key)
-    if cold.outcome.is_file() and not read_outcome(cold).is_ok:
+    if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
         return False
-    if not probe.outcome.is_file():
+    if not probe.files.exists(probe.outcome):
         return True
     if read_outcome(probe).ended not in (Ended.CANCELLED, Ended.NODE_LOST):
         return False

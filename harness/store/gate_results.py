@@ -6,12 +6,11 @@ The trials of a cell run the same code in the same environment, unless the run w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.store.files import explained, write_json
+from harness.errors import RunError
 from harness.store.layout import RunPaths
 from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
 
@@ -27,15 +26,14 @@ _Results = Mapping[str, Mapping[str, Any]]
 
 def store_result(paths: RunPaths, key: str, fingerprint: str, result: Mapping[str, Any]) -> None:
     """Store one cell's result for one fingerprint; a damaged file is replaced."""
-    with explained(paths.gate):
-        paths.gate.mkdir(exist_ok=True)
-    results = {**(_read(_file(paths, key)) or {}), fingerprint: dict(result)}
-    write_json(_file(paths, key), {"version": VERSION, "found": results})
+    paths.files.make_folder(paths.gate)
+    results = {**(_read(paths, key) or {}), fingerprint: dict(result)}
+    paths.files.write_json(_file(paths, key), {"version": VERSION, "found": results})
 
 
 def checked_fingerprints(paths: RunPaths, key: str) -> frozenset[str]:
     """Give the fingerprints for which there is a result of a cell."""
-    return frozenset(_read(_file(paths, key)) or {})
+    return frozenset(_read(paths, key) or {})
 
 
 def fingerprints_by_cell(trials: Iterable[TrialRecord]) -> dict[tuple[str, str], set[str]]:
@@ -57,9 +55,9 @@ def gate_of(run: RunRecord, cell: CellRecord, fingerprints: Collection[str]) -> 
     if cell.macs is None:
         return Gate("nothing to check", "no network is trained, so there is nothing to compare")
     file = _file(run.paths, cell.key)
-    if not file.is_file():
+    if not run.paths.files.exists(file):
         return Gate(NOT_CHECKED, "the equivalence gate was not run for this cell")
-    stored = _read(file)
+    stored = _read(run.paths, cell.key)
     if not stored:
         return Gate(NOT_CHECKED, f"{file.name} is damaged; `bakeoff resume` writes it anew")
     results = _results_of(stored, fingerprints)
@@ -89,16 +87,16 @@ def _results_of(stored: _Results, fingerprints: Collection[str]) -> list[Mapping
     return [stored.get(one, unnamed) for one in fingerprints]
 
 
-def _read(file: Path) -> _Results | None:
+def _read(paths: RunPaths, key: str) -> _Results | None:
     """Read a cell's results; None where they are absent or damaged."""
     try:
-        raw = json.loads(file.read_bytes())
+        raw = paths.files.read_object(_file(paths, key))
         results = {_ANY_FINGERPRINT: raw} if raw["version"] == 1 else raw["found"]
         whole = all(
             one["state"] in _WORST_FIRST and isinstance(one["detail"], str)
             for one in results.values()
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (RunError, KeyError, TypeError, AttributeError):
         # Absent, cut short or of another program: treated as if the gate had not run.
         return None
     return results if whole else None

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RunError
+from harness.store.contained import Contained
 from harness.store.names import path_part
 
 VERSION = 2  # 1: first; 2: the plan states the scale of each cell
@@ -80,6 +81,13 @@ class TrialPaths:
     """Where the files of one trial lie."""
 
     root: Path
+    run: Path | None = None
+    """The run directory that it is a part of."""
+
+    @property
+    def files(self) -> Contained:
+        """Open them; no link below the run directory is followed."""
+        return Contained(self.run or self.root)
 
     @property
     def job(self) -> Path:
@@ -117,6 +125,15 @@ class TrialPaths:
         """What the collector read on a node."""
         return self.root / f"samples.{node}.bin"
 
+    def all_samples(self) -> list[Path]:
+        """Find what collectors read on all nodes."""
+        before, after = self.samples("*").name.split("*")
+        return [
+            self.root / name
+            for name in self.files.files(self.root)
+            if name.startswith(before) and name.endswith(after)
+        ]
+
     def sample_table(self, node: str) -> Path:
         """The same as a table; a cache that can be written anew."""
         return self.root / f"samples.{node}.parquet"
@@ -127,6 +144,11 @@ class RunPaths:
     """Where the files of one run lie."""
 
     root: Path
+
+    @property
+    def files(self) -> Contained:
+        """Open them; no link in the directory is followed."""
+        return Contained(self.root)
 
     @property
     def run(self) -> Path:
@@ -202,11 +224,11 @@ class RunPaths:
 
     def cold(self, cell_key: str) -> TrialPaths:
         """The extra trial of a cell that starts with empty compile caches."""
-        return TrialPaths(self.cell(cell_key) / "cold")
+        return self.trial(cell_key, "cold")
 
     def probe(self, cell_key: str) -> TrialPaths:
         """The untimed job that says what really ran."""
-        return TrialPaths(self.cell(cell_key) / "probe")
+        return self.trial(cell_key, "probe")
 
     def cache(self, cell_key: str) -> Path:
         """The private compile caches of a cell."""
@@ -226,6 +248,6 @@ class RunPaths:
         """What a framework environment is."""
         return self.root / "environments" / f"{path_part(name, 'environment')}.json"
 
-    def trial(self, cell_key: str, trial: TrialName) -> TrialPaths:
+    def trial(self, cell_key: str, trial: TrialName | str) -> TrialPaths:
         """One trial of one cell."""
-        return TrialPaths(self.cell(cell_key) / str(trial))
+        return TrialPaths(self.cell(cell_key) / str(trial), self.root)

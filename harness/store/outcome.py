@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
-from harness.store.files import explained, write_whole
+from harness.store.contained import MOST_EVENTS
 from harness.store.layout import TrialPaths
-from harness.worker.durable import settle
 
 VERSION = 1  # 1: first
 
@@ -135,28 +135,20 @@ def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) 
     One that is cheap to repeat need not be ``settled`` on the disk.
     """
     if settled:
-        with explained(trial.root):
-            settle(trial.root)
+        trial.files.settle(trial.root)
     held = {"version": VERSION, **vars(outcome)}
     held["outcome"] = held.pop("ended")
     held["ranks"] = [vars(one) for one in outcome.ranks]
     held["memory"] = None if outcome.memory is None else vars(outcome.memory)
     # On one line: indenting is slow, and each trial has one.
     text = json.dumps(held, sort_keys=True, allow_nan=False) + "\n"
-    write_whole(trial.outcome, text, settled=settled)
+    trial.files.write(trial.outcome, text, settled=settled)
 
 
 def read_outcome(trial: TrialPaths) -> Outcome:
     """Read how a complete trial ended; say which file is wrong, and what of it."""
     file = trial.outcome
-    try:
-        raw = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        raise RunError(f"{file}: there is no such file.") from None
-    except ValueError as fault:
-        raise DamagedFile(f"{file} is damaged: {fault}") from None
-    if not isinstance(raw, dict):
-        raise DamagedFile(f"{file} is damaged: a JSON object was expected")
+    raw = trial.files.read_object(file)
     if raw.get("version") != VERSION and isinstance(raw.get("version"), int):
         told = f"has version {raw['version']}; this bakeoff reads version {VERSION}"
         raise RunError(f"{file} {told}.")
@@ -164,6 +156,15 @@ def read_outcome(trial: TrialPaths) -> Outcome:
         return _outcome(raw)
     except (TypeError, ValueError) as fault:
         raise DamagedFile(f"{file} is damaged: {fault}") from None
+
+
+def read_complete(trial: TrialPaths) -> Outcome:
+    """Read how a complete trial ended, and look whether what its ranks said can be read."""
+    outcome = read_outcome(trial)
+    for rank in outcome.ranks:
+        with suppress(FileNotFoundError):  # it ended before its first word
+            trial.files.checked(trial.events(rank.rank), MOST_EVENTS)
+    return outcome
 
 
 def _outcome(raw: Mapping[str, Any]) -> Outcome:

@@ -5,7 +5,6 @@ Event streams are not read here: they are large, and ``dataset.py`` leaves them 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any
 from harness.errors import DamagedFile, RunError
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
 from harness.store.node_clocks import Clocks, read_clocks
-from harness.store.outcome import Outcome, read_outcome
+from harness.store.outcome import Outcome, read_complete
 from harness.worker.scale import Scale
 
 
@@ -50,8 +49,13 @@ class TrialRecord:
 
     run: str
     name: TrialName
-    directory: Path
+    paths: TrialPaths
     outcome: Outcome
+
+    @property
+    def directory(self) -> Path:
+        """Where its files lie."""
+        return self.paths.root
 
     @cached_property
     def clocks(self) -> Clocks:
@@ -90,12 +94,12 @@ class RunRecord:
 def read_run(directory: Path) -> RunRecord:
     """Read everything about a run but its trials; refuse what is no run or of another format."""
     paths = RunPaths(directory.resolve())
-    if not paths.plan.is_file():
+    if not paths.files.exists(paths.plan):
         raise RunError(
             f"{directory} is not a run: it has no {paths.plan.name}. "
             "`bakeoff list runs` names the runs in this folder."
         )
-    plan = _object(paths.plan)
+    plan = _object(paths, paths.plan)
     if not isinstance(plan.get("cells"), list):
         raise DamagedFile(f"{paths.plan} is damaged: it names no cells")
     refuse_other_format(directory, plan.get("version"))
@@ -106,18 +110,16 @@ def read_run(directory: Path) -> RunRecord:
 
 
 def _run_of(directory: Path, paths: RunPaths, plan: Mapping[str, Any]) -> RunRecord:
-    identity = _object(paths.run) if paths.run.is_file() else {}
+    identity = _object(paths, paths.run)
     study = plan.get("study") or {}
-    environments = {
-        file.stem: _object(file) for file in sorted(paths.environment("any").parent.glob("*.json"))
-    }
+    environments = {name: _object(paths, paths.environment(name)) for name in _environments(paths)}
     info = RunInfo(
         name=directory.resolve().name,
         directory=str(directory),
         title=study.get("title") or identity.get("title") or directory.resolve().name,
         started_wall_ns=int(identity.get("started_wall_ns") or 0),
         platform=plan.get("platform") or {},
-        provenance=_object(paths.provenance) if paths.provenance.is_file() else {},
+        provenance=_object(paths, paths.provenance),
         measure=plan.get("measure") or {},
         environments=environments,
         seed=int(plan.get("seed") or 0),
@@ -148,19 +150,23 @@ def read_trials(run: RunRecord) -> Trials:
     """Read the complete trials of a run; one that is damaged does not hide the others."""
     records: list[TrialRecord] = []
     damaged: list[str] = []
-    if not run.paths.cells.is_dir():
+    files = run.paths.files
+    if not files.exists(run.paths.cells):
         return Trials((), ())
-    for folder in sorted(run.paths.cells.iterdir()):
-        names = (TrialName.parse(entry.name) for entry in folder.iterdir())
+    for key in files.folders(run.paths.cells):
+        try:
+            names = [TrialName.parse(one) for one in files.folders(run.paths.cells / key)]
+        except DamagedFile as problem:
+            damaged.append(f"{problem} Its trials are left out.")
+            continue
         for name in sorted(name for name in names if name is not None):
-            trial = run.paths.trial(folder.name, name)
-            if not trial.outcome.is_file():
-                continue
             try:
-                records.append(_record(run, name, trial))
+                trial = run.paths.trial(key, name)
+                if files.exists(trial.outcome):
+                    records.append(_record(run, name, trial))
             except DamagedFile as problem:
                 damaged.append(
-                    f"{problem}. The trial is left out; "
+                    f"{problem} The trial is left out; "
                     f"`bakeoff resume {run.info.directory}` sets it aside and runs it again."
                 )
     return Trials(tuple(records), tuple(damaged))
@@ -174,7 +180,16 @@ def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:
 
 
 def _record(run: RunRecord, name: TrialName, trial: TrialPaths) -> TrialRecord:
-    return TrialRecord(run.info.name, name, trial.root, read_outcome(trial))
+    return TrialRecord(run.info.name, name, trial, read_complete(trial))
+
+
+def _environments(paths: RunPaths) -> list[str]:
+    folder = paths.environment("any").parent
+    if not paths.files.exists(folder):
+        return []
+    return [
+        name.removesuffix(".json") for name in paths.files.files(folder) if name.endswith(".json")
+    ]
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:
@@ -197,13 +212,11 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
     )
 
 
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        raw = json.loads(path.read_bytes())
-    except ValueError as fault:
-        raise DamagedFile(f"{path} is damaged: {fault}") from None
-    if not isinstance(raw, dict):
-        raise DamagedFile(f"{path} is damaged: a JSON object was expected")
+def _object(paths: RunPaths, path: Path) -> dict[str, Any]:
+    """Read an object; empty where there is no file."""
+    if not paths.files.exists(path):
+        return {}
+    raw = paths.files.read_object(path)
     version = raw.get("version", VERSION)
     if version > VERSION:
         raise RunError(

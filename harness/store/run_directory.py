@@ -13,22 +13,18 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness import locks
 from harness.errors import DamagedFile, RunError
-from harness.store.files import (
-    append_line,
-    explained,
-    read_json,
-    write_json,
-)
+from harness.locks import Holder
+from harness.store.files import explained
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
 from harness.store.names import path_part, payload_name
-from harness.store.outcome import Outcome, read_outcome
+from harness.store.outcome import Outcome, read_complete
 
 
 @contextmanager
@@ -45,9 +41,9 @@ def creating(root: Path, identity: Mapping[str, Any]) -> Iterator[RunPaths]:
             ) from None
     try:
         with explained(root):
-            paths.cells.mkdir()
+            paths.files.make_folder(paths.cells)
         own = {"id": _new_id(root), "directory": root.stat().st_ino}
-        write_json(paths.run, {"version": VERSION, **own, **identity})
+        paths.files.write_json(paths.run, {"version": VERSION, **own, **identity})
         yield paths
     except BaseException:  # a full disk, or Ctrl-C
         shutil.rmtree(root, ignore_errors=True)
@@ -57,9 +53,9 @@ def creating(root: Path, identity: Mapping[str, Any]) -> Iterator[RunPaths]:
 def open_run(root: Path) -> RunPaths:
     """Open a run directory; refuse what is none or was written by another version."""
     paths = RunPaths(root)
-    if not paths.run.is_file():
+    if not paths.files.exists(paths.run):
         raise RunError(f"{root}: this is no run directory (it has no run.json).")
-    refuse_other_format(root, read_json(paths.run)["version"])
+    refuse_other_format(root, paths.files.read_object(paths.run).get("version"))
     return paths
 
 
@@ -68,7 +64,7 @@ def is_copy(paths: RunPaths) -> bool:
 
     A renamed directory keeps its inode; a copy has another one, on whatever file system.
     """
-    return bool(read_json(paths.run).get("directory") != paths.root.stat().st_ino)
+    return bool(paths.files.read_object(paths.run).get("directory") != paths.root.stat().st_ino)
 
 
 def claim(paths: RunPaths) -> None:
@@ -78,11 +74,10 @@ def claim(paths: RunPaths) -> None:
     """
     if not is_copy(paths):
         return
-    raw = read_json(paths.run)
+    raw = paths.files.read_object(paths.run)
     own = {"id": _new_id(paths.root), "directory": paths.root.stat().st_ino}
-    with explained(paths.jobs):
-        paths.jobs.unlink(missing_ok=True)
-    write_json(paths.run, {**raw, **own})
+    paths.files.remove(paths.jobs)
+    paths.files.write_json(paths.run, {**raw, **own})
     log(paths, "claimed", id=own["id"], copy_of=raw["id"])
 
 
@@ -93,19 +88,17 @@ def _new_id(root: Path) -> str:
 
 def stored_plan(paths: RunPaths) -> dict[str, Any]:
     """Read the plan of a run; refuse one of another version."""
-    plan: dict[str, Any] = read_json(paths.plan)
-    refuse_other_format(paths.root, plan["version"])
+    plan = paths.files.read_object(paths.plan)
+    refuse_other_format(paths.root, plan.get("version"))
     return plan
 
 
 @contextmanager
 def locked(paths: RunPaths) -> Iterator[None]:
     """Lock the run directory against other bakeoff processes; a crash releases the lock."""
-    with ExitStack() as stack:
-        with explained(paths.lock):
-            is_ours = stack.enter_context(locks.held_by_name(paths.lock))
+    with paths.files.writing(paths.lock) as file, locks.held_by_name(file.fileno()) as is_ours:
         if not is_ours:
-            who = locks.holder(paths.lock) or "another bakeoff process"
+            who = locks.holder(file.fileno()) or "another bakeoff process"
             raise RunError(
                 f"{paths.root}: {who} is working on this run. Wait for it, or end it, then try "
                 "again."
@@ -113,60 +106,73 @@ def locked(paths: RunPaths) -> Iterator[None]:
         yield
 
 
+def holder(paths: RunPaths) -> Holder | None:
+    """Say who works on a run, if anybody does."""
+    try:
+        with paths.files.reading(paths.lock) as file:
+            return locks.holder(file.fileno())
+    except FileNotFoundError:
+        return None
+
+
 def log(paths: RunPaths, what: str, **fields: Any) -> None:
     """Append one entry to the session's log."""
-    append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
+    paths.files.append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
 
 
 def logged(paths: RunPaths) -> Iterator[dict[str, Any]]:
-    """Read the log's entries, the earliest first."""
-    if not paths.log.is_file():
-        return
-    for text in paths.log.read_text(encoding="utf-8").splitlines():
-        with suppress(ValueError):  # a last line that a crash cut short, or is being written
-            yield json.loads(text)
+    """Read the log's entries, the earliest first; a damaged line is left out."""
+    for _, text in paths.files.lines(paths.log):
+        with suppress(ValueError, RecursionError):  # cut short by a crash, or being written
+            entry = json.loads(text)
+            if isinstance(entry, dict):
+                yield entry
 
 
 def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: str) -> TrialPaths:
     """Make a trial's directory with its job in it: both appear at once."""
-    final = paths.cell(cell_key) / str(name)
-    beside = final.with_name(f".{name}.new")
-    with explained(final):
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
-        TrialPaths(beside).job.write_text(job_text, encoding="utf-8")
-        beside.rename(final)
-    return TrialPaths(final)
+    files, final = paths.files, paths.trial(cell_key, name)
+    beside = TrialPaths(final.root.with_name(f".{name}.new"), paths.root)
+    files.remove(beside.root)
+    files.make_folder(beside.root)
+    files.write(beside.job, job_text, settled=False)
+    files.rename(beside.root, final.root)
+    return final
 
 
 def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, Outcome]]:
-    """Read the outcomes of all complete trials, by cell."""
+    """Read the outcomes of all complete trials, by cell; a damaged trial is not complete."""
     found: dict[str, dict[TrialName, Outcome]] = {}
-    for cell in sorted(paths.cells.iterdir()):
-        for directory in cell.iterdir():
-            name, trial = TrialName.parse(directory.name), TrialPaths(directory)
-            if name is not None and trial.outcome.is_file():
-                found.setdefault(cell.name, {})[name] = read_outcome(trial)
+    for trial in trials(paths):
+        name = TrialName.parse(trial.root.name)
+        if name is not None:
+            with suppress(DamagedFile):
+                if paths.files.exists(trial.outcome):
+                    of_cell = found.setdefault(trial.root.parent.name, {})
+                    of_cell[name] = read_complete(trial)
     return found
 
 
 def set_interrupted_aside(paths: RunPaths) -> list[Path]:
     """Move incomplete and damaged trials to the folder of interrupted ones."""
-    moved = []
-    for cell in sorted(paths.cells.iterdir()):
-        moved += [
-            set_aside(paths, directory)
-            for directory in sorted(cell.iterdir())
-            if directory.is_dir() and not _is_complete(TrialPaths(directory))
-        ]
-    return moved
+    for key in paths.files.folders(paths.cells):
+        paths.files.remove_unfinished(paths.cells / key)
+    return [
+        set_aside(paths, trial.root) for trial in list(trials(paths)) if not _is_complete(trial)
+    ]
+
+
+def trials(paths: RunPaths) -> Iterator[TrialPaths]:
+    """Find the folders of all trials, complete or not, of blocks or others."""
+    for key in paths.files.folders(paths.cells):
+        with suppress(DamagedFile):
+            for name in paths.files.folders(paths.cells / key):
+                yield paths.trial(key, name)
 
 
 def _is_complete(trial: TrialPaths) -> bool:
-    if not trial.outcome.is_file():
-        return False
     try:
-        read_outcome(trial)
+        read_complete(trial)
     except DamagedFile:
         return False
     return True
@@ -176,9 +182,8 @@ def set_aside(paths: RunPaths, directory: Path) -> Path:
     """Move one trial to the folder of interrupted ones; give its new path."""
     cell = directory.parent.name
     target = paths.interrupted / f"{cell}.{directory.name}.{time.time_ns()}"
-    with explained(target):
-        target.parent.mkdir(exist_ok=True)
-        directory.rename(target)
+    paths.files.make_folder(target.parent)
+    paths.files.rename(directory, target)
     return target
 
 
@@ -195,6 +200,6 @@ class Identity:
 
 def identity(paths: RunPaths) -> Identity:
     """Read what run.json says."""
-    raw = read_json(paths.run)
+    raw = paths.files.read_object(paths.run)
     payload = payload_name(raw["payload"])
     return Identity(path_part(raw["id"], "run's id"), payload, raw["first"], raw["accepted"])

@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.store import gate_results
-from harness.store.layout import TrialPaths
 from harness.store.records import RunRecord, TrialRecord
 
 if TYPE_CHECKING:
@@ -219,14 +218,14 @@ def fill(
 
 def event_file(trial: TrialRecord, rank: int) -> str:
     """Name the event file of a rank of a trial."""
-    return str(TrialPaths(trial.directory).events(rank))
+    return str(trial.paths.events(rank))
 
 
 def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
     for trial in trials:
         for rank in trial.outcome.ranks:
             file = event_file(trial, rank.rank)
-            if Path(file).exists():
+            if trial.paths.files.exists(Path(file)):
                 name = trial.name
                 where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
                 yield (file, *where, rank.rank)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.store.events.rank_streams import Stream
-from harness.store.layout import TrialPaths
 from harness.store.records import TrialRecord
 from harness.store.samples.recording import Recording, Series, read_recording
 from harness.verdicts.results import Reading
@@ -109,10 +108,9 @@ class NodeUse:
 def nodes_of(record: TrialRecord, streams: Sequence[Stream], start: int) -> list[NodeUse]:
     """Join each node's samples to the steady windows of its ranks."""
     hosts = record.hosts
-    paths = TrialPaths(record.directory)
     found = []
     for node in sorted(set(hosts.values())):
-        recording = read_recording(paths.samples(node))
+        recording = read_recording(record.paths.samples(node), record.paths.files)
         here = [one for one in streams if hosts.get(one.rank) == node and len(one.steps) > start]
         if recording is None or not here:
             continue

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from harness.errors import DamagedFile
 from harness.store.events.rank_streams import Stream
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.records import TrialRecord
@@ -53,7 +54,7 @@ def routes(paths: RunPaths, record: TrialRecord, streams: Sequence[Stream]) -> l
     if len(set(hosts.values())) < 2:
         return []
     probe = paths.probe(record.outcome.cell_key)
-    logs = probe if probe.outcome.is_file() else TrialPaths(record.directory)
+    logs = probe if paths.files.exists(probe.outcome) else record.paths
     routes_found = []
     for stream in streams:
         used = stream.facts.get("network") or {}
@@ -70,8 +71,8 @@ def routes(paths: RunPaths, record: TrialRecord, streams: Sequence[Stream]) -> l
 def _of_rank(logs: TrialPaths, rank: int) -> dict[str, int]:
     found: Counter[str] = Counter()
     for log in (logs.stdout(rank), logs.stderr(rank)):
-        with suppress(OSError), log.open("rb") as file:
-            text = file.read(_MOST)
+        with suppress(FileNotFoundError, DamagedFile):
+            text = logs.files.read_begin(log, _MOST)
             if b"NCCL INFO" in text or b"UCX " in text:
                 found.update(transports(text.decode(errors="replace")))
     return dict(found)

@@ -37,7 +37,7 @@ def what_ran(
 
 
 def _ended(probe: TrialPaths) -> str:
-    if not probe.outcome.is_file():
+    if not probe.files.exists(probe.outcome):
         return NOT_PROBED
     how = read_outcome(probe)
     if how.is_ok:
@@ -47,7 +47,7 @@ def _ended(probe: TrialPaths) -> str:
 
 
 def _facts(trial: TrialPaths) -> dict[str, Any]:
-    if not trial.outcome.is_file():
+    if not trial.files.exists(trial.outcome):
         return {}
     stated = [event["facts"] for event in _events(trial) if event["event"] == "facts"]
     return dict(stated[0]) if stated else {}
@@ -55,7 +55,7 @@ def _facts(trial: TrialPaths) -> dict[str, Any]:
 
 def _first_step(cold: TrialPaths) -> float | None:
     """Give the time from building to the end of the first step: either may compile."""
-    if not cold.outcome.is_file():
+    if not cold.files.exists(cold.outcome):
         return None
     built_ns = None
     for event in _events(cold):
@@ -69,11 +69,7 @@ def _first_step(cold: TrialPaths) -> float | None:
 
 def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:
     """Read the first rank's events, up to a line that a crash cut off."""
-    try:
-        lines = trial.events(0).read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return
-    for line in lines:
+    for _, line in trial.files.lines(trial.events(0)):
         try:
             event = json.loads(line)
         except ValueError:

@@ -15,7 +15,8 @@ def whole_file(path: Path, *, settled: bool = True) -> Iterator[Path]:
     A reader, or a crash, meets the file whole or not at all. One that is not ``settled`` may be
     lost by a power cut, and its name with it.
     """
-    beside = path.with_name(".{}.new".format(path.name))
+    # Under a name that nobody can have taken before, with a link to somebody's file.
+    beside = path.with_name(".{}.{}.new".format(path.name, os.urandom(8).hex()))
     try:
         yield beside
         if settled:

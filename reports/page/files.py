@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.sections.contract.read import read_page
+from harness.store.contained import Contained
 from harness.store.files import write_whole
 from harness.store.layout import RunPaths
 from reports.exports.results_file import results_text
@@ -28,10 +30,16 @@ class Written:
     """The results.json; None beside what is no file."""
 
 
-def _beside(page: Path) -> Path | None:
+def _place_inside(page: Path, runs: Sequence[Path]) -> tuple[Contained, Path]:
+    """Find what writes a page and the files beside it: it follows no link of one of the runs."""
+    place = Path(os.path.abspath(page))  # noqa: PTH100  resolving would follow links
+    roots = (run.absolute() for run in runs)
+    root = next((one for one in roots if place.is_relative_to(one)), place.parent)
+    return Contained(root), place
+
+
+def _beside(page: Path) -> Path:
     """Name the data of a page: results.json for report.html, else after the page."""
-    if page.exists() and not page.is_file():
-        return None
     own = RunPaths(page.parent)
     return own.results if page == own.report else page.with_name(f"{page.stem}-results.json")
 
@@ -40,10 +48,12 @@ def write_page(runs: Sequence[Path], place: Path, *, comparison: Versus | None =
     """Write the page of some runs; ``comparison`` is what changed between two of them."""
     results, evidence = read_page(runs)
     evidence = replace(evidence, comparison=comparison)
-    readings = write_readings(evidence.timelines, place)
-    page = render(results, evidence, place=place, readings=readings)
-    write_whole(place, page)
-    data = _beside(place)
-    if data is not None:
-        write_whole(data, results_text(results))
+    files, page = _place_inside(place, runs)
+    if files.root == page.parent and page.exists() and not page.is_file():
+        write_whole(place, render(results, evidence, place=place))  # a pipe has nothing beside it
+        return Written(results, None)
+    readings = write_readings(evidence.timelines, page, files)
+    files.write(page, render(results, evidence, place=place, readings=readings))
+    data = _beside(page)
+    files.write(data, results_text(results))
     return Written(results, data)

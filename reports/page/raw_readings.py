@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis.evidence import Timeline
-from harness.store.files import write_whole
+from harness.store.contained import Contained
 
 
 def _csv(timeline: Timeline) -> bytes:
@@ -28,7 +28,7 @@ def _csv(timeline: Timeline) -> bytes:
     return gzip.compress(text.getvalue().encode(), 6, mtime=0)
 
 
-def write_readings(timelines: Sequence[Timeline], page: Path) -> dict[str, str]:
+def write_readings(timelines: Sequence[Timeline], page: Path, files: Contained) -> dict[str, str]:
     """Write one file per timeline into a folder named after the page.
 
     Give for each chart where its file lies, from the page.
@@ -36,8 +36,8 @@ def write_readings(timelines: Sequence[Timeline], page: Path) -> dict[str, str]:
     places = {}
     for index, timeline in enumerate(timelines, 1):
         folder = page.with_name(f"{page.stem}-data")
-        folder.mkdir(exist_ok=True)
+        files.make_folder(folder)
         file = folder / f"timeline-{index}.csv.gz"
-        write_whole(file, _csv(timeline))
+        files.write(file, _csv(timeline))
         places[f"timeline-{index}"] = f"{folder.name}/{file.name}"
     return places

@@ -21,6 +21,7 @@ from harness.analysis.timelines.timelines import _Line, _shifted
 from harness.sections.contract.blocks import Chart, walk
 from harness.sections.contract.gather import _phases, _steps
 from harness.sections.timelines import timeline_charts
+from harness.store.contained import Contained
 from harness.store.dataset import Dataset
 from reports.charts.draw import draw
 from reports.charts.heat import heat
@@ -226,7 +227,7 @@ def test_zooming_is_carried_only_by_pages_that_have_timelines():
 def test_raw_readings_lie_beside_the_page_which_links_them(tmp_path):
     evidence = samples.evidence()
     place = tmp_path / "report.html"
-    readings = write_readings(evidence.timelines, place)
+    readings = write_readings(evidence.timelines, place, Contained(tmp_path))
     raw = readings["timeline-1"]
     page = render(samples.demo(), evidence, place=place, readings=readings)
     assert f'href="{raw}"' in page

@@ -187,11 +187,12 @@ def _in_words(stand_ins: Sequence[str], figures: Sequence[Reading]) -> Iterator[
 
 def _table(path: Path, recording: Recording) -> Path | None:
     """Keep the samples as Parquet beside the raw file, for DuckDB and whatever else reads it."""
+    from harness.store.files import write_whole
     from harness.store.samples import sample_parquet
 
     table = path.with_name(path.name.removesuffix(".bin") + ".parquet")
     try:
-        sample_parquet.write(recording, str(recording.facts["node"]), table)
+        write_whole(table, sample_parquet.as_parquet(recording, str(recording.facts["node"])))
     except RunError as problem:
         note(str(problem))
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -112,9 +111,9 @@ def _runs() -> list[Row]:
     rows: list[Row] = []
     for folder in sorted(Path("runs").glob("*")):
         paths = RunPaths(folder)
-        if not paths.run.is_file():
+        if not paths.files.exists(paths.run):
             continue
-        if not paths.plan.is_file():
+        if not paths.files.exists(paths.plan):
             rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
             continue
         try:
@@ -125,12 +124,12 @@ def _runs() -> list[Row]:
 
 
 def _run(paths: RunPaths) -> Row:
-    from harness import locks
     from harness.run.due import read_due
+    from harness.store import run_directory
 
-    run = json.loads(paths.run.read_text(encoding="utf-8"))
+    run = paths.files.read_object(paths.run)
     started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
-    count, holder = read_due(paths).count(), locks.holder(paths.lock)
+    count, holder = read_due(paths).count(), run_directory.holder(paths)
     return {
         "name": paths.root.name,
         "title": run["title"],

@@ -80,15 +80,15 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
 def look(root: Path) -> RunStatus:
     """Ask files and queue once."""
-    from harness import locks
     from harness.run import queue
     from harness.run.due import read_due
     from harness.run.setup import read_plan
+    from harness.store import run_directory
     from harness.store.layout import RunPaths
 
     paths = RunPaths(root)
     plan, submitted = read_plan(paths), queue.jobs(paths)
-    due, holder = read_due(paths), locks.holder(paths.lock)
+    due, holder = read_due(paths), run_directory.holder(paths)
     left = due.left()
     states = queue.states(plan.platform, submitted) if submitted else {}
     jobs = []

@@ -127,8 +127,8 @@ class Watcher:
         if self._trial is None or trial.root != self._trial.root:
             self._trial = trial
             self._followers = {}
-        for path in trial.root.glob(trial.samples("*").name):
-            self._followers.setdefault(_node(path), Follower(path))
+        for path in trial.all_samples():
+            self._followers.setdefault(_node(path), Follower(path, trial.files))
         readings = {node: one.look() for node, one in sorted(self._followers.items())}
         done, total = self._counted()
         watched = WatchedTrial(
@@ -147,7 +147,7 @@ class Watcher:
         """
         from harness.run.due import read_due
 
-        log_bytes = self._paths.log.stat().st_size
+        log_bytes = self._paths.files.size(self._paths.log)
         if log_bytes != self._log_bytes:
             count = read_due(self._paths).count()
             self._log_bytes = log_bytes

@@ -46,8 +46,9 @@ def questions(results: Results) -> Questions:
 
 
 def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
+    paths = RunPaths(Path(run.directory))
     try:
-        text = RunPaths(Path(run.directory)).study.read_text("utf-8")
+        text = paths.files.read_text(paths.study)
     except FileNotFoundError:
         return ()
     asked: Sequence[Mapping[str, Any]] = tomllib.loads(text).get("finding", ())
@@ -62,7 +63,7 @@ def _recorded(dataset: Dataset, results: Results) -> Recordings:
     for cell, trial in _chosen(results):
         name = f"{called[cell.run, cell.key]}, block {trial.block}"
         axis = _Axis(dataset, trial)
-        for node, recording in _recordings(Path(trial.directory)):
+        for node, recording in _recordings(axis.record.paths):
             marks, first_ns = _phases(dataset, cell, trial)
             steps = _steps(dataset, cell, trial, first_ns)
             zero_ns = axis.on(node, first_ns)
@@ -80,9 +81,9 @@ class _Axis:
     """The first rank's time axis, on which the marks of all drawings of a trial lie."""
 
     def __init__(self, dataset: Dataset, trial: TrialResult) -> None:
-        (record,) = (one for one in dataset.trials if str(one.directory) == trial.directory)
-        self._clocks = record.clocks
-        self._first = record.hosts.get(0, "")
+        (self.record,) = (one for one in dataset.trials if str(one.directory) == trial.directory)
+        self._clocks = self.record.clocks
+        self._first = self.record.hosts.get(0, "")
 
     def on(self, node: str, first_ns: int) -> int:
         """Say what a node's clock showed at a moment of the first rank's."""
@@ -118,9 +119,9 @@ def _typical(cell: CellResult) -> TrialResult | None:
     return min(counted, key=lambda trial: abs((trial.rate or 0.0) - median))
 
 
-def _recordings(directory: Path) -> Iterator[tuple[str, Recording]]:
-    for path in sorted(directory.glob(TrialPaths(directory).samples("*").name)):
-        recording = read_recording(path)
+def _recordings(trial: TrialPaths) -> Iterator[tuple[str, Recording]]:
+    for path in trial.all_samples():
+        recording = read_recording(path, trial.files)
         if recording is not None:
             yield str(recording.facts.get("node", "")), recording
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from harness.store.contained import MOST_EVENTS
 from harness.store.events import epoch_events, event_lines
-from harness.store.layout import TrialPaths
 from harness.store.records import TrialRecord
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def read_streams(
         ranks = []
         for rank in trial.outcome.ranks:
             with suppress(FileNotFoundError):
-                texts.append(TrialPaths(trial.directory).events(rank.rank).read_bytes())
+                events = trial.paths.events(rank.rank)
+                texts.append(trial.paths.files.read_bytes(events, MOST_EVENTS))
                 ranks.append(rank.rank)
                 size += len(texts[-1])
         waiting.append((trial, ranks))

@@ -6,12 +6,12 @@ Only the last kilobytes are read, so that looking at a running trial costs next 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.errors import DamagedFile
 from harness.store.layout import TrialPaths
 
 _TAIL = 1 << 16
@@ -35,7 +35,7 @@ class RankTail:
 def read_rank_tail(trial: TrialPaths, rank: int) -> RankTail:
     """Read the ends of one rank's events and stderr."""
     fields: dict[str, Any] = {}
-    for event in last_events(trial.events(rank), _TAIL):
+    for event in last_events(trial, rank, _TAIL):
         kind = event["event"]
         if kind == "finished":
             fields["finished"] = True
@@ -48,32 +48,33 @@ def read_rank_tail(trial: TrialPaths, rank: int) -> RankTail:
             fields["phase"] = event["phase"]
         if "phase" in fields and ("finished" in fields or "failed_kind" in fields):
             break
-    return RankTail(stderr=_tail(trial.stderr(rank), _TAIL).decode(errors="replace"), **fields)
+    return RankTail(
+        stderr=_end(trial, trial.stderr(rank), _TAIL).decode(errors="replace"), **fields
+    )
 
 
 def has_stand_in(trial: TrialPaths, ranks: Iterable[int]) -> bool:
     """Tell stand-ins from real frameworks: their versions confess what they are."""
-    return any("stand-in" in one for rank in ranks for one in _versions(trial.events(rank)))
+    return any("stand-in" in one for rank in ranks for one in _versions(trial, rank))
 
 
-def _versions(path: Path) -> Iterable[str]:
-    told = next((one for one in first_events(path) if one["event"] == "versions"), None)
+def _versions(trial: TrialPaths, rank: int) -> Iterable[str]:
+    told = next((one for one in first_events(trial, rank) if one["event"] == "versions"), None)
     return () if told is None else map(str, told["versions"].values())
 
 
-def first_events(path: Path) -> Iterator[dict[str, Any]]:
-    """Give the first events, oldest first; a line that is not whole is left out."""
+def first_events(trial: TrialPaths, rank: int) -> Iterator[dict[str, Any]]:
+    """Give a rank's first events, oldest first; a line that is not whole is left out."""
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-    except FileNotFoundError:
+        head = trial.files.read_begin(trial.events(rank), _HEAD)
+    except (FileNotFoundError, DamagedFile):
         return
     yield from _events(head.split(b"\n"))
 
 
-def last_events(path: Path, size: int) -> Iterator[dict[str, Any]]:
-    """Give the events in a file's last bytes, newest first; lines that are cut are left out."""
-    yield from _events(reversed(_tail(path, size).split(b"\n")))
+def last_events(trial: TrialPaths, rank: int, size: int) -> Iterator[dict[str, Any]]:
+    """Give the events in a rank's last bytes, newest first; lines that are cut are left out."""
+    yield from _events(reversed(_end(trial, trial.events(rank), size).split(b"\n")))
 
 
 def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
@@ -86,13 +87,8 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             yield event
 
 
-def _tail(path: Path, size: int) -> bytes:
+def _end(trial: TrialPaths, path: Path, size: int) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
+        return trial.files.read_end(path, size)
+    except (FileNotFoundError, DamagedFile):
         return b""
-    try:
-        end = os.fstat(descriptor).st_size
-        return os.pread(descriptor, size, max(0, end - size))
-    finally:
-        os.close(descriptor)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.store import run_directory
 from harness.store.events.rank_tail import first_events, last_events
-from harness.store.files import read_json
 from harness.store.layout import RunPaths, TrialPaths
 
 _TAIL = 1 << 13
@@ -23,23 +23,24 @@ class TrialProgress:
 
 def latest_trial(paths: RunPaths) -> TrialPaths | None:
     """Find the trial that was begun last and has not ended; else the last that ended."""
-    jobs = sorted(paths.cells.glob("*/*/job.json"), key=lambda one: one.stat().st_mtime_ns)
-    trials = [TrialPaths(job.parent) for job in jobs]
-    unfinished = [trial for trial in trials if not trial.outcome.is_file()]
+    files = paths.files
+    begun = {trial: files.changed_ns(trial.job) for trial in run_directory.trials(paths)}
+    trials = sorted((one for one in begun if begun[one]), key=lambda one: begun[one])
+    unfinished = [trial for trial in trials if not files.exists(trial.outcome)]
     return next(reversed(unfinished or trials), None)
 
 
 def label(paths: RunPaths, trial: TrialPaths) -> str:
     """Name a trial's cell as the run's plan does."""
     key = trial.root.parent.name
-    labels = {cell["key"]: cell["label"] for cell in read_json(paths.plan)["cells"]}
+    labels = {cell["key"]: cell["label"] for cell in paths.files.read_object(paths.plan)["cells"]}
     return str(labels.get(key, key))
 
 
 def read_trial_progress(trial: TrialPaths) -> TrialProgress:
     """Read the end of what the first rank told."""
     phase = steps = rate = loss = None
-    for event in last_events(trial.events(0), _TAIL):
+    for event in last_events(trial, 0, _TAIL):
         if event["event"] == "window":
             phase = phase or event["phase"]
             if steps is None:
@@ -64,7 +65,7 @@ def units_per_s(trial: TrialPaths, progress: TrialProgress, unit: str) -> float 
 def _units_per_step(trial: TrialPaths, unit: str) -> float | None:
     """Read from the first rank's first lines how much work a step of all ranks does."""
     ranks = 1
-    for event in first_events(trial.events(0)):
+    for event in first_events(trial, 0):
         if event["event"] == "anchor":
             ranks = event["size"]
         elif event["event"] == "units":

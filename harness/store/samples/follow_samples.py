@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import DamagedFile
+from harness.store.contained import MOST_SAMPLES, Contained
 from harness.store.samples import samples_format
 from harness.store.samples.samples_format import MAGIC, Channel, Declared, Header, Note, Sample
 
@@ -27,8 +29,9 @@ class CurrentReading:
 class Follower:
     """Reads what was appended since the last call; a file that does not exist yet is empty."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: Contained | None = None) -> None:
         self._path = path
+        self._files = files or Contained(path.parent)
         self._at = 0
         self._declared: dict[int, Declared] = {}
         self._last: dict[int, tuple[Sample | None, Sample]] = {}
@@ -38,10 +41,10 @@ class Follower:
     def look(self) -> dict[tuple[str, str], CurrentReading]:
         """Read new frames; give every channel's latest reading by scope and name."""
         try:
-            with self._path.open("rb") as file:
+            with self._files.reading(self._path) as file:
                 file.seek(self._at)
-                data = file.read()
-        except OSError:
+                data = file.read(MOST_SAMPLES)
+        except (FileNotFoundError, DamagedFile):
             data = b""
         start = len(MAGIC) if self._at == 0 else 0
         if self._at > 0 or data.startswith(MAGIC):

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import DamagedFile
+from harness.store.contained import MOST_SAMPLES, Contained
 from harness.store.samples import samples_format
 from harness.store.samples.samples_format import Anchor, Channel, Declared, Header, Note, Sample
 
@@ -130,11 +132,14 @@ class Recording:
             yield note["source"], f"a reading failed: {note['reason']}"
 
 
-def read_recording(path: Path) -> Recording | None:
-    """Read a samples file; None if there is none, or none that can be read."""
+def read_recording(path: Path, files: Contained | None = None) -> Recording | None:
+    """Read a samples file; None if there is none, or none that can be read.
+
+    One of a run is read through the run's ``files``.
+    """
     try:
-        data = path.read_bytes()
-    except OSError:
+        data = (files or Contained(path.parent)).read_bytes(path, MOST_SAMPLES)
+    except (FileNotFoundError, DamagedFile):
         return None
     facts: Mapping[str, Any] = {}
     declared: dict[int, Declared] = {}

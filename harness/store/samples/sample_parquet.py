@@ -6,17 +6,16 @@ the channel's unit, counters as they stood; ``gap`` says why there is none.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import RunError
 from harness.store import sql_tables
-from harness.store.layout import TrialPaths
+from harness.store.contained import MOST_SAMPLES
 from harness.store.records import RunRecord, TrialRecord, read_trials
 from harness.store.samples import samples_format
 from harness.store.samples.recording import Recording, read_recording
-from harness.worker.durable import whole_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,17 +52,17 @@ TO $path (FORMAT parquet, COMPRESSION zstd)
 
 def write_missing(record: TrialRecord) -> list[Path]:
     """Write each node's samples as Parquet where that is missing; give the files."""
-    paths = TrialPaths(record.directory)
-    files = []
+    paths, files = record.paths, record.paths.files
+    tables = []
     for node in sorted(set(record.hosts.values())):
         table = paths.sample_table(node)
-        if not table.is_file():
-            recording = read_recording(paths.samples(node))
+        if not files.exists(table):
+            recording = read_recording(paths.samples(node), files)
             if recording is None:
                 continue
-            write(recording, node, table)
-        files.append(table)
-    return files
+            files.write(table, as_parquet(recording, node))
+        tables.append(files.checked(table, MOST_SAMPLES))
+    return tables
 
 
 def write_missing_of_run(run: RunRecord) -> None:
@@ -72,9 +71,8 @@ def write_missing_of_run(run: RunRecord) -> None:
         write_missing(record)
 
 
-def write(recording: Recording, node: str, path: Path) -> None:
-    """Write one recording as a table."""
-    import duckdb
+def as_parquet(recording: Recording, node: str) -> bytes:
+    """Give one recording as a table."""
     import numpy as np
 
     series = [one for one in recording.series if len(one.raw)]
@@ -108,11 +106,10 @@ def write(recording: Recording, node: str, path: Path) -> None:
             "raw": np.concatenate([one.raw for one in series] or empty),
         },
     )
-    try:
-        with whole_file(path) as beside:
-            connection.execute(_WRITTEN, {"path": str(beside)})
-    except (duckdb.IOException, OSError) as problem:
-        raise RunError(f"{path}: samples could not be kept as a table: {problem}") from None
+    with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
+        made = Path(folder) / "samples.parquet"
+        connection.execute(_WRITTEN, {"path": str(made)})
+        return made.read_bytes()
 
 
 def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord]) -> None:

@@ -1,0 +1,418 @@
+"""Open the files below one folder, and nothing that a link in it points to.
+
+A run directory may come from anybody: a link in it would have its reader show, or its writer
+overwrite, any file of the user's. So a path is walked from the folder down, by handles; a link, a
+pipe or a device on the way or at its end is refused, and nobody reads more than a bounded size. The
+folder itself is the user's word: it may be a link. No other module opens what lies in a run
+directory (``tests/architecture``).
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from harness.errors import DamagedFile, RunError
+from harness.store.files import explained
+
+MIB = 1 << 20
+MOST_JSON = 32 * MIB
+"""Of a file read as one JSON value, which takes twenty times its size in memory."""
+MOST_TEXT = 32 * MIB
+MOST_EVENTS = 512 * MIB
+"""Of what one rank said: 5 million windows."""
+MOST_SAMPLES = 512 * MIB
+"""Of what was read on one node: an hour of 500 channels, 20 times a second."""
+MOST_LOG = 256 * MIB
+MOST_LINE = MIB
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_INSIDE = _FOLDER | os.O_NOFOLLOW
+_FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe without a writer would block
+_LONG_NUMBER = re.compile(rb"[0-9]{20}")
+_GONE = (errno.ENOENT, errno.ENOTCONN, errno.ESTALE)
+_UNFINISHED = re.compile(r"\..+\.new")
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1  # inodes have no sign
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+@dataclass(frozen=True)
+class Contained:
+    """The files below ``root``: paths are given whole, as ``root / …``.
+
+    What is absent raises FileNotFoundError; what cannot be read, or is no regular file, raises
+    DamagedFile.
+    """
+
+    root: Path
+
+    def open(self, path: Path, flags: int = os.O_RDONLY) -> int:
+        """Open a regular file; give its descriptor."""
+        naming = _named if flags == os.O_RDONLY else _changing
+        with self._parent(path) as (folder, name), naming(path):
+            try:
+                descriptor = os.open(name, flags | _FILE, 0o666, dir_fd=folder)
+            except OSError as problem:
+                if problem.errno == errno.ELOOP:
+                    raise _refused(path, stat.S_IFLNK) from None
+                raise
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISREG(mode):
+                return descriptor
+            os.close(descriptor)
+            raise _refused(path, mode)
+
+    def reading(self, path: Path) -> IO[bytes]:
+        """Open a regular file to read from."""
+        return open(self.open(path), "rb")  # noqa: PTH123  a descriptor; the caller closes
+
+    def writing(self, path: Path) -> IO[bytes]:
+        """Open a regular file to write at its end, made if it is not there."""
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        return open(self.open(path, flags), "ab")  # noqa: PTH123  as above
+
+    def read_bytes(self, path: Path, most: int = MOST_TEXT) -> bytes:
+        """Read a file whole; refuse one of more than ``most`` bytes."""
+        descriptor = self.open(path)
+        try:
+            with _named(path):
+                left = _bounded(path, os.fstat(descriptor), most)
+                pieces = []
+                while left and (piece := os.read(descriptor, left)):
+                    pieces.append(piece)
+                    left -= len(piece)
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        finally:
+            os.close(descriptor)
+
+    def read_text(self, path: Path) -> str:
+        """Read a file whole as text."""
+        try:
+            return self.read_bytes(path).decode()
+        except ValueError as fault:
+            raise DamagedFile(f"{path} is damaged: {fault}.") from None
+
+    def read_end(self, path: Path, most: int) -> bytes:
+        """Read the last bytes of a file."""
+        descriptor = self.open(path)
+        try:
+            with _named(path):
+                return os.pread(descriptor, most, max(0, os.fstat(descriptor).st_size - most))
+        finally:
+            os.close(descriptor)
+
+    def read_begin(self, path: Path, most: int) -> bytes:
+        """Read the first bytes of a file."""
+        descriptor = self.open(path)
+        try:
+            with _named(path):
+                return os.read(descriptor, most)
+        finally:
+            os.close(descriptor)
+
+    def read_json(self, path: Path) -> Any:
+        """Read a JSON file; numbers are finite, and whole ones have at most 64 bits."""
+        try:
+            text = self.read_bytes(path, MOST_JSON)
+        except FileNotFoundError:
+            raise DamagedFile(f"{path}: there is no such file.") from None
+        try:
+            is_long = _LONG_NUMBER.search(text) is not None
+            whole = _whole_number if is_long else None  # asked for each number, it takes long
+            return json.loads(text, parse_constant=_not_finite, parse_int=whole)
+        except ValueError as fault:
+            raise DamagedFile(f"{path} is damaged: {fault}.") from None
+        except RecursionError:
+            raise DamagedFile(f"{path} is damaged: it is nested too deeply.") from None
+
+    def read_object(self, path: Path) -> dict[str, Any]:
+        """Read a file that holds one JSON object."""
+        value = self.read_json(path)
+        if not isinstance(value, dict):
+            raise DamagedFile(f"{path} is damaged: a JSON object was expected.")
+        return value
+
+    def exists(self, path: Path) -> bool:
+        """Tell whether anything has this name, be it what may: reading it says what it is."""
+        try:
+            self._status(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def is_link(self, path: Path) -> bool:
+        """Tell whether a name is a link."""
+        return stat.S_ISLNK(self._status(path).st_mode)
+
+    def size(self, path: Path) -> int:
+        """Give the size of a file; 0 where there is none."""
+        with suppress(FileNotFoundError):
+            return self._status(path).st_size
+        return 0
+
+    def changed_ns(self, path: Path) -> int:
+        """Give when a file was last written; 0 where there is none."""
+        with suppress(FileNotFoundError):
+            return self._status(path).st_mtime_ns
+        return 0
+
+    def checked(self, path: Path, most: int) -> Path:
+        """Give the path of a regular file to what opens it by itself, once it was looked at."""
+        status = self._status(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise _refused(path, status.st_mode)
+        _bounded(path, status, most)
+        return path
+
+    def folders(self, path: Path) -> list[str]:
+        """Name the folders in one, sorted; links too, which are refused once they are opened."""
+        return self._names(path, folders=True)
+
+    def files(self, path: Path) -> list[str]:
+        """Name what else is in a folder, sorted; what is no file is refused once it is opened."""
+        return self._names(path, folders=False)
+
+    def files_below(self, path: Path) -> Iterator[str]:
+        """Name the files in a folder and in all folders below, by their path from it."""
+        yield from self.files(path)
+        for name in self.folders(path):
+            if not self.is_link(path / name):
+                yield from (f"{name}/{inside}" for inside in self.files_below(path / name))
+
+    def write(self, path: Path, content: str | bytes, *, settled: bool = True) -> None:
+        """Write a file beside under a name that nobody knows, then give it its own.
+
+        What had the name is replaced, a link as well. One that is cheap to make again need not be
+        ``settled``: it is whole, but a power cut may lose it.
+        """
+        data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+        beside = f".{path.name}.{secrets.token_hex(8)}.new"
+        with _changing(path), self._parent(path) as (folder, name):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            descriptor = os.open(beside, flags | _FILE, 0o666, dir_fd=folder)
+            try:
+                try:
+                    _write_all(descriptor, data)
+                    if settled:
+                        os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+                os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):  # what went wrong is told anyway
+                    os.unlink(beside, dir_fd=folder)
+                raise
+            if settled:
+                os.fsync(folder)
+
+    def write_json(self, path: Path, value: Any) -> None:
+        """Write a value as a JSON file, whole or not at all."""
+        text = json.dumps(value, indent=1, sort_keys=True, allow_nan=False)
+        self.write(path, text + "\n")
+
+    def append_line(self, path: Path, value: Any) -> None:
+        """Add one line of JSON, a new one also where a crash cut the last line short."""
+        line = json.dumps(value, sort_keys=True).encode() + b"\n"
+        with _changing(path):
+            descriptor = self.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            try:
+                size = os.fstat(descriptor).st_size
+                is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                _write_all(descriptor, b"\n" + line if is_cut else line)
+            finally:
+                os.close(descriptor)
+
+    def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """Give the lines of a file with their numbers; none where there is no file.
+
+        A line that is too long is left out, and what lies beyond the bounds of a log.
+        """
+        try:
+            file = self.reading(path)
+        except FileNotFoundError:
+            return
+        with file, _named(path):
+            number = read = 0
+            while read < MOST_LOG and (line := file.readline(MOST_LINE)):
+                number, read, is_long = number + 1, read + len(line), False
+                while read < MOST_LOG and len(line) == MOST_LINE and not line.endswith(b"\n"):
+                    line, is_long = file.readline(MOST_LINE), True
+                    read += len(line)
+                if not is_long:
+                    yield number, line
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and those above it where they are not there yet."""
+        missing = []
+        with _changing(path):
+            while path != self.root and not self.exists(path):
+                missing.append(path)
+                path = path.parent
+            for one in reversed(missing):
+                with self._parent(one) as (folder, name), suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=folder)
+
+    def rename(self, path: Path, target: Path) -> None:
+        """Give a file or folder another name."""
+        with (
+            _changing(path),
+            self._parent(path) as (source, before),
+            self._parent(target) as (folder, after),
+        ):
+            os.rename(before, after, src_dir_fd=source, dst_dir_fd=folder)
+
+    def settle(self, path: Path) -> None:
+        """Wait until the names in a folder would survive a crash."""
+        with _changing(path), self._folder(path) as folder:
+            os.fsync(folder)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, a link, or a folder with all that is in it; it need not be there."""
+        with _changing(path), suppress(FileNotFoundError), self._parent(path) as (folder, name):
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(mode):
+                shutil.rmtree(name, dir_fd=folder)
+            else:
+                os.unlink(name, dir_fd=folder)
+
+    def remove_unfinished(self, path: Path) -> None:
+        """Remove what a crash left half made in a folder."""
+        with self._folder(path) as folder, _named(path):
+            names = filter(_UNFINISHED.fullmatch, os.listdir(folder))  # noqa: PTH208  a handle
+        for name in names:
+            self.remove(path / name)
+
+    def _status(self, path: Path) -> os.stat_result:
+        with self._parent(path) as (folder, name), _named(path):
+            return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    def _names(self, path: Path, *, folders: bool) -> list[str]:
+        """List a folder; names that begin with a dot are the file system's, or half written."""
+        with self._folder(path) as folder, _named(path), os.scandir(folder) as entries:
+            return sorted(
+                one.name
+                for one in entries
+                if not one.name.startswith(".")
+                and (one.is_dir(follow_symlinks=False) is folders or one.is_symlink())
+            )
+
+    @contextmanager
+    def _parent(self, path: Path) -> Iterator[tuple[int, str]]:
+        """Give the handle of the folder that a path lies in, and the path's name there."""
+        with self._folder(path.parent) as folder:
+            yield folder, path.name
+
+    @contextmanager
+    def _folder(self, path: Path) -> Iterator[int]:
+        """Walk to a folder from the root; give its handle."""
+        try:
+            parts = path.relative_to(self.root).parts
+        except ValueError:
+            parts = ("..",)
+        if ".." in parts:
+            raise DamagedFile(f"{path}: this leads out of {self.root}.")
+        folder = self._root()
+        at = self.root
+        try:
+            for part in parts:
+                at /= part
+                with _named(at):
+                    inside = _inside(part, folder, at)
+                os.close(folder)
+                folder = inside
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _root(self) -> int:
+        try:
+            return os.open(self.root, _FOLDER)
+        except (FileNotFoundError, NotADirectoryError):
+            raise
+        except OSError as problem:
+            raise RunError(f"{self.root}: {problem.strerror}.") from problem
+
+
+def _inside(name: str, folder: int, path: Path) -> int:
+    """Open a folder in a folder."""
+    try:
+        return os.open(name, _INSIDE, dir_fd=folder)
+    except OSError as problem:
+        if problem.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        raise _refused(path, mode, "folder") from None
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the file that cannot be opened or read, unless it is absent."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        raise DamagedFile(f"{path}: {problem.strerror}.") from problem
+    except ValueError as fault:  # a name with a zero byte
+        raise DamagedFile(f"{path!r}: {fault}.") from None
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[None]:
+    """Turn an OSError of what was to be written into a message that a user can act on."""
+    with explained(path):
+        try:
+            yield
+        except OSError as problem:
+            if problem.errno not in _GONE:
+                raise
+            raise RunError(
+                f"{path}: its folder does not answer ({problem.strerror}). Was it renamed, removed "
+                "or unmounted? `bakeoff resume` goes on with a run where it is now."
+            ) from problem
+
+
+def _refused(path: Path, mode: int, wanted: str = "file") -> DamagedFile:
+    kind = _KINDS.get(stat.S_IFMT(mode), "of an unknown kind")
+    return DamagedFile(f"{path} is {kind} where a {wanted} belongs: it is left alone.")
+
+
+def _bounded(path: Path, status: os.stat_result, most: int) -> int:
+    if status.st_size > most:
+        raise DamagedFile(f"{path}: {status.st_size} bytes are more than the {most} read of it.")
+    return status.st_size
+
+
+def _whole_number(text: str) -> int:
+    number = int(text)
+    if not _LOWEST <= number <= _HIGHEST:
+        raise ValueError(f"{text[:24]}{'…' if text[24:] else ''} is beyond 64 bits")
+    return number
+
+
+def _not_finite(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
