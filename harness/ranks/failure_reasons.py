@@ -14,6 +14,7 @@ from harness.store.events.rank_tail import RankTail
 from harness.store.layout import TrialPaths
 from harness.store.outcome import Ended, RankEnd
 from harness.units import size_text
+from harness.worker.last_words import last_words
 
 AGENT_LOST = (
     "The agent on {} that watched the ranks was lost (killed, its machine stood still, went down "
@@ -95,6 +96,7 @@ def _failure(end: RankEnd, tail: RankTail, trial: TrialPaths, *, has_peers: bool
         message = f"{rank} was ended by signal {end.signal} ({Signals(end.signal).name}){where}."
         if end.signal == Signals.SIGKILL:
             message += " Neither Bakeoff nor the kernel's memory killer did that: somebody else."
+            return f"{message} Log: {trial.stderr(end.rank)}"  # its last line is no reason
     elif end.exit_code == 0:
         message = f"{rank} ended{where} with exit code 0 but without finishing its trial."
     else:
@@ -136,9 +138,9 @@ def _timeout(
 
 
 def _stderr_quote(tail: RankTail) -> str:
-    """Quote the last lines of stderr."""
-    lines = [text.rstrip() for text in tail.stderr.splitlines() if text.strip()]
-    return "\n    " + "\n    ".join(lines[-_LAST_LINES:]) + "\n   " if lines else ""
+    """Quote the last lines of stderr that matter."""
+    lines = last_words(tail.stderr.splitlines(), _LAST_LINES)
+    return "\n    " + "\n    ".join(lines) + "\n   " if lines else ""
 
 
 def _sentence(text: str) -> str:

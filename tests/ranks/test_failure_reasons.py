@@ -115,6 +115,36 @@ def test_a_failure_quotes_the_last_lines_of_stderr():
     assert "line 3" not in reason
 
 
+def test_a_stack_trace_does_not_push_out_what_was_said_before_it():
+    frames = [f"    @     0x7fb275e42{number:03x}  somewhere" for number in range(20)]
+    calls = [f'  File "worker.py", line {number} in step' for number in range(9)]
+    said = "\n".join(
+        [
+            "F20261121 11:41:10.684623 20718 tensor.cc:66] Check failed: shapes differ",
+            "*** Check failure stack trace: ***",
+            *frames,
+            "Fatal Python error: Aborted",
+            "",
+            "Current thread 0x00007f0000000000 (most recent call first):",
+            *calls,
+            "",
+            "Extension modules: numpy.linalg._umath_linalg (total: 13)",
+        ]
+    )
+    tail = RankTail(phase="build", stderr=said)
+    reason = judge(end(killed(signal=6)), {0: tail}, trial=TRIAL, timeout_s=60).reason
+    assert "signal 6 (SIGABRT)" in reason
+    assert "Check failed: shapes differ" in reason
+    assert "Fatal Python error: Aborted" in reason
+
+
+def test_a_kill_is_not_explained_by_the_line_that_happened_to_be_the_last():
+    tail = RankTail(phase="build", stderr='layer {\n  top: "loss"\n}')
+    reason = judge(end(killed()), {0: tail}, trial=TRIAL, timeout_s=60).reason
+    assert "signal 9 (SIGKILL)" in reason
+    assert "loss" not in reason
+
+
 def test_what_could_not_be_started_points_to_the_environment():
     never = rank(exit_code=None, pid=None, problem="cannot start /no/python: no such file")
     judged = judge(end(never, cause="rank-failed"), {}, trial=TRIAL, timeout_s=60)

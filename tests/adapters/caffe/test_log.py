@@ -73,7 +73,7 @@ def test_passes_are_read_from_their_averages(dialect: str, forward: float, backw
 
 def test_a_failed_check_is_told_in_caffe_s_words() -> None:
     log = read(lines("bvlc_fatal"))
-    fault = failure(log, -6, "caffe train")
+    fault = failure(log, -6, program="caffe", verb="train", awaited="Optimization Done")
     assert isinstance(fault, Unsupported)
     assert str(fault) == "Cannot use GPU in CPU-only Caffe: check mode."
 

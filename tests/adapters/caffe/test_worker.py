@@ -157,6 +157,92 @@ def test_a_program_that_cannot_read_its_net_is_quoted(tmp_path: Path) -> None:
         time_net([str(broken)], {}, str(tmp_path / "log"))
 
 
+WRONG_NET = r"""#!/bin/sh
+[ "$1" = --version ] && { echo caffe version 1.0.0; exit 0; }
+cat >&2 <<'WORDS'
+I20261121 11:41:10.684322 20718 caffe.cpp:197] Use CPU.
+[libprotobuf ERROR google/protobuf/text_format.cc:274] Error parsing text-format \
+caffe.NetParameter: \
+44:17: Message type "caffe.ConvolutionParameter" has no field named "kernel_sizes".
+F20261121 11:41:10.684623 20718 upgrade_proto.cpp:90] Check failed: ReadProtoFromTextFile \
+Failed to parse NetParameter file: net.prototxt
+*** Check failure stack trace: ***
+    @     0x7fb275e421ed  google::LogMessage::Fail()
+    @     0x7fb275e45d05  google::LogMessage::SendToLog()
+    @     0x7fb275e41d0c  google::LogMessage::Flush()
+    @     0x7fb275e432e9  google::LogMessageFatal::~LogMessageFatal()
+    @     0x7fb275b06760  caffe::ReadNetParamsFromTextFileOrDie()
+    @     0x7fb275b06761  caffe::Net<>::Net()
+    @     0x55cc9280eefd  time()
+    @     0x55cc9280b78d  main
+    @     0x7fb27544524a  (unknown)
+    @     0x7fb275445305  __libc_start_main
+    @     0x55cc9280c241  _start
+WORDS
+kill -ABRT $$
+""".replace("\\\n", "")
+SET_UP = """#!/bin/sh
+cat >&2 <<'WORDS'
+I20261121 11:03:08.086733 21012 net.cpp:53] Initializing net from parameters:
+layer {
+  name: "loss"
+  bottom: "fc"
+  top: "loss"
+}
+WORDS
+"""
+
+
+def only(folder: Path, script: str) -> Path:
+    """Make a caffe program of a shell script."""
+    path = folder / "caffe"
+    path.write_text(script, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_what_is_wrong_in_a_net_stands_in_the_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAFFE_BIN", str(only(tmp_path, WRONG_NET)))
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.replace('["caffe", "caffe@intel"]', '"caffe"'), encoding="utf-8")
+    plan = make_plan(load_study(study), load_platform())
+    start(plan, root=tmp_path / "run", study_text=STUDY, observer=Listener())
+    (path,) = tmp_path.glob("run/cells/*/trial-1/outcome.json")
+    reason = json.loads(path.read_text())["reason"]
+    assert "was ended by signal 6 (SIGABRT)" in reason
+    assert '44:17: Message type "caffe.ConvolutionParameter" has no field named "kernel_s' in reason
+    assert "Failed to parse NetParameter file: net.prototxt" in reason
+    assert "__libc_start_main" not in reason
+
+
+@pytest.mark.parametrize("kill", ["kill -9 $$", "exit 137"])
+def test_a_killed_program_is_told_by_its_signal_alone(tmp_path: Path, kill: str) -> None:
+    caffe = only(tmp_path, SET_UP + kill)
+    with pytest.raises(CaffeFailed) as caught:
+        time_net([str(caffe)], {}, str(tmp_path / "log"))
+    said = "caffe time was ended by signal 9 (SIGKILL): by somebody else, or for memory"
+    assert str(caught.value) == said
+
+
+def test_a_program_that_ends_well_and_says_nothing_is_told_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(CaffeFailed) as caught:
+        time_net(["/bin/true"], {}, str(tmp_path / "log"))
+    assert str(caught.value) == (
+        "caffe time ended with exit code 0 and never said 'Average Forward pass'; it printed "
+        "nothing at all: is /bin/true Caffe?"
+    )
+
+
+def test_a_program_that_stops_half_way_is_told_by_what_it_never_said(tmp_path: Path) -> None:
+    with pytest.raises(CaffeFailed) as caught:
+        time_net([str(only(tmp_path, SET_UP))], {}, str(tmp_path / "log"))
+    assert str(caught.value) == (
+        "caffe time ended with exit code 0 and never said 'Average Forward pass'"
+    )
+
+
 STUDY = """title = "Caffe"
 [matrix]
 workload = "tinycnn"

@@ -22,6 +22,8 @@ import re
 import time
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
+from harness.worker.last_words import last_words
+
 _LINE = re.compile(
     r"^(?:\[(?P<rank>\d+)\] ?)?(?P<level>[IWEF])(?P<date>\d{8}|\d{4}) +"
     r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)\.(?P<us>\d{6}) +\d+ +(?P<file>[\w.+-]+):\d+\] ?"
@@ -33,6 +35,8 @@ _RATE = re.compile(r"^Iteration (\d+), lr = " + _NUMBER + r"$")
 _PASS = re.compile(r"^Average (Forward|Backward) pass: " + _NUMBER + r" ms\.$")
 _LAYER = re.compile(r"^ *(\S+)\t(forward|backward): " + _NUMBER + r" ms\.$")
 _SETUP = re.compile(r"^Setting up (\S+)$")
+_FIELD = re.compile(r"^(?:\[\d+\] ?)?\s*(?:\}|[a-z]\w* \{|[a-z]\w*: (?:\"[^\"]*\"|[-\w.+]+))\s*$")
+"""A line of a prototxt: Caffe prints each net that it sets up."""
 _SHAPE = re.compile(r"^Top shape: ([\d ]*)\(\d+\)$")
 
 
@@ -96,16 +100,18 @@ class Log:
         """Each layer's first top, where lines came in order."""
         self.fatal: List[str] = []
         self.complaints: List[str] = []
-        """Error lines, and what is not glog's at all: the end of it."""
+        """Error lines, and what is neither glog's nor of a net or a stack: the end of it."""
+        self.is_empty = True
         self.is_done = False
         self.is_stopped = False
 
     def add(self, text: str) -> Optional[Step]:
         """Take one line in; give the step that it completes, if any."""
         line = parse(text, self._near_ns)
+        self.is_empty = self.is_empty and not text.strip()
         if line is None:
-            if text.strip():
-                self.complaints = [*self.complaints, text.rstrip()][-10:]
+            if not _FIELD.match(text):
+                self.complaints = last_words([*self.complaints, text], 10)
         elif line.level == "F":
             self.fatal.append(line.text)
         elif line.rank == self._rank:

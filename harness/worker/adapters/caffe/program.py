@@ -25,6 +25,7 @@ UNABLE = (
     "Unknown layer type",
     "invalid device ordinal",
 )
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
 class CaffeFailed(Exception):
@@ -62,7 +63,9 @@ def time_net(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Log:
             file.write(line)
             log.add(line)
     if process.returncode != 0 or len(log.passes) < 2:
-        raise failure(log, process.returncode, "caffe time")
+        raise failure(
+            log, process.returncode, program=argv[0], verb="time", awaited="Average Forward pass"
+        )
     return log
 
 
@@ -86,19 +89,42 @@ def train(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Iterato
         finally:
             _stop(process, file)
     if not log.is_done:
-        raise failure(log, process.returncode, "caffe train")
+        raise failure(
+            log, process.returncode, program=argv[0], verb="train", awaited="Optimization Done"
+        )
 
 
-def failure(log: Log, code: int, what: str) -> Exception:
-    """Say in Caffe's words why it ended; a CHECK that failed aborts with signal 6 (134)."""
-    words = " ".join(log.fatal + log.complaints)
-    said = (log.complaints[-2:] if not log.fatal else log.complaints[:1] + log.fatal) or ["nothing"]
-    message = "{} ended with exit code {}: {}".format(what, code, " / ".join(said))
+def failure(log: Log, code: int, *, program: str, verb: str, awaited: str) -> Exception:
+    """Say in Caffe's words why it ended; a CHECK that failed aborts with signal 6 (134).
+
+    What a parser complained of comes right before the CHECK. Where nobody gave a reason, what was
+    awaited is named; a kill says enough, and nothing that was printed before it explains it.
+    """
+    words = " ".join(log.complaints + log.fatal)
+    ending = _signal(-code if code < 0 else code - 128)  # a shell's code stands for a signal too
+    message = "caffe {} ended with exit code {}".format(verb, code)
+    if ending is not None:
+        message = "caffe {} was ended by signal {} ({})".format(verb, int(ending), ending.name)
+    if log.fatal or (log.complaints and ending not in _FROM_OUTSIDE):
+        message += ": " + " / ".join(log.complaints[-2:] + log.fatal)
+    elif ending == signal.SIGKILL:
+        message += ": by somebody else, or for memory"
+    elif ending is None:
+        message += " and never said '{}'".format(awaited)
+        if log.is_empty:
+            message += "; it printed nothing at all: is {} Caffe?".format(program)
     if any(word in words for word in MEMORY):
         return OutOfMemory(message)
     if any(word in words for word in UNABLE):
         return Unsupported(log.fatal[-1] if log.fatal else message)
     return CaffeFailed(message)
+
+
+def _signal(number: int) -> Optional[signal.Signals]:
+    try:
+        return signal.Signals(number)
+    except ValueError:
+        return None
 
 
 def _start(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[str]":
