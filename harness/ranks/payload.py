@@ -1,7 +1,7 @@
 """Copy the worker side into a run, and say which of its files a cell's trials import.
 
-The copy is what workers import, so a run archives exactly the code that ran. It is not compiled
-beforehand: workers of several Python versions share it, and each compiles it once.
+The copy is what workers import, so a run archives exactly the code that ran. It holds no byte code:
+workers of several Python versions share it, and a full disk or a stranger may have spoilt that.
 """
 
 from __future__ import annotations
@@ -71,13 +71,20 @@ def copied(folder: Path, files: Contained, origin: Payload) -> Payload:
     return Payload(found, origin.provider_packages)
 
 
+def remove_byte_code(folder: Path) -> None:
+    """Remove what a Python would import instead of a payload's sources."""
+    for found in [*folder.rglob("__pycache__")]:
+        with explained(found):
+            shutil.rmtree(found)
+
+
 def _package(dotted: str, folder: Path) -> dict[str, Path | None]:
     inside = dotted.replace(".", "/")
     return {f"{inside}/{file}": path for file, path in _files(folder).items()}
 
 
 def _files(folder: Path) -> dict[str, Path | None]:
-    """Find what a payload may hold, by its path in the folder; workers leave their caches there."""
+    """Find what a payload may hold, by its path in the folder."""
     return {
         file.relative_to(folder).as_posix(): file
         for file in sorted(folder.rglob("*"))

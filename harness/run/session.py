@@ -14,6 +14,7 @@ from harness.agent import processes
 from harness.errors import Unavailable
 from harness.plan.plan import Plan
 from harness.ranks import nodes
+from harness.ranks.payload import remove_byte_code
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
@@ -99,6 +100,7 @@ def resume(
                 basis = survey(plan)
             except Unavailable as problem:  # it is complete all the same
                 observer.noted(f"The gate cannot examine what ran here: {problem}")
+        remove_byte_code(paths.root / known.payload)
         work = Work(paths, plan, cells, observer, ledger)
         if ensure is not None and basis is not None:
             work.prove(basis, known, waiting, ensure)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import shutil
@@ -359,3 +360,20 @@ def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_
         assert leftover.wait() == -signal.SIGKILL
     (line,) = logged(copy, "claimed")
     assert line["copy_of"] == token.partition("/")[0]
+
+
+def byte_code(root: Path) -> list[Path]:
+    return [*root.rglob("*.pyc")]
+
+
+def test_ranks_leave_no_byte_code_and_none_that_lies_there_is_imported(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    payload = RunPaths(tmp_path / "run").payload
+    assert byte_code(payload) == []
+    # Written by an earlier version, and cut short as the disk was full.
+    compileall.compile_dir(payload, quiet=1)
+    for one in byte_code(payload):
+        one.write_bytes(one.read_bytes()[:30])
+    forget(RunPaths(tmp_path / "run"), *plan.order[0])
+    assert resume(tmp_path / "run", observer=Listener()).ok == 4
+    assert byte_code(payload) == []
