@@ -2,44 +2,40 @@
 
 Due is what the plan orders, up to the block at which repeating was stopped, unless it is complete,
 or its cell is given up. A trial that was cancelled, was lost with its node or cannot be believed is
-due once more. Pilot blocks are ordered like others. A cell's cold trial and its probe are never due
-by themselves: a session that has trials of the cell to run makes them as well.
+due once more; a failed one where a user asked for that. Pilot blocks are ordered like others. A
+cell's cold trial and its probe are never due by themselves: a session that has trials of the cell
+to run makes them as well.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome
 
-ENOUGH, NOT_ENOUGH, RUN_AGAIN = "enough", "not enough", "run again"
+ENOUGH, NOT_ENOUGH, RUN_AGAIN, RETRIED = "enough", "not enough", "run again", "failed ones retried"
 """Entries of the run's log that change what is due."""
+NOT_OF_THE_CELL = (Ended.CANCELLED, Ended.NODE_LOST)
+"""Ends that say nothing of a cell: such a trial is always made again."""
 
-_LOST_AT_MOST = 2
 _FAILURES = 2
 
 Outcomes = Mapping[TrialName, Outcome]
 
 
 def next_attempt(block: int, outcomes: Outcomes) -> TrialName | None:
-    """Give the attempt that a block still needs; None if it is complete.
-
-    A cancelled trial is due again; one lost with its node is due again until it was lost twice.
-    """
+    """Give the attempt that a block still needs; None if it is complete."""
     tried = {name: one.ended for name, one in outcomes.items() if name.block == block}
     again = TrialName(block, max((name.attempt for name in tried), default=0) + 1)
     if not tried:
         return again
-    last = tried[max(tried)]
-    lost = sum(ended is Ended.NODE_LOST for ended in tried.values())
-    if last is Ended.CANCELLED or (last is Ended.NODE_LOST and lost < _LOST_AT_MOST):
-        return again
-    return None
+    return again if tried[max(tried)] in NOT_OF_THE_CELL else None
 
 
 def given_up(outcomes: Outcomes) -> str | None:
@@ -47,7 +43,7 @@ def given_up(outcomes: Outcomes) -> str | None:
     if any(one.is_ok for one in outcomes.values()):
         return None
     ended = [one.ended for _, one in sorted(outcomes.items())]
-    ended = [one for one in ended if one is not Ended.CANCELLED]
+    ended = [one for one in ended if one not in NOT_OF_THE_CELL]
     for one in ended:
         if one in (Ended.UNSUPPORTED, Ended.OUT_OF_MEMORY):
             return str(one)
@@ -146,6 +142,32 @@ class Due:
             self._owed[key, name.block] = TrialName(name.block, name.attempt + 1)
             self._update_open(key, name.block)
 
+    def failed(self, keys: Container[str] | None = None) -> list[tuple[str, TrialName]]:
+        """Name the trials that ended badly by a fault of their cell's, of some cells or of all."""
+        return [
+            (key, name)
+            for key, trials in self._of_cell.items()
+            for name, one in sorted(trials.items())
+            if (keys is None or key in keys) and not one.is_ok and one.ended not in NOT_OF_THE_CELL
+        ]
+
+    def retry(self, key: str, name: TrialName) -> None:
+        """Take a failed trial as if it had been cancelled: it is due again, its cell not given up.
+
+        A trial that is gone, or has not failed, needs none of this.
+        """
+        outcome = self._of_cell[key].get(name)
+        if outcome is not None and not outcome.is_ok:
+            self.enter(key, name, replace(outcome, ended=Ended.CANCELLED))
+
+    def retry_logged(self, log: Iterable[Mapping[str, Any]]) -> None:
+        """Make those failed trials due that earlier sessions were asked to retry."""
+        for line in log:
+            if line["what"] == RETRIED:
+                for key, text in line["trials"]:
+                    if (name := TrialName.parse(text)) is not None:
+                        self.retry(key, name)
+
     def stop_after(self, block: int) -> None:
         """Drop all planned trials after a block."""
         self._order = [one for one in self._order if one[1] <= block]
@@ -165,8 +187,9 @@ class Due:
 def read_due(paths: RunPaths) -> Due:
     """Read from a run's files and the decisions in its log what is due."""
     order = [(key, block) for key, block in store.stored_plan(paths)["order"]]
-    due, stopped = Due(order, store.outcomes(paths)), None
-    for line in store.logged(paths):
+    due, stopped, log = Due(order, store.outcomes(paths)), None, [*store.logged(paths)]
+    due.retry_logged(log)
+    for line in log:
         if line["what"] in (ENOUGH, NOT_ENOUGH):
             stopped = line["block"] if line["what"] == ENOUGH else None
         elif line["what"] == RUN_AGAIN and (name := TrialName.parse(line["trial"])) is not None:

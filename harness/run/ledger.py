@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.plan.plan import Plan
-from harness.run.due import ENOUGH, NOT_ENOUGH, RUN_AGAIN, Due
+from harness.run.due import ENOUGH, NOT_ENOUGH, RETRIED, RUN_AGAIN, Due
 from harness.stats.repeat import Decision
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
@@ -62,6 +62,7 @@ class Ledger:
         self._noted = noted
         self._ended = store.outcomes(paths)
         self.due = Due(plan.order, self._ended)
+        self.due.retry_logged(store.logged(paths))
         self._last_block: int | None = None
         """Where it was decided to stop repeating."""
 
@@ -76,8 +77,18 @@ class Ledger:
             _, key, name = max(ran)
             self._judge(key, name, self._ended[key][name])
         for block, keys in self.due.blocks():
-            if any(self._waits(key, block) for key in keys) or self.is_enough(block):
+            if self.waits(keys, block) or self.is_enough(block):
                 return
+
+    def retry_failed(self, keys: Container[str] | None) -> list[str]:
+        """Make failed trials due again, and log it for later sessions; name their cells."""
+        failed = self.due.failed(keys)
+        if failed:
+            trials = [[key, str(name)] for key, name in failed]
+            store.log(self._paths, RETRIED, trials=trials)
+        for key, name in failed:
+            self.due.retry(key, name)
+        return sorted({key for key, _ in failed})
 
     def positions(self) -> int:
         """Count the trials that had ended when this session began."""
@@ -116,8 +127,12 @@ class Ledger:
         self._noted(f"{self._plan.cell(key).label}: {name} is run again: {why}")
         self.due.owe(key, name)
 
-    def _waits(self, key: str, block: int) -> bool:
-        return self.due.needs(key, block) is not None and self.due.given_up(key) is None
+    def waits(self, keys: Sequence[str], block: int) -> bool:
+        """Tell whether a trial of a block is still due."""
+        return any(
+            self.due.needs(key, block) is not None and self.due.given_up(key) is None
+            for key in keys
+        )
 
 
 def enough(paths: RunPaths, plan: Plan, done: int) -> Decision | None:

@@ -61,3 +61,5 @@ class SessionResult:
     """Trials that were left because too few nodes answered."""
     interrupted: int
     """The exit code for the signal that cut it short, 130 for Ctrl-C, 143 for SIGTERM; else 0."""
+    lost: int = 0
+    """Trials that were left because their nodes were lost again and again."""

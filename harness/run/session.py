@@ -23,6 +23,7 @@ from harness.run.trial import Prepared
 from harness.run.worklist import Work
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths
+from harness.store.outcome import read_outcome
 from harness.store.run_directory import identity
 
 
@@ -65,6 +66,7 @@ def resume(
     run: Path,
     *,
     mix: bool = False,
+    retry_failed: bool = False,
     only: Container[str] | None = None,
     blocks: Container[int] | None = None,
     observer: ProgressListener,
@@ -73,8 +75,9 @@ def resume(
 ) -> SessionResult:
     """Go on with a run; refuse if what it measures has changed, unless mixing is wanted.
 
-    ``only`` names the cells whose trials to run, ``blocks`` the blocks; None: all. ``ensure`` is
-    the gate, for cells of which it has said nothing yet.
+    ``only`` names the cells whose trials to run, ``blocks`` the blocks; None: all. Failed trials
+    are run once more, and cells that were given up, with ``retry_failed``. ``ensure`` is the gate,
+    for cells of which it has said nothing yet.
     """
     paths = store.open_run(run.resolve())
     with store.locked(paths):
@@ -86,6 +89,8 @@ def resume(
         store.claim(paths)
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
+        if retry_failed:
+            _retry(paths, ledger, only)
         ledger.repeat_decisions()
         waiting = ledger.due.waiting()
         store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
@@ -107,13 +112,23 @@ def resume(
         return work.carry_out()
 
 
-def claim(run: Path) -> Path:
-    """Make sure that a run about to be submitted has an id of its own; give its directory."""
+def prepare_jobs(run: Path, *, retry_failed: bool) -> None:
+    """Make a run ready for jobs that go on with it: as `resume` does before its first trial."""
     paths = store.open_run(run.resolve())
-    if store.is_copy(paths):
-        with store.locked(paths):
-            store.claim(paths)
-    return paths.root
+    if not retry_failed and not store.is_copy(paths):
+        return  # jobs of it may be at work
+    with store.locked(paths):
+        store.claim(paths)
+        if retry_failed:
+            _retry(paths, Ledger(paths, read_plan(paths), lambda _: None, lambda _: None), None)
+
+
+def _retry(paths: RunPaths, ledger: Ledger, only: Container[str] | None) -> None:
+    """Make failed trials due again, with their cells' failed cold trials and probes."""
+    for key in ledger.retry_failed(only):
+        for trial in (paths.cold(key), paths.probe(key)):
+            if trial.files.exists(trial.outcome) and not read_outcome(trial).is_ok:
+                store.set_aside(paths, trial.root)
 
 
 def _clean_up(paths: RunPaths) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import partial
 
@@ -10,6 +11,7 @@ from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, TooFewNodes
+from harness.run.due import NOT_OF_THE_CELL
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import Progress, ProgressListener, SessionResult
@@ -21,6 +23,9 @@ from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.store.run_directory import Identity, identity
 from harness.study.framework import framework_info
+
+_LOST_AT_MOST = 2
+"""Trials of one cell in succession, lost with their nodes, before the session leaves the cell."""
 
 
 class Work:
@@ -44,6 +49,8 @@ class Work:
         self._position = self._first = ledger.positions()
         self._short: TooFewNodes | None = None
         """Why wider trials wait: nodes died, and this session expects none back."""
+        self._lost = Counter[str]()
+        """How often in succession trials of a cell were lost with their nodes."""
         guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
         self._time_left = TimeLeft(guesses)
         known = identity(paths)
@@ -93,7 +100,7 @@ class Work:
 
     def result(self) -> SessionResult:
         """Count the run's trials by state."""
-        count = self._ledger.due.count()
+        count, left = self._ledger.due.count(), self._ledger.due.left()
         return SessionResult(
             run=self._paths.root,
             total=count.total,
@@ -103,6 +110,7 @@ class Work:
             skipped=count.skipped,
             waiting=0 if self._short is None else count.left,
             interrupted=self._interrupts.exit_code if count.left else 0,
+            lost=sum(left[key] for key in self._lost if self._is_left(key)),
         )
 
     def _fill_caches(self) -> None:
@@ -111,8 +119,8 @@ class Work:
             cell = prepared_cell.cell
             if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
                 continue
-            trial = self._paths.cold(cell.key)
-            if not trial.files.exists(trial.outcome) and self._interrupts.count == 0:
+            is_due = first_or_once_more(self._paths, self._paths.cold(cell.key))
+            if is_due and self._interrupts.count == 0:
                 self._try(prepared_cell, COLD, 0)
 
     def _probe_cells(self) -> None:
@@ -127,17 +135,23 @@ class Work:
             self._run_cell(key, block)
         if self._interrupts.count:
             return False
-        return self._short is not None or not self._ledger.is_enough(block)
+        # What waits for its nodes is a part of the block, so there is nothing to decide yet.
+        return self._ledger.waits(keys, block) or not self._ledger.is_enough(block)
+
+    def _is_left(self, key: str) -> bool:
+        """Whether a cell's trials are left to the next session: this one's nodes die of them."""
+        return self._lost[key] >= _LOST_AT_MOST
 
     def _run_cell(self, key: str, block: int) -> None:
         name = self._ledger.due.needs(key, block)
         if name is not None and (why := self._ledger.due.given_up(key)) is not None:
             store.log(self._paths, "skipped", cell=key, block=block, why=why)
             return
-        while name is not None and self._interrupts.count == 0:
+        while name is not None and self._interrupts.count == 0 and not self._is_left(key):
             outcome = self._run(self._cells[key], name, block)
             if outcome is None:
                 return
+            self._lost[key] = self._lost[key] + 1 if outcome.ended is Ended.NODE_LOST else 0
             self._ledger.enter(key, name, outcome)
             self._tell(self._cells[key], name, block, outcome)
             name = self._ledger.due.needs(key, block)
@@ -222,9 +236,14 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
     cold, probe = paths.cold(cell.key), paths.probe(cell.key)
     if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
         return False
-    if not probe.files.exists(probe.outcome):
+    return first_or_once_more(paths, probe)
+
+
+def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
+    """Tell whether a cell's cold trial or probe is to be made; one cut off is set aside for it."""
+    if not trial.files.exists(trial.outcome):
         return True
-    if read_outcome(probe).ended not in (Ended.CANCELLED, Ended.NODE_LOST):
+    if read_outcome(trial).ended not in NOT_OF_THE_CELL:
         return False
-    store.set_aside(paths, probe.root)
+    store.set_aside(paths, trial.root)
     return True

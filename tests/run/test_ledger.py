@@ -29,9 +29,33 @@ def test_a_cancelled_trial_needs_another_attempt_however_often():
     assert next_attempt(1, outcomes(trial_1="cancelled", trial_1v2="cancelled")) == TrialName(1, 3)
 
 
-def test_a_trial_lost_with_its_node_is_tried_once_more():
+def test_a_trial_lost_with_its_node_needs_another_attempt_however_often():
     assert next_attempt(1, outcomes(trial_1="node-lost")) == TrialName(1, 2)
-    assert next_attempt(1, outcomes(trial_1="node-lost", trial_1v2="node-lost")) is None
+    lost = outcomes(trial_1="node-lost", trial_1v2="node-lost")
+    assert next_attempt(1, lost) == TrialName(1, 3)
+
+
+def test_lost_nodes_never_condemn_a_cell():
+    assert given_up(outcomes(trial_1="node-lost", trial_1v2="node-lost")) is None
+    due = Due(ORDER, {"a": outcomes(trial_1="node-lost", trial_1v2="node-lost")})
+    assert due.left() == {"a": 2, "b": 2}
+    assert given_up(outcomes(trial_1="failed", trial_1v2="node-lost")) is None
+
+
+def test_what_failed_is_due_again_once_it_is_retried_until_it_fails_again():
+    due = Due(ORDER, {"a": outcomes(trial_1="failed", trial_2="timed-out")})
+    assert due.given_up("a") == "failed 2 times"
+    failed = due.failed()
+    assert failed == [("a", TrialName(1)), ("a", TrialName(2))]
+    for key, name in failed:
+        due.retry(key, name)
+    assert due.given_up("a") is None
+    assert due.needs("a", 1) == TrialName(1, 2)
+    assert due.left() == {"a": 2, "b": 2}
+    due.enter("a", TrialName(1, 2), ended_as("failed"))
+    due.enter("a", TrialName(2, 2), ended_as("failed"))
+    assert due.given_up("a") == "failed 2 times"
+    assert due.failed(["b"]) == []
 
 
 def test_a_cell_is_given_up_when_trying_on_would_waste_time():

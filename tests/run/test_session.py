@@ -23,7 +23,7 @@ from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.due import read_due
 from harness.run.progress import Progress
-from harness.run.session import resume, start
+from harness.run.session import prepare_jobs, resume, start
 from harness.run.trial import run_trial
 from harness.store import run_directory as store
 from harness.store.dataset import Dataset
@@ -377,3 +377,51 @@ def test_ranks_leave_no_byte_code_and_none_that_lies_there_is_imported(plan, tmp
     forget(RunPaths(tmp_path / "run"), *plan.order[0])
     assert resume(tmp_path / "run", observer=Listener()).ok == 4
     assert byte_code(payload) == []
+
+
+def ending(monkeypatch, ended: Ended, times: int) -> None:
+    """Make the first trials of one workload end like this."""
+    left = [ended] * times
+
+    def run(bench, one, name, **more) -> Outcome:
+        outcome = run_trial(bench, one, name, **more)
+        if one.cell.workload == "tinycnn" and isinstance(name, TrialName) and left:
+            outcome = replace(outcome, ended=left.pop(), reason="for this test")
+            write_outcome(outcome, bench.paths.trial(one.cell.key, name))
+        return outcome
+
+    monkeypatch.setattr("harness.run.worklist.run_trial", run)
+
+
+def test_a_cell_whose_nodes_were_lost_is_left_and_the_next_session_completes_it(
+    plan, tmp_path, listener, monkeypatch
+):
+    ending(monkeypatch, Ended.NODE_LOST, 2)
+    result = begin(plan, tmp_path / "run", listener)
+    assert (result.done, result.ok, result.lost, result.skipped) == (2, 2, 2, 0)
+    again = resume(tmp_path / "run", observer=Listener())
+    assert (again.done, again.ok, again.lost) == (4, 4, 0)
+
+
+def test_what_failed_is_run_again_only_when_that_is_asked_for(
+    plan, tmp_path, listener, monkeypatch
+):
+    ending(monkeypatch, Ended.FAILED, 2)
+    result = begin(plan, tmp_path / "run", listener)
+    assert (result.done, result.ok, result.failed) == (4, 2, 2)
+    assert resume(tmp_path / "run", observer=Listener()).ok == 2
+    retried = Listener()
+    assert resume(tmp_path / "run", retry_failed=True, observer=retried).ok == 4
+    assert sorted(one.trial for _, one in retried.ended) == ["trial-1.2", "trial-2.2"]
+    assert read_due(RunPaths(tmp_path / "run")).count().left == 0
+
+
+def test_a_cell_that_was_given_up_is_tried_again_on_request_in_a_queues_job_too(
+    plan, tmp_path, listener, monkeypatch
+):
+    ending(monkeypatch, Ended.UNSUPPORTED, 1)
+    assert begin(plan, tmp_path / "run", listener).skipped == 1
+    prepare_jobs(tmp_path / "run", retry_failed=True)
+    assert read_due(RunPaths(tmp_path / "run")).count().left == 2
+    result = resume(tmp_path / "run", observer=Listener())
+    assert (result.ok, result.skipped) == (4, 0)

@@ -16,6 +16,7 @@ from harness.cli.queue_options import (
 @click.command("resume")
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
+@click.option("--retry-failed", is_flag=True, help="Run failed trials, and cells given up, again.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
 @click.option("--allocation", type=int, hidden=True)
 @queue_options
@@ -23,6 +24,7 @@ def command(
     run: str,
     *,
     mix: bool,
+    retry_failed: bool,
     as_json: bool,
     allocation: int | None,
     detach: bool,
@@ -57,13 +59,14 @@ def command(
                 f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "
                 "takes it back."
             )
+        session.prepare_jobs(paths.root, retry_failed=retry_failed)
         waiting = read_due(paths).left()
         if not waiting:
             raise UsageError(f"{run}: nothing is left to run.")
         hand_over(
             plan,
             waiting,
-            lambda: session.claim(paths.root),
+            lambda: paths.root,
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
             spread=spread,
@@ -80,6 +83,7 @@ def command(
             result = session.resume(
                 paths.root,
                 mix=mix,
+                retry_failed=retry_failed,
                 only=only,
                 blocks=blocks,
                 observer=observer,

@@ -137,7 +137,13 @@ def _how_it_went(result: SessionResult) -> str:
         return f"Stopped: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
     if result.waiting:
         words.append(f"{result.waiting} left, because too few nodes answer")
+    if result.lost:
+        words.append(f"{result.lost} left, because their nodes were lost again and again")
+    if result.waiting or result.lost:
         return f"Incomplete: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+    if result.failed or result.skipped:
+        retry = f"bakeoff resume {_near(result.run)} --retry-failed"
+        return f"Done: {', '.join(words)}. To try what failed again: {retry}"
     return f"Done: {', '.join(words)}."
 
 
