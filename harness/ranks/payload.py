@@ -21,6 +21,7 @@ _WORKER = "harness.worker.__main__"
 _OURS = ("harness.worker", "workloads")
 _GROUPS = ("workloads", "adapters")
 _SUFFIXES = (".py", ".toml")
+_BYTE_CODE = "__pycache__"
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,13 @@ def copied(folder: Path, files: Contained, origin: Payload) -> Payload:
     return Payload(found, origin.provider_packages)
 
 
-def remove_byte_code(folder: Path) -> None:
+def remove_byte_code(run: Contained, folder: Path) -> None:
     """Remove what a Python would import instead of a payload's sources."""
-    for found in [*folder.rglob("__pycache__")]:
-        with explained(found):
-            shutil.rmtree(found)
+    for name in run.folders(folder):
+        if name == _BYTE_CODE:
+            run.remove(folder / name)
+        elif not run.is_link(folder / name):
+            remove_byte_code(run, folder / name)
 
 
 def _package(dotted: str, folder: Path) -> dict[str, Path | None]:
@@ -93,7 +96,7 @@ def _files(folder: Path) -> dict[str, Path | None]:
 
 
 def _is_part(file: PurePath) -> bool:
-    return file.suffix in _SUFFIXES and "__pycache__" not in file.parts
+    return file.suffix in _SUFFIXES and _BYTE_CODE not in file.parts
 
 
 class Closures:

@@ -105,7 +105,7 @@ def resume(
                 basis = survey(plan)
             except Unavailable as problem:  # it is complete all the same
                 observer.noted(f"The gate cannot examine what ran here: {problem}")
-        remove_byte_code(paths.root / known.payload)
+        remove_byte_code(paths.files, paths.root / known.payload)
         work = Work(paths, plan, cells, observer, ledger)
         if ensure is not None and basis is not None:
             work.prove(basis, known, waiting, ensure)

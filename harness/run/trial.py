@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +22,7 @@ from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
 from harness.ranks.on_nodes import AgentLost
 from harness.ranks.rank_environment import environment
+from harness.run import full_disk
 from harness.run.storage import lustre
 from harness.run.storage.tiers import (
     checkpoint_folders,
@@ -34,7 +33,7 @@ from harness.run.storage.tiers import (
 )
 from harness.store.events.rank_tail import has_stand_in
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.outcome import Outcome, write_outcome
+from harness.store.outcome import Ended, Outcome, write_outcome
 from harness.store.run_directory import make_trial
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
@@ -109,14 +108,17 @@ def run_trial(
     marks = launch.marks
     if isinstance(end, TrialEnd) and end.unobserved is not None:
         marks = (*marks, f"the hardware was not observed: {end.unobserved}")
-    if os.strerror(errno.ENOSPC) in judged.reason:
-        # No property of the cell: without an outcome, the trial will run again.
-        raise RunError(f"{trial.root}: the disk is full. {judged.reason}")
+    reason = judged.reason
+    if judged.ended is Ended.FAILED:
+        if full_disk.is_full(trial.root):
+            # No property of the cell: without an outcome, the trial will run again.
+            raise RunError(f"{trial.root}: the disk is full. {reason}")
+        reason += full_disk.hint(reason)
     outcome = Outcome(
         cell_key=cell.key,
         trial=str(name),
         ended=judged.ended,
-        reason=judged.reason,
+        reason=reason,
         origin=_origin(trial, end),
         fingerprint=prepared.fingerprint,
         mixed=prepared.mixed,

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import small_disk
+
+from .conftest import Study
+
 
 def gone(pid: int) -> bool:
     """Whether a process has ended; a zombie that PID 1 has not reaped yet has."""
@@ -43,6 +47,13 @@ def test_a_rank_killed_from_outside_has_failed_by_that_signal(carried_out):
     assert outcome["outcome"] == "failed"
     assert "signal 9 (SIGKILL)" in outcome["reason"]
     assert "somebody else" in outcome["reason"]
+
+
+def test_a_rank_that_speaks_of_a_full_disk_has_failed_where_the_runs_disk_has_room(carried_out):
+    outcome = carried_out("disk-full")
+    assert outcome["outcome"] == "failed"
+    assert "No space left on device" in outcome["reason"]
+    assert "The run's own disk has room; look at /dev/shm" in outcome["reason"]
 
 
 def test_a_rank_that_eats_its_memory_is_out_of_memory_with_the_limit_named(carried_out):
@@ -107,11 +118,17 @@ def test_one_lost_rank_ends_the_others_at_once_and_is_the_one_blamed(carried_out
     assert study.processes() == []
 
 
-def test_a_disk_that_fills_up_ends_the_session_and_counts_as_no_trial(study, start_host):
-    study.write("disk-full", "behave")
-    host = start_host()
-    assert host.end() != 0
-    assert "failed" not in {one["outcome"] for one in study.outcomes().values()}
+def test_a_disk_that_fills_up_ends_the_session_and_counts_as_no_trial(start_host, tmp_path):
+    with small_disk(tmp_path / "small", "32m") as folder:
+        study = Study(folder)
+        study.write("fill-disk")
+        assert start_host(study).end() != 0
+        assert study.outcomes() == {}
+        (folder / "ballast").unlink()
+        again = start_host(study)
+        again.wait_for("result", done=1, total=1)
+        assert again.end() == 0
+        assert study.outcome()["outcome"] == "ok"
 
 
 @pytest.mark.slow
