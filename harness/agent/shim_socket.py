@@ -1,7 +1,6 @@
 """Accept the shims that an engine starts: each brings the identity of its rank.
 
-The socket lies in Linux's abstract name space, which belongs to the machine and leaves no file;
-only processes of the same user are accepted.
+The socket lies in a folder that only this user may enter; only processes of this user are accepted.
 """
 
 from __future__ import annotations
@@ -9,20 +8,13 @@ from __future__ import annotations
 import json
 import os
 import socket
-import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from harness.agent.shim import INHERITED
+from harness.agent.shim import INHERITED, identity, peer, socket_path
 from harness.worker import place
 
-# What an engine tells its ranks; all else a rank gets from the launcher.
-_IDENTITY = (
-    *("PMI", "OMPI_", "PRTE", "HYD", "I_MPI_", "MPI_LOCAL", "MPICH_", "MPIR_", "SLURM_"),
-    "HOROVOD_",
-)
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7)
 _CHUNK = 1 << 16
 
 
@@ -43,10 +35,8 @@ class Shim:
         self.descriptors += descriptors
         self.received += data
         if self.rank is None and self.received.endswith(b"\n"):
-            env: dict[str, str] = json.loads(self.received)["env"]
-            identity = {k: v for k, v in env.items() if not k.startswith("BAKEOFF_")}
-            self.rank = place.find(identity).rank
-            self.env = {k: v for k, v in identity.items() if k.startswith(_IDENTITY)}
+            self.env = identity(json.loads(self.received)["env"])
+            self.rank = place.find(self.env).rank
         return bool(data)
 
     def environment(self) -> dict[str, str]:
@@ -69,11 +59,13 @@ class Shim:
 
 
 class ShimSocket:
-    """The listening socket for the shims of one trial."""
+    """The listening socket for the shims of one trial, in a folder of its own."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        os.mkdir(folder, 0o700)  # noqa: PTH102  an agent that starts fast
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(f"\0{name}")
+        self._listener.bind(socket_path(folder))
         self._listener.listen()
 
     def fileno(self) -> int:
@@ -83,15 +75,15 @@ class ShimSocket:
     def accept(self) -> Shim | None:
         """Accept one shim; refuse a process of another user."""
         connection, _ = self._listener.accept()
-        credentials = connection.getsockopt(
-            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
-        )
-        pid, user, _ = _CREDENTIALS.unpack(credentials)
+        pid, user = peer(connection)
         if user != os.getuid():
             connection.close()
             return None
         return Shim(connection, pid)
 
     def close(self) -> None:
-        """Close the socket: no further shim is accepted."""
+        """Close the socket and remove its folder: no further shim is accepted."""
         self._listener.close()
+        with suppress(OSError):  # whoever cleans /tmp was faster
+            os.unlink(socket_path(self._folder))  # noqa: PTH108  as above
+            os.rmdir(self._folder)  # noqa: PTH106  as above

@@ -17,6 +17,7 @@ from typing import Any
 from harness.agent import memory_limit, processes
 from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
+from harness.agent.shim import folder_here
 from harness.agent.shim_socket import Shim, ShimSocket
 from harness.store.outcome import RankEnd
 
@@ -59,10 +60,15 @@ class RunningTrial:
         else:
             self._await_shims(command.door)
 
-    def _await_shims(self, name: str) -> None:
+    def _await_shims(self, door: str) -> None:
         """Listen for the ranks' shims; run the engine's command if this agent is the one to."""
         self._awaited = {command.rank: command for command in self.command.ranks}
-        self._shim_socket = ShimSocket(name)
+        folder = folder_here(door)
+        try:
+            self._shim_socket = ShimSocket(folder)
+        except OSError as problem:
+            self._give_up(stopped=False, problem=f"cannot make {folder}: {problem.strerror}")
+            return
         self._register(self._shim_socket.fileno(), self._accept_shim)
         if self.command.starter is not None:
             own_cpus = os.sched_getaffinity(0)

@@ -64,6 +64,8 @@ class Worker:
     """CPUs' worth of time that a control group grants this run here; None: no limit is known."""
     shim: tuple[str, ...] = ()
     """What an engine's starter starts for each rank, where it has to."""
+    door: str | None = None
+    """Where those meet the agents."""
 
 
 @dataclass(frozen=True)

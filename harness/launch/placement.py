@@ -6,11 +6,11 @@ starter starts one shim a rank, which gives its agent the identity that the MPI 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.agent.protocol import STARTER, RankCommand
+from harness.agent.shim import DOOR
 from harness.launch.binding import Binding, bind
 from harness.launch.binding_request import variables as device_variables
 from harness.launch.binding_request import wish
@@ -24,9 +24,6 @@ from harness.study.framework import framework_info
 from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
 from harness.worker.job import Job
-
-DOOR = "BAKEOFF_DOOR"
-"""Variable that leads a shim to the agent of its node: a name in the abstract socket space."""
 
 
 def lay_out(
@@ -52,13 +49,8 @@ def lay_out(
         observers=tuple(binding.observer for binding in bindings),
         marks=tuple(marks),
         starter=_starter(job, platform, worker, starter) if starter else None,
-        door=door(worker.token) if starter else None,
+        door=worker.door if starter else None,
     )
-
-
-def door(token: str) -> str:
-    """Name the socket at which an agent awaits a trial's shims."""
-    return f"bakeoff-{hashlib.sha256(token.encode()).hexdigest()[:16]}"
 
 
 def _binding(job: Job, platform: Platform, worker: Worker, node: Node) -> Binding:
@@ -108,13 +100,14 @@ class _Layout:
 
 def _starter(job: Job, platform: Platform, worker: Worker, starter: Sequence[str]) -> RankCommand:
     """Start the engine's own command beside the first node's ranks."""
+    assert worker.door is not None, "whoever gives a shim says where it meets the agent"
     return RankCommand(
         rank=STARTER,
         argv=(*starter, *worker.shim),
         env=laid_over(
             worker.env,
             platform.variables(job.environment),
-            {"BAKEOFF_TOKEN": worker.token, DOOR: door(worker.token)},
+            {"BAKEOFF_TOKEN": worker.token, DOOR: worker.door},
         ),
         cwd=job.directory,
         cpus=worker.nodes[0].cpus,

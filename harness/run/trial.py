@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.protocol import TrialEnd
+from harness.agent.shim import new_door
 from harness.environments.worker_python import Interpreter
 from harness.errors import RunError
 from harness.launch.contract import Worker
@@ -184,6 +185,7 @@ def _worker(bench: SessionContext, prepared: Prepared, name: str, token: str) ->
         quota=_quota(),
         # A framework's PYTHON* variables are not for the harness's own Python.
         shim=(sys.executable, "-E", "-P", "-m", "harness.agent.shim"),
+        door=new_door(),
     )
 
 

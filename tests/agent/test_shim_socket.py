@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import json
 import os
+import socket
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.agent.protocol import STARTER, RankCommand, read_end, trial_line
-from harness.agent.shim import DOOR
+from harness.agent.shim import DOOR, folder_here, new_door, socket_path
 
 SHIM = f"{sys.executable} -E -P -m harness.agent.shim"
 FAILS = "raise SystemExit(7)"
@@ -26,7 +30,7 @@ def as_mpirun(door: str, *more: str) -> str:
 
 @pytest.fixture
 def door() -> str:
-    return f"bakeoff-test-{os.getpid()}"
+    return new_door()
 
 
 def started_by(agent, script: str, door: str, *ranks: str):
@@ -95,3 +99,90 @@ def test_what_a_rank_left_behind_counts_when_an_engine_started_it(agent, door):
     agent.start(started_by(agent, script, door, fork, waits))
     end = read_end(agent.hear("ended"))
     assert (end.cause, end.leftovers, end.survivors) == ("rank-failed", 1, 0)
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+SOMEBODY_ELSE = """
+import os, socket, sys
+os.setgid(65534); os.setuid(65534)
+"""
+LISTENS = f"""{SOMEBODY_ELSE}
+os.mkdir(sys.argv[1], 0o755)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1] + "/shims")
+os.chmod(sys.argv[1] + "/shims", 0o777)
+listener.listen()
+print("listening", flush=True)
+connection, _ = listener.accept()
+print(len(connection.recv(1 << 16)))
+os.unlink(sys.argv[1] + "/shims"); os.rmdir(sys.argv[1])
+"""
+CONNECTS = f"""{SOMEBODY_ELSE}
+try:
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1] + "/shims")
+except OSError as problem:
+    print(problem.strerror)
+"""
+
+
+def shim(door: str, **environment: str) -> subprocess.Popen[str]:
+    env = {"PATH": os.defpath, DOOR: door, **environment}
+    return subprocess.Popen(SHIM.split(), env=env, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_shim_sends_the_engine_s_variables_and_no_other(tmp_path: Path):
+    told = {"PMI_RANK": "0", "PMI_SIZE": "1", "SLURM_PROCID": "0"}
+    secrets = {"SLURM_JWT": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "HOME": "/home/ada"}
+    with socket.socket(socket.AF_UNIX) as listener:
+        door = str(tmp_path / "door")
+        Path(folder_here(door)).mkdir()
+        listener.bind(socket_path(folder_here(door)))
+        listener.listen()
+        with shim(door, **told, **secrets) as process:
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as lines:
+                assert json.loads(lines.readline()) == {"env": told}
+                connection.sendall(b"7\n")
+            assert process.wait() == 7
+
+
+@as_root
+def test_a_shim_tells_a_listener_of_another_user_nothing(door: str):
+    argv = [sys.executable, "-c", LISTENS, folder_here(door)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "listening\n"
+        with shim(door, PMI_RANK="0") as process:
+            _, errors = process.communicate()
+        assert process.returncode == 1
+        assert (
+            f"{folder_here(door)}/shims on {socket.gethostname()} belongs to another user" in errors
+        )
+        assert other.stdout.readline() == "0\n"
+
+
+@as_root
+def test_another_user_does_not_get_at_an_agent_that_waits(agent, door: str):
+    os.mkfifo(agent.folder / "ready")
+    script = f"echo now > ready; read word < ready; {as_mpirun(door, 'wait')}"
+    agent.say(trial_line(started_by(agent, script, door, TELL, TELL)))
+    assert (agent.folder / "ready").read_text() == "now\n"
+    assert Path(folder_here(door)).stat().st_mode & 0o777 == 0o700
+    other = subprocess.run(
+        [sys.executable, "-c", CONNECTS, folder_here(door)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout == "Permission denied\n"
+    (agent.folder / "ready").write_text("go\n")
+    assert read_end(agent.hear("ended")).cause == "ended"
+    assert not Path(folder_here(door)).exists()
+
+
+def test_a_folder_that_somebody_made_before_the_agent_is_the_reason(agent, tmp_path: Path):
+    folder = Path(folder_here(str(tmp_path / "door")))
+    folder.mkdir()
+    agent.say(trial_line(started_by(agent, "exit 0", str(tmp_path / "door"), TELL, TELL)))
+    end = read_end(agent.hear("ended"))
+    assert end.ranks[0].problem == f"cannot make {folder}: File exists"

@@ -20,8 +20,8 @@ STARTER = "horovodrun is a starter of ranks beside mpirun"
 EXAMPLE = "an example in a message"
 DEFAULT = "an option's default"
 DECLARED = {
-    ("harness.agent.shim_socket", "horovod"): STARTER,
-    ("harness.agent.shim_socket", "HOROVOD_"): STARTER,
+    ("harness.agent.shim", "horovod"): STARTER,
+    ("harness.agent.shim", "HOROVOD_"): STARTER,
     ("harness.launch.launchers.mpirun", "horovod"): STARTER,
     ("harness.cli.verbs.platforms_calibrate", "torch"): DEFAULT,
     ("harness.cli.verbs.doctor_sweep", "torch"): DEFAULT,

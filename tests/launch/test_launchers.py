@@ -49,7 +49,7 @@ def platform(name: str, **settings: str) -> Platform:
 
 def on_two(ranks: int) -> tuple[Worker, object]:
     shim = ("/home/minna/bakeoff/bin/python", "-E", "-P", "-m", "harness.agent.shim")
-    worker = dataclasses.replace(WORKER, nodes=TWO, shim=shim)
+    worker = dataclasses.replace(WORKER, nodes=TWO, shim=shim, door="/tmp/bakeoff-1f")
     return worker, dataclasses.replace(job(ranks), scale=Scale(nodes=2, ranks_per_node=ranks))
 
 

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from harness.agent.shim import DOOR
 from harness.launch import placement
 from harness.launch.contract import Launch, Worker
 from harness.launch.host_lists import unfolded
@@ -50,7 +51,7 @@ def launch(job_path: str, job: Job, platform: Platform, worker: Worker) -> Launc
 
 
 def _openmpi(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str]]:
-    words = ["-np", str(count * each), "--bind-to", "none", "-x", placement.DOOR]
+    words = ["-np", str(count * each), "--bind-to", "none", "-x", DOOR]
     if hosts:
         words += ["--host", ",".join(f"{host}:{each}" for host in hosts)]
     else:
@@ -61,13 +62,13 @@ def _openmpi(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str
 def _mpich(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str]]:
     words = ["-n", str(count * each), "-ppn", str(each), "-bind-to", "none"]
     words += ["-hosts", ",".join(hosts)] if hosts else []
-    return "mpiexec.hydra", [*words, "-genvlist", placement.DOOR]
+    return "mpiexec.hydra", [*words, "-genvlist", DOOR]
 
 
 def _intel(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str]]:
     words = ["-n", str(count * each), "-ppn", str(each), "-genv", "I_MPI_PIN", "0"]
     words += ["-hosts", ",".join(hosts)] if hosts else []
-    return "mpiexec.hydra", [*words, "-genvlist", placement.DOOR]
+    return "mpiexec.hydra", [*words, "-genvlist", DOOR]
 
 
 def _horovodrun(hosts: Sequence[str], count: int, each: int) -> tuple[str, list[str]]:
