@@ -134,4 +134,13 @@ class Lines:
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """Take what was read; give the messages that are complete."""
         *complete, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(text) for text in complete]
+        return [one for one in map(_message, complete) if one is not None]
+
+
+def _message(text: bytes) -> dict[str, Any] | None:
+    """Read one line; None of what a login script on the way said."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and "say" in value else None

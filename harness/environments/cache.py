@@ -130,7 +130,7 @@ def read(folder: Path) -> Environment | None:
         if facts.pop("version") != VERSION:
             return None
         return Environment(**{**facts, "notes": tuple(facts["notes"]), "root": folder})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # Absent, cut short or foreign: all mean "not finished".
         return None
 

@@ -226,7 +226,7 @@ def parse_lock(name: str, file: Path) -> Lock:
     """Read a lock from its file; every fault at once."""
     try:
         table = tomllib.loads(file.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise FaultyFile([Fault(file.name, None, "", f"no valid TOML: {error}")]) from error
     faults = [
         Fault(file.name, None, key, f"unknown key.{nearest(key, _KEYS)}", tuple(sorted(_KEYS)))

@@ -8,6 +8,7 @@ brackets: ``pack:1 [numa(memory=16GB)] core:17 pu:4``.
 from __future__ import annotations
 
 import re
+from math import prod
 
 from harness import units
 from harness.errors import UsageError
@@ -37,6 +38,11 @@ _THREADS_TOGETHER = ("ppc64le", "ppc64")
 _DOMAINS = {"snc-2": 2, "snc-4": 4}
 
 
+_MOST_CPUS = 8192
+"""As many as Linux itself can be built for (NR_CPUS on x86)."""
+_DIGITS = len(str(_MOST_CPUS))
+
+
 def read_synthetic(text: str) -> Topology:
     """Read a synthetic string; CPUs are numbered depth first, as hwloc does."""
     levels: list[tuple[str, int]] = []
@@ -52,7 +58,10 @@ def read_synthetic(text: str) -> Topology:
         if match[1] or name == "numa":
             attached.append((len(levels) + (0 if match[1] else 1), size))
         if not match[1]:
-            levels.append((name, int(match[3] or 1)))
+            count = int(match[3] or 1) if len(match[3] or "") <= _DIGITS else _MOST_CPUS + 1
+            levels.append((name, count))
+            if prod(number for _, number in levels) > _MOST_CPUS:
+                raise UsageError(f"'{text[:200]}' has more than {_MOST_CPUS:,} hardware threads")
     if not levels or levels[-1][0] != "pu":
         raise UsageError(f"'{text}' must end with its hardware threads, for example pu:2")
     return _built(levels, attached or [(0, None)])
@@ -62,7 +71,10 @@ def _memory(attributes: str | None) -> int | None:
     for one in (attributes or "").replace(",", " ").split():
         key, _, value = one.partition("=")
         if key == "memory":
-            return int(value) if value.isdigit() else units.size_bytes(value)
+            try:
+                return int(value) if value.isdecimal() else units.size_bytes(value)
+            except ValueError as problem:
+                raise UsageError(f"the memory of a synthetic topology: {problem}") from None
     return None
 
 

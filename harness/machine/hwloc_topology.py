@@ -38,6 +38,14 @@ class _Element:
 
 def read_hwloc(text: str, where: str = "hwloc XML") -> Topology:
     """Read a topology; refuse what is no hwloc 2 XML."""
+    try:
+        return _read(text, where)
+    except (ValueError, KeyError, IndexError, RecursionError) as problem:
+        what = f"{type(problem).__name__}: {problem}"
+        raise UsageError(f"{where}: is not as hwloc writes it ({what[:200]})") from None
+
+
+def _read(text: str, where: str) -> Topology:
     root = _parsed(text, where)
     machine = next((one for one in root.children if one.type == "Machine"), None)
     if root.name != "topology" or machine is None:

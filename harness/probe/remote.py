@@ -35,7 +35,10 @@ def tell(node: RemoteNode) -> dict[str, Any]:
         answer = node.ask(python, "-c", text)
         start = answer.stdout.find('{"uname"')  # a login script may greet first
         if answer.code == 0 and start >= 0:
-            told: dict[str, Any] = json.JSONDecoder().raw_decode(answer.stdout[start:])[0]
+            try:
+                told: dict[str, Any] = json.JSONDecoder().raw_decode(answer.stdout[start:])[0]
+            except (ValueError, RecursionError) as problem:
+                raise Unavailable(f"{node} told what cannot be read: {problem}") from None
             return told
         words += answer.stderr.strip().splitlines()[-2:]
     raise Unavailable(
@@ -44,11 +47,21 @@ def tell(node: RemoteNode) -> dict[str, Any]:
 
 
 def look_there(told: Mapping[str, Any], frameworks: Sequence[str]) -> MachineReadings:
-    """Look at a node through what it told."""
+    """Look at a node through what it told; refuse what it cannot have found."""
+    try:
+        return _look(told, frameworks)
+    except (AttributeError, LookupError, TypeError, ValueError, OSError) as problem:
+        what = f"{type(problem).__name__}: {problem}"
+        raise Unavailable(f"a node told of itself what cannot be: {what[:200]}") from None
+
+
+def _look(told: Mapping[str, Any], frameworks: Sequence[str]) -> MachineReadings:
     with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
         root = Path(scratch)
         for path, text in {**told["files"], **dict.fromkeys(told["devices"], "")}.items():
             file = root / path.lstrip("/")
+            if ".." in file.parts:
+                raise ValueError(f"{path} is no file of /proc or /sys")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
         seen = look(frameworks, root, told)

@@ -95,9 +95,11 @@ class AgentProcess:
             )
         self._lines = Lines()
         assert self._process.stdout is not None
-        for message in self._lines.feed(self._process.stdout.readline()):
-            self.host = message["host"]
-            self.clock = ClockComparison(message["clock"])
+        for text in self._process.stdout:  # a login script may greet first
+            for message in self._lines.feed(text):
+                self.host = message["host"]
+                self.clock = ClockComparison(message["clock"])
+                return
 
     def _send(self, message: bytes) -> None:
         if self._process is None:

@@ -8,6 +8,7 @@ requeued or run into its time limit, it loses the trial that was running and no 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ from harness.store.run_directory import identity, is_copy
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
+_PAIR = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class FreeNodes:
 def free(platform: Platform) -> FreeNodes:
     """Ask the queue once how many of the nodes that a platform may use are idle."""
     said = _asked(queue_of(platform).idle(platform.launcher.settings))
-    pairs = [line.strip().split("/") for line in said.splitlines() if "/" in line]
+    pairs = [match.groups() for match in map(_PAIR.fullmatch, said.split()) if match]
     allocated, idle = (sum(int(pair[at]) for pair in pairs) for at in (0, 1))
     return FreeNodes(idle, allocated + idle)
 
@@ -166,7 +168,9 @@ def states(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobSt
     said = _asked(launcher.state(*names), unless=launcher.NO_SUCH_JOB)
     found = {}
     for line in said.splitlines():
-        name, word, elapsed, *why = line.split(maxsplit=3)
+        if len(words := line.split(maxsplit=3)) < 3:
+            continue  # no job's line: a warning, or one that was cut off
+        name, word, elapsed, *why = words
         job, _, part = name.partition("_")
         if job not in found or part.isdigit():  # a part that runs says more than those that wait
             found[job] = JobState(word, elapsed, " ".join(why))
@@ -177,6 +181,8 @@ def ends(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobStat
     """Ask the queue's accounts once how jobs ended; refuse where it keeps none."""
     found: dict[str, JobState] = {}
     for line in _asked(queue_of(platform).ended(*(one.job for one in some))).splitlines():
+        if line.count("|") != 2:
+            continue  # no job's line
         name, word, elapsed = line.split("|")
         job, _, part = name.partition("_")
         before = found.get(job)

@@ -45,7 +45,7 @@ VERSION = 2  # 1: first; 2: the plan states the scale of each cell
 PILOT = 0
 """The block that chooses a reference where none was declared, and is then discarded."""
 
-_TRIAL = re.compile(r"^trial-(\d+)(?:\.(\d+))?$")
+_TRIAL = re.compile(r"trial-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
 def refuse_other_format(root: Path, version: object) -> None:
@@ -72,7 +72,7 @@ class TrialName:
     @staticmethod
     def parse(text: str) -> TrialName | None:
         """Read a directory name back; None if it is no trial's."""
-        match = _TRIAL.match(text)
+        match = _TRIAL.fullmatch(text)
         return TrialName(int(match[1]), int(match[2] or 1)) if match else None
 
 

@@ -115,6 +115,14 @@ def test_gpus_are_read_from_what_their_driver_prints() -> None:
     assert gpus["graph"] == [["0", "1", "NV2"], ["0", "2", "SYS"], ["1", "2", "SYS"]]
 
 
+def test_a_node_cannot_have_files_written_elsewhere(tmp_path: Path) -> None:
+    aim = tmp_path / "aim"
+    told = {"files": {f"{'../' * 30}{aim}": "x"}, "devices": [], "uname": ["", "", "", "", ""]}
+    with pytest.raises(Unavailable, match="cannot be"):
+        remote.look_there(told, [])
+    assert not aim.exists()
+
+
 def test_a_nodes_own_python_tells_its_frameworks() -> None:
     assert remote.importable(["torch-2.1.0", "numpy-1.26.0"]) == ("torch 2.1.0",)
 

@@ -109,3 +109,14 @@ def test_an_agent_that_had_nothing_to_complain_of_leaves_no_file(interrupts, tmp
     agent.run(command(tmp_path, "pass"), core=None, interrupts=interrupts, on_tick=lambda: None)
     agent.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_login_script_says_before_an_agent_is_no_message(interrupts, tmp_path):
+    greeting = ("sh", "-c", 'echo Welcome to node 1; echo; exec "$@"', "sh")
+    agent = AgentProcess(tmp_path / "agent.err", through=greeting)
+    end = agent.run(
+        command(tmp_path, "pass"), core=None, interrupts=interrupts, on_tick=lambda: None
+    )
+    agent.close()
+    assert end is not None
+    assert end.cause == "ended"

@@ -35,7 +35,10 @@ def read(lines: List[str], steps: int) -> Dict[str, Any]:
         fields = line.strip().split(",")
         if not _is_verbose(fields) or "exec" not in fields:
             continue
-        kind, kernel = fields[fields.index("exec") + 2 :][:2]
+        named = fields[fields.index("exec") + 2 :][:2]
+        if len(named) < 2:
+            continue  # a line cut off by another thread's
+        kind, kernel = named
         primitives["{} {}".format(kind, kernel).strip()] += 1
         source = SOURCE.search(line)
         if source is None or kind not in COMPUTING:
