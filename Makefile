@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gpu-day clean
+.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet gpu-day clean
 
 setup: $(STAMP)
 
@@ -26,7 +26,7 @@ test: setup check
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not long'
 
 test-fast: setup
-	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine and not io' -n auto
+	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine and not io and not gauntlet' -n auto
 
 # Everything that needs pretended hosts, as root: an MPI, Slurm, containers, Horovod built from its
 # source, nodes that lose their power, cables that are pulled. Half an hour, with the environments.
@@ -56,6 +56,11 @@ truth: setup
 # The method against real runs on this machine, which should be idle: ten minutes.
 truth-here: setup
 	@$(BIN)/python -m tests.stats.real_runs runs/truth-here
+
+# Kills, failing input and output, damaged and hostile files: three hours of two cores at most.
+# What was interrupted goes on where it was.
+gauntlet: setup
+	@$(BIN)/python -m tests.gauntlet --minutes 180
 
 # What Bakeoff promises of GPUs, shown on one, step by step and without a network: docs/gpu-day.md.
 # PYTHON names the interpreter with the frameworks; ours is .venv's where that works here.

@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("bakeoff")
 # What a shell starts in the background ignores Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-STAGES = ("framework", "engine", "io", "browser")
+STAGES = ("framework", "engine", "io", "browser", "gauntlet")
 
 GOLDEN = Path(__file__).parent / "golden"
 

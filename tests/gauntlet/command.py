@@ -1,0 +1,194 @@
+"""Run the command line in a process of its own, forked from one that has imported it already.
+
+That saves half a second of imports each time. A fresh interpreter is started where start-up
+itself is what is tested.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.agent import processes
+
+MARK = "BAKEOFF_GAUNTLET_LANE"
+"""Carried by all that a lane starts, so that what is left over is found."""
+TRACEBACK = "Traceback (most recent call last)"
+_IMPORTED = (
+    *("duckdb", "rich.live", "scipy.stats", "reports.page.files", "reports.text.terminal"),
+    *("harness.cli.main", "harness.gate.gate", "harness.run.session"),
+    *(f"harness.cli.verbs.{name}" for name in ("report", "resume", "run")),
+)
+"""What sessions and pages need, besides what these import."""
+_POLITE = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it said."""
+
+    code: int
+    """As ``subprocess`` gives it: below zero for a signal."""
+    seconds: float
+    memory_bytes: int
+    output: str
+    errors: str
+
+    @property
+    def has_traceback(self) -> bool:
+        """Whether it showed a stack trace."""
+        return TRACEBACK in self.errors or TRACEBACK in self.output
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it complained of."""
+        return self.errors[-1500:]
+
+
+class Command:
+    """A command that runs; its output goes to two files."""
+
+    def __init__(self, pid: int, told: Path) -> None:
+        self.pid = pid
+        self._told = told
+        self._began = time.monotonic()
+        self._descriptor = os.pidfd_open(pid)
+
+    def has_ended(self, within_s: float = 0.0) -> bool:
+        """Wait so long for its end, and tell whether it came."""
+        waiting = select.poll()
+        waiting.register(self._descriptor, select.POLLIN)
+        return bool(waiting.poll(within_s * 1000))
+
+    def wait(self, patience_s: float) -> Ended | None:
+        """Give how it ended; kill it and give None if it takes longer than that."""
+        is_over = self.has_ended(patience_s)
+        if not is_over:
+            os.kill(self.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(self.pid, 0)
+        os.close(self._descriptor)
+        if not is_over:
+            return None
+        return Ended(
+            os.waitstatus_to_exitcode(status),
+            time.monotonic() - self._began,
+            usage.ru_maxrss * 1024,
+            self._told.with_suffix(".out").read_text(errors="replace"),
+            self._told.with_suffix(".err").read_text(errors="replace"),
+        )
+
+
+def prepare(lane: str) -> None:
+    """Mark this process and its children, adopt their orphans, and import what commands need."""
+    os.environ[MARK] = lane
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a fork must not meet threads
+    processes.adopt_orphans()
+    for module in _IMPORTED:
+        importlib.import_module(module)
+
+
+def start(
+    *arguments: str,
+    cwd: Path,
+    told: Path,
+    is_fresh: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Command:
+    """Start a command as the leader of a process group; it prints to ``told``.out and .err."""
+    pid = os.fork()
+    if pid == 0:
+        _be(arguments, cwd, told, is_fresh=is_fresh, environment=environment or {})
+    return Command(pid, told)
+
+
+def _be(
+    arguments: Sequence[str],
+    cwd: Path,
+    told: Path,
+    *,
+    is_fresh: bool,
+    environment: Mapping[str, str],
+) -> None:
+    """Become the command; this never returns."""
+    os.setsid()
+    os.chdir(cwd)
+    for number in _POLITE:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for descriptor, suffix in ((1, ".out"), (2, ".err")):
+        os.dup2(
+            os.open(told.with_suffix(suffix), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor
+        )
+    os.environ.update(environment)
+    if is_fresh:
+        os.execv(sys.executable, [sys.executable, "-m", "harness.cli", *arguments])
+    code = 1
+    try:
+        from harness.cli.main import main
+
+        main(list(arguments))
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException:  # noqa: BLE001  told as the interpreter would
+        traceback.print_exc()
+    finally:
+        with suppress(BaseException):
+            threading._shutdown()  # type: ignore[attr-defined]
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def run(*arguments: str, cwd: Path, told: Path, patience_s: float = 60.0) -> Ended | None:
+    """Run a command to its end."""
+    return start(*arguments, cwd=cwd, told=told).wait(patience_s)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Give all processes below one, with their command lines."""
+    found = dict[int, str]()
+    with suppress(OSError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            found[int(child)] = command_line(int(child))
+            found |= descendants(int(child))
+    return found
+
+
+def command_line(pid: int) -> str:
+    """Give a process's arguments; nothing of one that has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
+
+
+def left_over(lane: str, within_s: float) -> list[str]:
+    """Give the command lines of what this lane started and what is still there after a while."""
+    end = time.monotonic() + within_s
+    while True:
+        processes.reap()
+        pids = processes.carriers(f"{MARK}={lane}".encode() + b"\0")
+        if not pids or time.monotonic() > end:
+            break
+        time.sleep(0.02)
+    told = []
+    for pid in pids:
+        told.append(command_line(pid))
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    processes.reap()
+    return told

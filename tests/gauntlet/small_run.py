@@ -1,0 +1,108 @@
+"""A study of some milliseconds a trial, and the bookkeeping of what a run of it has finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.gauntlet.command import TRACEBACK
+from tests.gauntlet.part import Part
+
+NAME = "small"
+BLOCKS = 3
+_STUDY = """title = "A small run"
+[matrix]
+workload = "tinycnn"
+framework = "null"
+strategy = "none"
+batch = {batches}
+[measure]
+trials = {blocks}
+reruns = 0
+warmup = "2 steps"
+until = "10 ms"
+reference = {{ batch = 1 }}
+tolerate = ["contended", "throttled", "stalled"]
+"""
+_PLATFORM = f"""title = "The machine of the tests"
+as_found = true
+nodes = 1
+[binding]
+oversubscribe = true
+[frameworks.null]
+interpreter = "{sys.executable}"
+"""
+RUN = ("run", "study.toml", "--platform", "platform.toml", "--name", NAME)
+RESUME = ("resume", f"runs/{NAME}")
+REPORT = ("report", f"runs/{NAME}")
+
+
+def write(folder: Path, *, cells: int = 2, blocks: int = BLOCKS) -> Path:
+    """Write the study and its platform; give where its run will lie."""
+    folder.mkdir(parents=True, exist_ok=True)
+    study = _STUDY.format(batches=list(range(1, cells + 1)), blocks=blocks)
+    (folder / "study.toml").write_text(study)
+    (folder / "platform.toml").write_text(_PLATFORM)
+    return folder / "runs" / NAME
+
+
+def finished(run: Path) -> dict[str, str]:
+    """Give a digest of each finished trial: its files, but for tables that can be made anew."""
+    found = {}
+    for outcome in sorted(run.glob("cells/*/*/outcome.json")):
+        digest = hashlib.sha256()
+        for file in sorted(outcome.parent.iterdir()):
+            if file.suffix != ".parquet" and not file.name.startswith("."):
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        found[str(outcome.parent.relative_to(run))] = digest.hexdigest()
+    return found
+
+
+def outcomes(run: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Give each finished trial's outcome by its cell and name."""
+    return {
+        (one.parent.parent.name, one.parent.name): json.loads(one.read_text())
+        for one in sorted(run.glob("cells/*/*/outcome.json"))
+    }
+
+
+def compare(part: Part, before: dict[str, str], after: dict[str, str], **where: Any) -> None:
+    """Record what was finished and is not as it was."""
+    for trial, digest in before.items():
+        if trial not in after:
+            part.found("lost", trial=trial, **where)
+        elif after[trial] != digest:
+            part.found("changed", trial=trial, **where)
+
+
+def check_whole(part: Part, run: Path, *, trials: int, **where: Any) -> None:
+    """Record what a run that was gone on with to its end lacks, or has twice."""
+    ended = outcomes(run)
+    well = Counter(
+        (cell, one["trial"].partition(".")[0])
+        for (cell, _), one in ended.items()
+        if one["outcome"] == "ok"
+    )
+    for (cell, block), times in well.items():
+        if times > 1:
+            part.found("doubled", trial=f"{cell}/{block}", **where)
+    lines = (run / "log.jsonl").read_text(errors="replace").splitlines()
+    log = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    named = Counter((one["cell"], one["trial"]) for one in log if one["what"] == "trial")
+    for name, times in named.items():
+        if times > 1:
+            part.found("logged twice", trial="/".join(name), **where)
+    if len(well) < trials:
+        part.found("incomplete", ok=len(well), **where)
+    if well and not (run / "report.html").is_file():
+        part.found("no page", **where)
+    debris = [str(one.relative_to(run)) for one in run.rglob(".*")]
+    if debris:
+        part.found("debris", files=debris[:5], **where)
+    for file in (run / "agent.err", *run.glob("cells/*/*/rank.*.err")):
+        if file.is_file() and TRACEBACK in (text := file.read_text(errors="replace")):
+            part.found("traceback", file=file.name, text=text[-1500:], **where)
