@@ -207,9 +207,9 @@ def _read(folder: str, step: int) -> Optional[Kept]:
             raw = json.load(file)
         files = {name: File(**told) for name, told in raw["files"].items()}
         sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in files}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    if raw["version"] != VERSION or raw["step"] != step:
+    if raw.get("version") != VERSION or raw.get("step") != step:
         return None
     if any(sizes[name] != file.bytes for name, file in files.items()):
         return None

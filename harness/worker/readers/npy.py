@@ -28,11 +28,15 @@ def header(data: bytes) -> Header:
     """Read a header; refuse what is none, or what would have to be reordered."""
     if data[:6] != MAGIC:
         raise ValueError("this is no .npy file")
-    wide = data[6] > 1
-    (length,) = struct.unpack_from("<I" if wide else "<H", data, 8)
-    start = (12 if wide else 10) + length
-    about = ast.literal_eval(data[start - length : start].decode("utf-8"))
-    if about["fortran_order"]:
+    try:
+        wide = data[6] > 1
+        (length,) = struct.unpack_from("<I" if wide else "<H", data, 8)
+        start = (12 if wide else 10) + length
+        about = ast.literal_eval(data[start - length : start].decode("utf-8"))
+        is_reordered = about["fortran_order"]
+    except (ValueError, LookupError, TypeError, SyntaxError, MemoryError, struct.error) as problem:
+        raise ValueError("this .npy file's header is damaged: {}".format(problem)) from None
+    if is_reordered:
         raise ValueError("this .npy file is in Fortran's order")
     return Header(start, about)
 

@@ -69,6 +69,8 @@ def _read(path: str, into: memoryview) -> None:
 
 def entry(head: bytes, path: str) -> Entry:
     """Read what stands before the array."""
+    if len(head) < _LOCAL.size:
+        raise ValueError("{} ends before its array does; `bakeoff data check`".format(path))
     _, _, _, method, _, _, crc, packed, size, name, extra = _LOCAL.unpack_from(head)
     if method or not packed:
         raise ValueError("{} is compressed or was written as a stream; make it anew".format(path))
