@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import RunError, UsageError
-from harness.store import sql_tables
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
 from harness.store.samples import sample_parquet
+from harness.store.sql import tables
+from harness.store.sql.queries import QueryResult, answer, connect, interruptible, seal
 
 if TYPE_CHECKING:
     import duckdb
 
 _ASKS_FOR_SAMPLES = re.compile(r"\bsamples\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class QueryResult:
-    """The answer to a query."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
 
 
 class Dataset:
@@ -58,26 +50,35 @@ class Dataset:
         self._has_samples = False
 
     def sql(self, text: str) -> QueryResult:
-        """Answer one SELECT over the tables of ``sql_tables.py``; refuse statements that write."""
-        import duckdb
-
+        """Answer one SELECT over the tables of ``sql/tables.py``; nothing else is read or done."""
         if _ASKS_FOR_SAMPLES.search(text):
             self._attach_samples()
+        connection = self._connection
+        return interruptible(connection, lambda: self._answer(connection, text))
+
+    def _answer(self, connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
+        import duckdb
+
         try:
-            statements = self._connection.extract_statements(text)
-            if [statement.type.name for statement in statements] not in (["SELECT"], ["EXPLAIN"]):
-                raise UsageError("sql answers one SELECT at a time, and changes nothing")
-            answer = self._connection.execute(statements[0])
-            columns = tuple(str(column[0]) for column in answer.description or ())
-            return QueryResult(columns, tuple(answer.fetchall()))
+            return answer(connection, text)
+        except duckdb.OutOfMemoryException:
+            raise UsageError(
+                "This query needs more memory than there is. Ask for less of it: fewer columns, "
+                "a narrower WHERE, or an aggregate."
+            ) from None
         except duckdb.Error as fault:
-            raise UsageError(f"{fault}\n{self._columns_of_tables()}") from None
+            raise UsageError(f"{fault}\n{_columns_of_tables(connection)}") from None
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        connection = sql_tables.lay_out(self.runs, self.trials)
-        sample_parquet.declare(connection)
+        connection = connect(len(self.trials))
+        interruptible(connection, lambda: self._lay_out(connection))
         return connection
+
+    def _lay_out(self, connection: duckdb.DuckDBPyConnection) -> None:
+        tables.lay_out(connection, self.runs, self.trials)
+        sample_parquet.declare(connection)
+        seal(connection, tables.files_read(self.trials))
 
     def _attach_samples(self) -> None:
         """Load the samples at the first query that names them: they are large."""
@@ -85,12 +86,13 @@ class Dataset:
             self._has_samples = True
             sample_parquet.attach(self._connection, self.trials)
 
-    def _columns_of_tables(self) -> str:
-        lines = ["The tables and their columns:"]
-        for name in sql_tables.NAMES:
-            described = self._connection.execute(f'DESCRIBE "{name}"').fetchall()
-            lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
-        return "\n".join(lines)
+
+def _columns_of_tables(connection: duckdb.DuckDBPyConnection) -> str:
+    lines = ["The tables and their columns:"]
+    for name in tables.NAMES:
+        described = connection.execute(f'DESCRIBE "{name}"').fetchall()
+        lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
+    return "\n".join(lines)
 
 
 def _origin(runs: Sequence[RunRecord]) -> str:

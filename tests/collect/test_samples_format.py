@@ -106,7 +106,7 @@ def test_a_table_holds_every_raw_number_and_why_one_is_missing(raw: list[tuple[i
         Path(folder, "s.bin").write_bytes(data)
         recording = read_recording(Path(folder, "s.bin"))
         assert recording is not None
-        sample_parquet.write(recording, "here", Path(folder, "s.parquet"))
+        Path(folder, "s.parquet").write_bytes(sample_parquet.as_parquet(recording, "here"))
         rows = duckdb.execute(
             f"SELECT channel, t_ns, raw, gap FROM '{folder}/s.parquet'"
         ).fetchall()

@@ -9,9 +9,9 @@ import pytest
 
 from harness.analysis.analyse import analyse
 from harness.errors import RunError, UsageError
-from harness.store import sql_tables
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
+from harness.store.sql import tables
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 SHORT = Behaviour(windows=10, warmup=3)
@@ -29,7 +29,7 @@ def one(dataset: Dataset, query: str) -> object:
 
 def test_every_table_answers(run: Path) -> None:
     dataset = Dataset([run])
-    counted = {name: one(dataset, f'select count(*) from "{name}"') for name in sql_tables.NAMES}
+    counted = {name: one(dataset, f'select count(*) from "{name}"') for name in tables.NAMES}
     assert counted == {
         "runs": 1,
         "cells": 2,
@@ -47,9 +47,9 @@ def test_every_table_answers(run: Path) -> None:
 
 def test_tables_have_the_columns_their_documentation_names(run: Path) -> None:
     dataset = Dataset([run])
-    assert sql_tables.__doc__ is not None
-    documented = " ".join(sql_tables.__doc__.split("trial-3:")[1].split())
-    for name in sql_tables.NAMES:
+    assert tables.__doc__ is not None
+    documented = " ".join(tables.__doc__.split("trial-3:")[1].split())
+    for name in tables.NAMES:
         columns = dataset.sql(f'select * from "{name}"').columns
         assert f"{name} {', '.join(columns)}" in documented
 

@@ -12,7 +12,7 @@ from harness.cli.output import UNKNOWN, Part, Table, emit, emit_data, note
 from harness.units import counted
 
 if TYPE_CHECKING:
-    from harness.store.dataset import QueryResult as Result
+    from harness.store.sql.queries import QueryResult as Result
 
 
 @click.command("sql")
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str, ...]) -> None:
     """Answer one SELECT over the raw tables of one or many runs; nothing is ever changed.
 
-    The tables: runs, cells, trials, ranks, windows, units, values, phases, facts, versions. For
-    example: bakeoff sql RUN "select framework, count(*) from cells group by all"
+    The tables: runs, cells, trials, ranks, windows, units, values, phases, facts, versions,
+    samples. For example: bakeoff sql RUN "select framework, count(*) from cells group by all"
+
+    A query reads these tables only: no other file, no network, no extension; it writes nothing.
     """
     *runs, query = arguments
     if not runs:

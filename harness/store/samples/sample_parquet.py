@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.store import sql_tables
 from harness.store.contained import MOST_SAMPLES
 from harness.store.records import RunRecord, TrialRecord, read_trials
 from harness.store.samples import samples_format
 from harness.store.samples.recording import Recording, read_recording
+from harness.store.sql import tables
+from harness.store.sql.queries import connect, interruptible
 
 if TYPE_CHECKING:
     import duckdb
@@ -76,7 +77,7 @@ def as_parquet(recording: Recording, node: str) -> bytes:
     import numpy as np
 
     series = [one for one in recording.series if len(one.raw)]
-    connection = sql_tables.connect(1)
+    connection = connect(1)
     channels = [
         (
             at,
@@ -90,8 +91,8 @@ def as_parquet(recording: Recording, node: str) -> bytes:
         )
         for at, one in enumerate(series)
     ]
-    sql_tables.fill(connection, "channels", _CHANNEL, channels)
-    sql_tables.fill(
+    tables.fill(connection, "channels", _CHANNEL, channels)
+    tables.fill(
         connection, "gaps", {"raw": "BIGINT", "gap": "VARCHAR"}, list(samples_format.GAPS.items())
     )
     empty = [np.zeros(0, dtype=np.int64)]
@@ -108,18 +109,20 @@ def as_parquet(recording: Recording, node: str) -> bytes:
     )
     with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
         made = Path(folder) / "samples.parquet"
-        connection.execute(_WRITTEN, {"path": str(made)})
+        interruptible(connection, lambda: connection.execute(_WRITTEN, {"path": str(made)}))
         return made.read_bytes()
 
 
 def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord]) -> None:
     """Make the view ``samples`` of all trials' Parquet, written first where it is missing."""
     files = list(_files(trials))
+    if files:
+        interruptible(connection, lambda: _declare_over(connection, files))
+
+
+def _declare_over(connection: duckdb.DuckDBPyConnection, files: Sequence[tuple[Any, ...]]) -> None:
     connection.execute("DROP TABLE IF EXISTS samples")
-    if not files:
-        declare(connection)
-        return
-    sql_tables.fill(connection, "sample_files", {"file": "VARCHAR", **_PLACE}, files)
+    tables.fill(connection, "sample_files", {"file": "VARCHAR", **_PLACE}, files)
     connection.execute(
         "SET VARIABLE sample_files = (SELECT list(file) FROM (SELECT unnest($1) AS file))",
         [[str(row[0]) for row in files]],
@@ -133,7 +136,7 @@ def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord])
 
 def declare(connection: duckdb.DuckDBPyConnection) -> None:
     """Make an empty table of the same columns, for a query that asks for no samples."""
-    sql_tables.fill(connection, "samples", {**_PLACE, **_READ}, [])
+    tables.fill(connection, "samples", {**_PLACE, **_READ}, [])
 
 
 def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:

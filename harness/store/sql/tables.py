@@ -24,7 +24,6 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,14 +153,6 @@ CREATE VIEW {name} AS SELECT * EXCLUDE entry, entry.key AS name, entry.value AS 
 """
 
 
-def connect(trials: int) -> duckdb.DuckDBPyConnection:
-    """Open an empty database in memory, with more than one thread only where there is work."""
-    import duckdb
-
-    threads = 1 if trials < 1000 else os.cpu_count() or 1
-    return duckdb.connect(config={"threads": threads})
-
-
 def read_events(columns: Mapping[str, str]) -> str:
     """Write the table function over the named files; a killed rank's torn last line is skipped."""
     typed = ", ".join(f"\"{name}\": '{kind}'" for name, kind in columns.items())
@@ -171,9 +162,12 @@ def read_events(columns: Mapping[str, str]) -> str:
     )
 
 
-def lay_out(runs: Sequence[RunRecord], trials: Sequence[TrialRecord]) -> duckdb.DuckDBPyConnection:
-    """Open a database with every table of these runs and trials."""
-    connection = connect(len(trials))
+def lay_out(
+    connection: duckdb.DuckDBPyConnection,
+    runs: Sequence[RunRecord],
+    trials: Sequence[TrialRecord],
+) -> None:
+    """Make every table of these runs and trials but the samples."""
     files = list(_files(trials))
     fill(connection, "runs", _RUN, [_run(run) for run in runs])
     fill(connection, "cells", _CELL, list(_cells(runs, gate_results.fingerprints_by_cell(trials))))
@@ -188,7 +182,6 @@ def lay_out(runs: Sequence[RunRecord], trials: Sequence[TrialRecord]) -> duckdb.
     connection.execute(_VIEWS)
     for name in ("units", "facts", "versions"):
         connection.execute(_PAIRS.format(name=name))
-    return connection
 
 
 def name_files(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
@@ -219,6 +212,17 @@ def fill(
 def event_file(trial: TrialRecord, rank: int) -> str:
     """Name the event file of a rank of a trial."""
     return str(trial.paths.events(rank))
+
+
+def files_read(trials: Sequence[TrialRecord]) -> list[str]:
+    """Name every file that the tables are read from, of samples also those not written yet."""
+    events = [str(row[0]) for row in _files(trials)]
+    tables = (
+        str(trial.paths.sample_table(node))
+        for trial in trials
+        for node in sorted(set(trial.hosts.values()))
+    )
+    return [*events, *tables]
 
 
 def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,1 @@
+"""Runs as tables of a database, and queries over them."""

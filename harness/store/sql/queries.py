@@ -1,0 +1,117 @@
+"""Answer queries over a database in memory that can read named files and nothing else.
+
+``EXPLAIN ANALYZE COPY`` writes, table functions read any file, and DuckDB fetches extensions: only
+what its own parser calls one SELECT is answered, after ``seal`` has taken the rest away.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_ROWS_AT_ONCE = 10_000
+_NOTICED_S = 0.1
+T = TypeVar("T")
+
+_ZONED = ("WITH TIME ZONE", "TIMESTAMPTZ")
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The answer to a query."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def connect(trials: int) -> duckdb.DuckDBPyConnection:
+    """Open an empty database in memory, with more than one thread only where there is work.
+
+    It loads nothing, takes no variable of a program for a table, and writes nothing to a disk.
+    """
+    import duckdb
+
+    return duckdb.connect(
+        config={
+            "threads": 1 if trials < 1000 else os.cpu_count() or 1,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+            "temp_directory": "",
+        }
+    )
+
+
+def seal(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+    """Let a database read these files and no other, for good."""
+    named = ", ".join(map(_quoted, files))
+    connection.execute(f"SET allowed_paths = [{named}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def answer(connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
+    """Answer one SELECT; refuse every other statement."""
+    statements = connection.extract_statements(text)
+    if [statement.type.name for statement in statements] != ["SELECT"]:
+        raise UsageError(
+            "sql answers one SELECT at a time, and changes nothing: no other statement is run."
+        )
+    connection.execute(statements[0])
+    columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
+    names = tuple(name for name, _ in columns)
+    if any(_is_zoned(kind) for _, kind in columns):
+        # Python has no type for them without a further package: they are given as DuckDB's text.
+        shown = (f"#{n}" + "::VARCHAR" * _is_zoned(kind) for n, (_, kind) in enumerate(columns, 1))
+        connection.execute(f"SELECT {', '.join(shown)} FROM query({_quoted(text)})")  # noqa: S608  the SELECT that was just answered
+    rows: list[tuple[Any, ...]] = []
+    while some := connection.fetchmany(_ROWS_AT_ONCE):
+        rows += some
+    return QueryResult(names, tuple(rows))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _is_zoned(kind: str) -> bool:
+    return any(word in kind for word in _ZONED)
+
+
+def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Do a database's work so that Ctrl-C and SIGTERM end it as they end any other code.
+
+    In the main thread DuckDB would answer both by an error of its own. So the work is done in
+    another one, and what a signal's handler raises here is raised after that has stopped.
+    """
+    asked: Future[T] = Future()
+    is_given_up = threading.Event()
+
+    def carry_out() -> None:
+        try:
+            if not is_given_up.is_set():
+                asked.set_result(work())
+        except BaseException as fault:  # noqa: BLE001  raised again in the thread that asked
+            asked.set_exception(fault)
+
+    thread = threading.Thread(target=carry_out, daemon=True)
+    try:
+        thread.start()
+        while not wait([asked], timeout=_NOTICED_S).done:
+            pass  # a signal that arrives just before a wait does not end that one
+    except BaseException:
+        is_given_up.set()
+        while thread.is_alive():
+            connection.interrupt()  # lost where the database does nothing just then
+            thread.join(_NOTICED_S)
+        raise
+    return asked.result()
