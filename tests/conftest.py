@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +26,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("bakeoff")
 # What a shell starts in the background ignores Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What the user of this machine left to be known later is none of the tests' business.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="bakeoff-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 STAGES = ("framework", "engine", "io", "browser", "gauntlet")
 

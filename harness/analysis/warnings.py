@@ -10,6 +10,7 @@ from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
 from harness.store.outcome import Ended
+from harness.store.run_code import doubts
 from harness.units import counted
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import REJECTING
@@ -81,6 +82,9 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
             f"Code or environment changed within {counted(max(changed, 1), 'cell')}: their trials "
             "were resumed with --mix and do not measure one thing."
         )
+    for run in dataset.runs:
+        for doubt in doubts(run.paths):
+            yield f"{run.info.name}: {doubt}."
     for state in ("differs", "not checked"):
         cells = [cell for cell in results.cells if cell.gate.state == state and cell.trials]
         if cells and state == "differs":

@@ -24,6 +24,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from harness.environments import cache
 from harness.errors import RunError
 from harness.stats.student import critical_t
 from harness.store.files import write_json
@@ -256,8 +257,7 @@ def _share(path: Path, slices: Sequence[Slice]) -> float | None:
 
 
 def _place() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "bakeoff" / f"observer.{socket.gethostname()}.json"
+    return cache.state_home() / f"observer.{socket.gethostname()}.json"
 
 
 def keep(study: ObserverStudy) -> Path:

@@ -16,6 +16,7 @@ import harness
 import workloads
 from harness import plugins
 from harness.store.contained import MOST_TEXT, Contained
+from harness.store.run_code import digest_of
 
 _WORKER = "harness.worker.__main__"
 _OURS = ("harness.worker", "workloads")
@@ -39,9 +40,19 @@ class Payload:
         into.remove(beside)
         for folder in sorted({(beside / inside).parent for inside in self.files}):
             into.make_folder(folder)
-        for inside, source in self.files.items():
-            into.write(beside / inside, source.read_bytes() if source else b"", settled=False)
+        for inside, content in self.contents().items():
+            into.write(beside / inside, content, settled=False)
         into.rename(beside, target)
+
+    def contents(self) -> dict[str, bytes]:
+        """Read all files."""
+        return {
+            inside: source.read_bytes() if source else b"" for inside, source in self.files.items()
+        }
+
+    def digest(self) -> str:
+        """Give the digest that a whole copy has."""
+        return digest_of(self.contents())
 
 
 def gather() -> Payload:

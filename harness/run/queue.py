@@ -22,6 +22,7 @@ from harness.launch.batch_script import Batch
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
 from harness.store.layout import RunPaths
+from harness.store.run_code import digests
 from harness.store.run_directory import identity, is_copy
 
 VERSION = 1  # 1: first
@@ -72,9 +73,11 @@ def submit(
     launcher, name = queue_of(platform), f"bakeoff-{identity(paths).id}"
     known = list(jobs(paths))
     first = len(known)
+    # A node may have another HOME, in which nothing says that this run is the user's own.
+    own = [word for digest in digests(paths) for word in ("--own", digest)]
     for allocation in wanted:
         number = len(known) + 1
-        resume = ("resume", str(paths.root), "--allocation", str(number))
+        resume = ("resume", str(paths.root), "--allocation", str(number), *own)
         batch = Batch(
             argv=(sys.executable, "-P", "-m", "harness.cli", *resume),
             name=name,

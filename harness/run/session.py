@@ -6,24 +6,27 @@ run directory is whole, and ``resume`` goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from harness.agent import processes
-from harness.errors import Unavailable
+from harness.errors import RunError, Unavailable
 from harness.plan.plan import Plan
 from harness.ranks import nodes
-from harness.ranks.payload import remove_byte_code
+from harness.ranks.payload import gather
+from harness.run.due import read_due
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
 from harness.run.setup import accept, lay_out, prepared, read_plan, survey
 from harness.run.trial import Prepared
+from harness.run.trust import NOTHING, Trust, admit_payload, require_plan
 from harness.run.worklist import Work
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths
 from harness.store.outcome import read_outcome
+from harness.store.run_code import doubts
 from harness.store.run_directory import identity
 
 
@@ -67,6 +70,7 @@ def resume(
     *,
     mix: bool = False,
     retry_failed: bool = False,
+    trust: Trust = NOTHING,
     only: Container[str] | None = None,
     blocks: Container[int] | None = None,
     observer: ProgressListener,
@@ -86,7 +90,6 @@ def resume(
             plan = replace(plan, order=tuple(one for one in plan.order if one[0] in only))
         if blocks is not None:
             plan = replace(plan, order=tuple(one for one in plan.order if one[1] in blocks))
-        store.claim(paths)
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         if retry_failed:
@@ -94,33 +97,51 @@ def resume(
         ledger.repeat_decisions()
         waiting = ledger.due.waiting()
         store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
-        basis, known, cells = None, identity(paths), dict[str, Prepared]()
+        basis, cells = None, dict[str, Prepared]()
         if waiting:
+            require_plan(paths, plan, trust)
+            _claim(paths, waiting)
+            for doubt in doubts(paths):
+                observer.noted(f"{paths.root}: {doubt}.")
             basis = survey(plan)
-            known = accept(paths, plan, basis, sorted(waiting), mix=mix)
-            cells = prepared(plan, basis, known)
+            _, basis = accept(paths, plan, basis, sorted(waiting), mix=mix, allowed=trust)
+            cells = prepared(plan, basis, identity(paths))
             cells = {key: one for key, one in cells.items() if only is None or key in only}
         elif ensure is not None and unproved(paths, plan, only):
             try:
+                require_plan(paths, plan, trust)
                 basis = survey(plan)
-            except Unavailable as problem:  # it is complete all the same
+                _, basis = accept(paths, plan, basis, (), mix=False, allowed=trust)
+            except (RunError, Unavailable) as problem:  # it is complete all the same
+                basis = None
                 observer.noted(f"The gate cannot examine what ran here: {problem}")
-        remove_byte_code(paths.files, paths.root / known.payload)
+        known = identity(paths)
         work = Work(paths, plan, cells, observer, ledger)
         if ensure is not None and basis is not None:
             work.prove(basis, known, waiting, ensure)
         return work.carry_out()
 
 
-def prepare_jobs(run: Path, *, retry_failed: bool) -> None:
+def prepare_jobs(run: Path, *, retry_failed: bool, trust: Trust = NOTHING) -> None:
     """Make a run ready for jobs that go on with it: as `resume` does before its first trial."""
     paths = store.open_run(run.resolve())
-    if not retry_failed and not store.is_copy(paths):
-        return  # jobs of it may be at work
+    plan = read_plan(paths)
     with store.locked(paths):
-        store.claim(paths)
+        require_plan(paths, plan, trust)
+        admit_payload(paths, gather(), trust)
+        _claim(paths, read_due(paths).left())
         if retry_failed:
-            _retry(paths, Ledger(paths, read_plan(paths), lambda _: None, lambda _: None), None)
+            _retry(paths, Ledger(paths, plan, lambda _: None, lambda _: None), None)
+
+
+def _claim(paths: RunPaths, waiting: Iterable[str]) -> None:
+    """Make a copied run one of its own; the compile caches that came with it are made anew."""
+    if not store.claim(paths):
+        return
+    paths.files.remove(paths.caches)
+    for cold in map(paths.cold, waiting):
+        if paths.files.exists(cold.root):
+            store.set_aside(paths, cold.root)
 
 
 def _retry(paths: RunPaths, ledger: Ledger, only: Container[str] | None) -> None:
@@ -133,8 +154,11 @@ def _retry(paths: RunPaths, ledger: Ledger, only: Container[str] | None) -> None
 
 def _clean_up(paths: RunPaths) -> None:
     """Remove what a crash left: processes that still carry the run's token, trials cut off."""
-    swept = processes.sweep_marked(processes.mark(f"{identity(paths).id}/", prefix=True))
+    killed = 0
+    if not store.is_copy(paths):  # of which the processes are its original's
+        wanted = processes.mark(f"{identity(paths).id}/", prefix=True)
+        killed = processes.sweep_marked(wanted).killed
     aside = store.set_interrupted_aside(paths)
-    if swept.killed or aside:
+    if killed or aside:
         moved = [path.name for path in aside]
-        store.log(paths, "cleaned up", killed=swept.killed, set_aside=moved)
+        store.log(paths, "cleaned up", killed=killed, set_aside=moved)

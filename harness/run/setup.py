@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import harness
 from harness.data import user_data
@@ -22,11 +23,14 @@ from harness.errors import RunError, Unavailable
 from harness.plan import plan as plans
 from harness.plan.cell import Cell, fingerprint
 from harness.plan.plan import Plan
-from harness.ranks.payload import Closures, Payload, gather
+from harness.ranks.payload import Closures, Payload, copied, gather, remove_byte_code
+from harness.run import trust
 from harness.run.provenance import provenance
 from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trial import Prepared
+from harness.run.trust import Trust
 from harness.store.layout import VERSION, RunPaths
+from harness.store.run_code import digest_of, payload_digest
 from harness.store.run_directory import Identity, creating, identity, stored_plan
 
 
@@ -61,8 +65,11 @@ def found(plan: Plan) -> dict[str, Interpreter]:
 
 def survey(plan: Plan) -> TrialBasis:
     """Find every interpreter and digest what each cell's trials would run; change nothing."""
-    interpreters = found(plan)
-    payload = gather()
+    return of_payload(plan, found(plan), gather())
+
+
+def of_payload(plan: Plan, interpreters: Mapping[str, Interpreter], payload: Payload) -> TrialBasis:
+    """Digest what each cell's trials would run of a payload."""
     closures = Closures(payload)
     facts = plan.platform.model_dump(mode="json", exclude_none=True)
     platform = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -112,11 +119,33 @@ def lay_out(plan: Plan, root: Path, study_text: str, basis: TrialBasis) -> RunPa
     }
     with creating(root, identity_fields) as paths:
         paths.files.write(paths.study, study_text)
-        basis.payload.copy(paths.payload)
         _record_environments(paths, basis)
         paths.files.write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
-        paths.files.write_json(paths.plan, plans.to_json(plan))
+        text = json.dumps(plans.to_json(plan), indent=1, sort_keys=True, allow_nan=False) + "\n"
+        plan_digest = digest_of({paths.plan.name: text.encode()})
+        _record(
+            paths, {paths.plan.name: plan_digest, **_write_payload(paths.payload, paths, basis)}
+        )
+        paths.files.write(paths.plan, text)  # last: without it, the run was never fully made
     return paths
+
+
+def _write_payload(folder: Path, paths: RunPaths, basis: TrialBasis) -> dict[str, str]:
+    """Copy a payload, and give its digest by its name once that is what the disk holds."""
+    basis.payload.copy(folder)
+    digest = basis.payload.digest()
+    if payload_digest(paths.files, folder) != digest:
+        raise RunError(f"{folder}: the disk does not hold what was written. Look after it.")
+    return {folder.name: digest}
+
+
+def _record(paths: RunPaths, digests: Mapping[str, str], **more: Any) -> None:
+    """Keep the digests of what is to be carried out, outside of the run too."""
+    trust.remember(*digests.values())
+    raw = paths.files.read_object(paths.run)
+    before = raw.get("digests")
+    both = {**(before if isinstance(before, dict) else {}), **digests}
+    paths.files.write_json(paths.run, {**raw, **more, "digests": both, "version": VERSION})
 
 
 def read_plan(paths: RunPaths) -> Plan:
@@ -130,13 +159,31 @@ def read_plan(paths: RunPaths) -> Plan:
 
 
 def accept(
-    paths: RunPaths, plan: Plan, basis: TrialBasis, waiting: Iterable[str], *, mix: bool
-) -> Identity:
-    """Refuse to go on with changed code, environment or platform, unless ``mix`` is set."""
+    paths: RunPaths,
+    plan: Plan,
+    basis: TrialBasis,
+    waiting: Iterable[str],
+    *,
+    mix: bool,
+    allowed: Trust,
+) -> tuple[Identity, TrialBasis]:
+    """Refuse to go on with changed code, environment or platform, unless ``mix`` is set.
+
+    The run's own copy of the code must be known, or trusted. What is trusted is what runs, and the
+    fingerprints are of it; without that, ``mix`` replaces a copy that is not known.
+    """
     known = identity(paths)
+    payload = paths.root / known.payload
+    remove_byte_code(paths.files, payload)
+    is_kept = allowed.payload or not mix or trust.knows_payload(paths, basis.payload, allowed)
+    if is_kept and trust.admit_payload(paths, basis.payload, allowed) and not mix:
+        there = copied(payload, paths.files, basis.payload)
+        basis = of_payload(plan, basis.interpreters, there)
+        _record(paths, {}, accepted={**known.accepted, **basis.fingerprints})
+        return identity(paths), basis
     changed = [key for key in waiting if basis.fingerprints[key] != known.accepted[key]]
-    if not changed:
-        return known
+    if is_kept and not changed:
+        return known, basis
     if not mix:
         labels = "\n".join(f"    {plan.cell(key).label}" for key in changed)
         raise RunError(
@@ -145,12 +192,11 @@ def accept(
             "Run the study anew, or go on with --mix, which the report will show."
         )
     payload = _next_payload(paths)
-    basis.payload.copy(payload)
+    digests = _write_payload(payload, paths, basis)
     _record_environments(paths, basis)
-    raw = paths.files.read_object(paths.run)
-    raw |= {"payload": payload.name, "accepted": {**known.accepted, **basis.fingerprints}}
-    paths.files.write_json(paths.run, {**raw, "version": VERSION})
-    return identity(paths)
+    accepted = {**known.accepted, **basis.fingerprints}
+    _record(paths, digests, payload=payload.name, accepted=accepted)
+    return identity(paths), basis
 
 
 def _next_payload(paths: RunPaths) -> Path:

@@ -230,9 +230,14 @@ class RunPaths:
         """The untimed job that says what really ran."""
         return self.trial(cell_key, "probe")
 
+    @property
+    def caches(self) -> Path:
+        """The private compile caches of all cells."""
+        return self.root / "caches"
+
     def cache(self, cell_key: str) -> Path:
         """The private compile caches of a cell."""
-        return self.root / "caches" / path_part(cell_key, "cell's key")
+        return self.caches / path_part(cell_key, "cell's key")
 
     @property
     def report(self) -> Path:

@@ -67,18 +67,19 @@ def is_copy(paths: RunPaths) -> bool:
     return bool(paths.files.read_object(paths.run).get("directory") != paths.root.stat().st_ino)
 
 
-def claim(paths: RunPaths) -> None:
+def claim(paths: RunPaths) -> bool:
     """Give a copy an id of its own, so that it never touches what belongs to its original.
 
     Processes, scratch folders and jobs in a queue carry the id. Call it with the run locked.
     """
     if not is_copy(paths):
-        return
+        return False
     raw = paths.files.read_object(paths.run)
     own = {"id": _new_id(paths.root), "directory": paths.root.stat().st_ino}
     paths.files.remove(paths.jobs)
     paths.files.write_json(paths.run, {**raw, **own})
     log(paths, "claimed", id=own["id"], copy_of=raw["id"])
+    return True
 
 
 def _new_id(root: Path) -> str:

@@ -126,6 +126,7 @@ def _runs() -> list[Row]:
 def _run(paths: RunPaths) -> Row:
     from harness.run.due import read_due
     from harness.store import run_directory
+    from harness.store.run_code import doubts
 
     run = paths.files.read_object(paths.run)
     started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
@@ -138,6 +139,7 @@ def _run(paths: RunPaths) -> Row:
         "left": count.left,
         "planned": count.total,
         "at_work": None if holder is None else str(holder),
+        "doubts": doubts(paths),
     }
 
 
@@ -148,7 +150,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
     "studies": _studies,
     "runs": _runs,
 }
-_TOO_WIDE = ("shapes", "factors", "options")  # these are for --json
+_TOO_WIDE = ("shapes", "factors", "options", "doubts")  # these are for --json
 
 
 @click.command("list")
@@ -163,7 +165,7 @@ def command(what: str, *, as_json: bool) -> None:
 
 
 def _in_columns(rows: Sequence[Row]) -> list[Part]:
-    """Give a table of those that can be used, then a line for each of the others."""
+    """Give a table of those that can be used, then a line for each of the others and each doubt."""
     usable = [row for row in rows if "problem" not in row]
     columns = list(dict.fromkeys(key for row in usable for key in row if key not in _TOO_WIDE))
     texts = [[_cell(row.get(column)) for column in columns] for row in usable]
@@ -175,6 +177,7 @@ def _in_columns(rows: Sequence[Row]) -> list[Part]:
     others = [
         f"{row['name']}  cannot be used: {row['problem']}" for row in rows if row not in usable
     ]
+    others += [f"{row['name']}  {doubt}" for row in rows for doubt in row.get("doubts", ())]
     return [Table(texts, columns, numbers), *others]
 
 

@@ -18,6 +18,11 @@ from harness.cli.queue_options import (
 @click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
 @click.option("--retry-failed", is_flag=True, help="Run failed trials, and cells given up, again.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
+@click.option(
+    "--trust-plan", is_flag=True, help="Carry out what the plan of somebody else's run names."
+)
+@click.option("--trust-payload", is_flag=True, help="Run the code that came with the run.")
+@click.option("--own", multiple=True, hidden=True)
 @click.option("--allocation", type=int, hidden=True)
 @queue_options
 def command(
@@ -25,6 +30,9 @@ def command(
     *,
     mix: bool,
     retry_failed: bool,
+    trust_plan: bool,
+    trust_payload: bool,
+    own: tuple[str, ...],
     as_json: bool,
     allocation: int | None,
     detach: bool,
@@ -46,11 +54,13 @@ def command(
     from harness.run import queue, session
     from harness.run.due import read_due
     from harness.run.setup import read_plan
+    from harness.run.trust import Trust
     from harness.store.layout import RunPaths
     from harness.verdicts.trial import doubt
 
     paths = RunPaths(run_directory(run).resolve())
     refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
+    trust = Trust(payload=trust_payload, plan=trust_plan, digests=frozenset(own))
     if detach:
         plan, submitted = read_plan(paths), queue.jobs(paths)
         live = queue.states(plan.platform, submitted)
@@ -59,7 +69,7 @@ def command(
                 f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "
                 "takes it back."
             )
-        session.prepare_jobs(paths.root, retry_failed=retry_failed)
+        session.prepare_jobs(paths.root, retry_failed=retry_failed, trust=trust)
         waiting = read_due(paths).left()
         if not waiting:
             raise UsageError(f"{run}: nothing is left to run.")
@@ -84,6 +94,7 @@ def command(
                 paths.root,
                 mix=mix,
                 retry_failed=retry_failed,
+                trust=trust,
                 only=only,
                 blocks=blocks,
                 observer=observer,

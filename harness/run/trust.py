@@ -1,0 +1,140 @@
+"""Decide whether the code and the commands of a run directory may be carried out.
+
+A run directory may come from anybody, and its payload is code; its plan names interpreters,
+environments and commands. Those that this user's own sessions made are known by digests that they
+left outside of the directory, one small file each, under ``STATE/bakeoff/own-runs/``. A payload
+that is this installation's own code is known as well. Everything else a user has to ask for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.environments import cache
+from harness.errors import RunError
+from harness.plan.plan import Plan
+from harness.ranks.payload import Payload, copied
+from harness.store import run_directory as store
+from harness.store.layout import RunPaths
+from harness.store.run_code import TRUSTED, payload_digest, plan_digest
+
+_TOLD = ("launcher", "modules", "environment", "frameworks", "storage")
+"""What a plan's platform has executed, or written to."""
+_LONGEST = 160
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What of a run may be carried out although nothing here knows it."""
+
+    payload: bool = False
+    plan: bool = False
+    digests: frozenset[str] = frozenset()
+    """What this user's own submission wrote into the job: other nodes may have another HOME."""
+
+
+NOTHING = Trust()
+
+
+def remember(*digests: str) -> None:
+    """Keep digests of what this user makes; where nothing can be kept, less is known later."""
+    folder = _folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for digest in digests:
+            os.close(os.open(folder / digest, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError:
+        pass
+
+
+def require_plan(paths: RunPaths, plan: Plan, trust: Trust) -> None:
+    """Refuse a plan that this user did not make, unless it is trusted."""
+    digest = plan_digest(paths)
+    if _is_known(digest, trust) or (_keeps_nothing() and _is_own(paths)):
+        return
+    if not trust.plan:
+        told = "".join(f"\n    {line}" for line in _commands(plan))
+        raise RunError(
+            f"{paths.root}: you did not make this run here, or its plan.json was changed since. "
+            f"Going on would carry out what it names:{told}\n"
+            "If you trust whoever wrote it, add --trust-plan; or run its study anew: "
+            f"bakeoff run {paths.study}"
+        )
+    remember(digest)
+    store.log(paths, "plan trusted", digest=digest)
+
+
+def knows_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
+    """Whether a run's code is this user's own, or what this installation would write."""
+    digest = payload_digest(paths.files, _payload(paths))
+    return _is_known(digest, trust) or digest == installed.digest()
+
+
+def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
+    """Refuse code of which nobody here knows; give whether it is carried out on trust alone."""
+    digest = payload_digest(paths.files, _payload(paths))
+    raw = paths.files.read_object(paths.run)
+    if knows_payload(paths, installed, trust):
+        return bool(raw.get(TRUSTED) == digest)
+    if not trust.payload:
+        raise RunError(
+            f"{_payload(paths)}: this code is neither what you ran before nor what this bakeoff "
+            f"would write; {_difference(paths, installed)}. Go on with this bakeoff's own code by "
+            "--mix, or, if you trust this one, carry it out by --trust-payload; the report will "
+            "show either."
+        )
+    remember(digest)
+    paths.files.write_json(paths.run, {**raw, TRUSTED: digest})
+    store.log(paths, "payload trusted", digest=digest)
+    return True
+
+
+def _payload(paths: RunPaths) -> Path:
+    return paths.root / store.identity(paths).payload
+
+
+def _is_known(digest: str, trust: Trust) -> bool:
+    return digest in trust.digests or os.path.lexists(_folder() / digest)
+
+
+def _folder() -> Path:
+    return cache.state_home() / "own-runs"
+
+
+def _keeps_nothing() -> bool:
+    """Whether this user has no place where digests could have been kept."""
+    try:
+        _folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return True
+    return not os.access(_folder(), os.W_OK | os.X_OK)
+
+
+def _is_own(paths: RunPaths) -> bool:
+    """Whether this very directory was made by this user: no copy, and nothing unpacked."""
+    return not store.is_copy(paths) and paths.root.stat().st_uid == os.geteuid()
+
+
+def _commands(plan: Plan) -> Iterator[str]:
+    platform = plan.platform.model_dump(mode="json", exclude_defaults=True)
+    for key in _TOLD:
+        if platform.get(key):
+            text = json.dumps(platform[key])
+            yield f"{key} = {text if len(text) <= _LONGEST else text[:_LONGEST] + ' …'}"
+    yield f"frameworks: {', '.join(sorted({cell.environment for cell in plan.cells}))}"
+
+
+def _difference(paths: RunPaths, installed: Payload) -> str:
+    payload = _payload(paths)
+    there = copied(payload, paths.files, installed).contents()
+    ours = installed.contents()
+    names = sorted(
+        {*paths.files.files_below(payload)} - ours.keys()
+        | {name for name, content in ours.items() if there.get(name) != content}
+    )
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"it differs in {', '.join(map(repr, names[:3]))}{more}"

@@ -1,0 +1,71 @@
+"""Digest what a run directory would have executed: its payload, and its plan.
+
+``run.json`` keeps the digests that they were made with, under ``digests``, so that a reader sees
+what was edited since. Who edits that file too is found out where it matters, at `bakeoff resume`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DamagedFile
+from harness.store.contained import Contained
+from harness.store.layout import RunPaths
+from harness.store.names import payload_name
+
+TRUSTED = "trusted"
+"""In ``run.json``: the digest of a payload that a user had carried out on trust."""
+
+
+def digest_of(contents: Mapping[str, bytes]) -> str:
+    """Digest files by their path and content, as ``sha256sum`` would list them."""
+    whole = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        whole.update(f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode())
+    return whole.hexdigest()
+
+
+def payload_digest(files: Contained, folder: Path) -> str:
+    """Digest all that a payload holds, whatever it is: Python would import it."""
+    return digest_of({name: files.read_bytes(folder / name) for name in files.files_below(folder)})
+
+
+def plan_digest(paths: RunPaths) -> str:
+    """Digest the plan, which names interpreters, environments and commands."""
+    return digest_of({paths.plan.name: paths.files.read_bytes(paths.plan)})
+
+
+def digests(paths: RunPaths) -> tuple[str, str]:
+    """Give the digests of what a run's next session would carry out."""
+    payload = payload_name(paths.files.read_object(paths.run).get("payload"))
+    return plan_digest(paths), payload_digest(paths.files, paths.root / payload)
+
+
+def doubts(paths: RunPaths) -> list[str]:
+    """Say why a run may not have run the code that it was made with."""
+    try:
+        run = paths.files.read_object(paths.run)
+        payload = payload_name(run.get("payload"))
+    except DamagedFile:
+        return []  # there is none, or its own readers say what is wrong with it
+    made: Any = run.get("digests")
+    found = [
+        f"its {name} was changed after it was made"
+        for name in (paths.plan.name, payload)
+        if isinstance(made, dict) and name in made and made[name] != _digest_now(paths, name)
+    ]
+    if TRUSTED in run:
+        found.append("trials ran code that was not this user's own, by --trust-payload")
+    return found
+
+
+def _digest_now(paths: RunPaths, name: str) -> str | None:
+    try:
+        if name == paths.plan.name:
+            return plan_digest(paths)
+        return payload_digest(paths.files, paths.root / name)
+    except (DamagedFile, FileNotFoundError):
+        return None

@@ -1,0 +1,137 @@
+"""These tests hold that nothing of a run directory that somebody sent is carried out unasked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.analysis.analyse import analyse
+from harness.cli.verbs.list import command as list_command
+from harness.errors import RunError
+from harness.plan.plan import Plan, make_plan
+from harness.platform.platform import load_platform
+from harness.run import queue
+from harness.run.session import prepare_jobs, resume, start
+from harness.run.trust import Trust
+from harness.store import run_directory as store
+from harness.store.dataset import Dataset
+from harness.store.layout import RunPaths, TrialName
+from harness.store.outcome import read_outcome
+from harness.study.study import load_study
+from tests.run.test_session import STUDY, Listener, forget
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "study.toml").write_text(STUDY)
+    return make_plan(load_study(tmp_path / "study.toml"), load_platform())
+
+
+@pytest.fixture
+def run(plan: Plan, tmp_path: Path) -> RunPaths:
+    """Give a run with one trial left."""
+    start(plan, root=tmp_path / "runs" / "one", study_text=STUDY, observer=Listener())
+    paths = RunPaths(tmp_path / "runs" / "one")
+    forget(paths, *plan.order[-1])
+    return paths
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be somebody else, or on a node with another HOME: nothing is known of earlier runs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+
+
+def plant(paths: RunPaths, planted: Path) -> None:
+    """Have the payload write a file as soon as a rank imports it."""
+    loop = paths.payload / "harness" / "worker" / "loop.py"
+    loop.write_text(loop.read_text() + f"\nopen({str(planted)!r}, 'w').close()\n")
+
+
+def test_edited_code_is_refused_and_what_is_edited_is_named(run, tmp_path):
+    plant(run, tmp_path / "planted")
+    with pytest.raises(RunError, match=r"'harness/worker/loop\.py'(.|\n)*--trust-payload"):
+        resume(run.root, observer=Listener())
+    assert not (tmp_path / "planted").exists()
+
+
+@pytest.mark.parametrize("name", ["torch.py", "json.cpython-311-x86_64-linux-gnu.so", "x/y.py"])
+def test_a_module_that_is_added_is_refused(run, name):
+    (run.payload / name).parent.mkdir(exist_ok=True)
+    (run.payload / name).write_bytes(b"")
+    with pytest.raises(RunError, match=name):
+        resume(run.root, observer=Listener())
+
+
+def test_code_that_is_trusted_runs_with_a_fingerprint_of_its_own_and_shows(
+    run, plan, tmp_path, monkeypatch
+):
+    plant(run, tmp_path / "planted")
+    assert resume(run.root, trust=Trust(payload=True), observer=Listener()).ok == 4
+    assert (tmp_path / "planted").exists()
+    key, block = plan.order[-1]
+    last = read_outcome(run.trial(key, TrialName(block)))
+    assert last.mixed
+    assert last.fingerprint != read_outcome(run.trial(key, TrialName(1))).fingerprint
+    warnings = analyse(Dataset([run.root])).warnings
+    assert any("one: its payload was changed after it was made" in text for text in warnings)
+    assert any("by --trust-payload" in text for text in warnings)
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(list_command, ["runs"]).output
+    assert "one  its payload was changed after it was made" in told
+    forget(run, key, block)
+    again = Listener()
+    assert resume(run.root, observer=again).ok == 4
+    assert f"{run.root}: its payload was changed after it was made." in again.notes
+
+
+def test_mixing_runs_this_installations_code_instead_of_what_was_edited(run, tmp_path):
+    plant(run, tmp_path / "planted")
+    assert resume(run.root, mix=True, observer=Listener()).ok == 4
+    assert not (tmp_path / "planted").exists()
+    assert store.identity(run).payload == "payload.2"
+
+
+def test_an_edited_plan_is_refused_with_what_it_would_carry_out(run):
+    plan = json.loads(run.plan.read_text())
+    plan["platform"]["frameworks"] = {"null": {"interpreter": "/tmp/planted"}}
+    run.plan.write_text(json.dumps(plan))
+    with pytest.raises(RunError, match=r"/tmp/planted(.|\n)*--trust-plan"):
+        resume(run.root, observer=Listener())
+
+
+def test_somebody_elses_run_is_carried_out_only_on_trust(run, elsewhere):
+    copy = Path(shutil.copytree(run.root, run.root.with_name("sent")))
+    with pytest.raises(RunError, match="you did not make this run here"):
+        resume(copy, observer=Listener())
+    assert resume(copy, trust=Trust(plan=True), observer=Listener()).ok == 4
+    assert resume(copy, observer=Listener()).ok == 4
+
+
+def test_compile_caches_that_came_with_a_copy_are_not_used(run):
+    copy = RunPaths(Path(shutil.copytree(run.root, run.root.with_name("copy"))))
+    (copy.caches / "planted").mkdir()
+    assert resume(copy.root, observer=Listener()).ok == 4
+    assert not (copy.caches / "planted").exists()
+
+
+def test_a_job_on_a_node_with_another_home_knows_the_run_by_its_script(run, elsewhere):
+    with pytest.raises(RunError, match="--trust-plan"):
+        prepare_jobs(run.root, retry_failed=False)
+    own = Trust(digests=frozenset(queue.digests(run)))
+    assert resume(run.root, trust=own, observer=Listener()).ok == 4
+
+
+def test_where_nothing_can_be_kept_a_users_own_directory_is_known_and_a_copy_is_not(
+    run, monkeypatch
+):
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/self/nowhere")
+    copy = Path(shutil.copytree(run.root, run.root.with_name("copy")))
+    assert resume(run.root, observer=Listener()).ok == 4
+    for _ in range(2):
+        with pytest.raises(RunError, match="--trust-plan"):
+            resume(copy, observer=Listener())
