@@ -43,6 +43,8 @@ def paths(tmp_path: Path) -> RunPaths:
     made = {"id": "r-1", "directory": paths.root.stat().st_ino}
     raw = {**made, "payload": "payload", "first": "f", "accepted": []}
     write_json(paths.run, raw)
+    paths.files.write_json(paths.plan, {})
+    paths.files.make_folder(paths.payload)
     return paths
 
 

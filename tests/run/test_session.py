@@ -351,6 +351,7 @@ def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_
     begin(plan, tmp_path / "run", listener)
     token = f"{store.identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
     copy = Path(shutil.copytree(tmp_path / "run", tmp_path / "copy"))
+    forget(RunPaths(copy), *plan.order[0])
     renamed = (tmp_path / "run").rename(tmp_path / "renamed")
     argv = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
     with subprocess.Popen(argv, env={**os.environ, TOKEN: token}) as leftover:
