@@ -148,8 +148,3 @@ def _text(value: Value) -> str:
 def to_json(cell: Cell) -> dict[str, Any]:
     """Give a cell as plan.json holds it."""
     return {**vars(cell), "scale": vars(cell.scale)}
-
-
-def from_json(raw: Mapping[str, Any]) -> Cell:
-    """Read a cell back."""
-    return Cell(**{**raw, "scale": Scale(**raw["scale"])})

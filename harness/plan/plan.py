@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from pydantic import ValidationError
+
 from harness.data.user_data import UserData
 from harness.errors import UsageError
 from harness.plan import cell as cells
@@ -19,12 +21,12 @@ from harness.plan.resolve import Resolved, Resolver
 from harness.platform.platform import Platform
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import VERSION
+from harness.store.typed import read
 from harness.study.factors import FACTORS
 from harness.study.measure import Measure
 from harness.study.study import Study
 from harness.toml.tables import STORED
 from harness.toml.values import Value, shown
-from harness.worker.job import Span
 from harness.worker.network.workload import task
 
 
@@ -240,21 +242,30 @@ def to_json(plan: Plan) -> dict[str, Any]:
 
 
 def from_json(raw: Mapping[str, Any]) -> Plan:
-    """Read a plan from JSON as it was made, whatever is installed now."""
-    study = dict(raw["study"])
-    measure = {**raw["measure"], "tolerate": tuple(raw["measure"].get("tolerate", ()))}
-    return Plan(
-        study=Heading(
-            **{**study, "only": tuple(study["only"]), "overrides": tuple(study["overrides"])}
-        ),
-        platform=Platform.model_validate(raw["platform"], context=STORED),
-        cells=tuple(cells.from_json(one) for one in raw["cells"]),
-        holes=tuple(Hole(**one) for one in raw["holes"]),
-        reference=raw["reference"] or {},
-        varied=tuple(raw["varied"]),
-        order=tuple((key, block) for key, block in raw["order"]),
-        measure=Measure(
-            **{**measure, "warmup": Span(**measure["warmup"]), "until": Span(**measure["until"])}
-        ),
-        notes=tuple(raw["notes"]),
-    )
+    """Read a plan from JSON as it was made, whatever is installed now; ValueError if it is none."""
+    try:
+        platform = Platform.model_validate(raw.get("platform"), context=STORED)
+    except ValidationError as faults:
+        first = faults.errors()[0]
+        where = ".".join(map(str, ("platform", *first["loc"])))
+        raise ValueError(f"{where}: {first['msg']}") from None
+    plan = read(_Stored, {**raw, "reference": raw.get("reference") or {}})
+    known = {cell.key for cell in plan.cells}
+    strange = [key for key, _ in plan.order if key not in known]
+    if strange:
+        raise ValueError(f"order: there is no cell {strange[0]!r}")
+    return Plan(platform=platform, **vars(plan))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What plan.json holds of a plan beside its platform."""
+
+    study: Heading
+    cells: tuple[Cell, ...]
+    holes: tuple[Hole, ...]
+    reference: Mapping[str, str]
+    varied: tuple[str, ...]
+    order: tuple[tuple[str, int], ...]
+    measure: Measure
+    notes: tuple[str, ...]

@@ -18,6 +18,8 @@ from typing import Any
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome
+from harness.store.run_directory import LogEntry
+from harness.store.typed import damage, read
 
 ENOUGH, NOT_ENOUGH, RUN_AGAIN, RETRIED = "enough", "not enough", "run again", "failed ones retried"
 """Entries of the run's log that change what is due."""
@@ -27,6 +29,7 @@ NOT_OF_THE_CELL = (Ended.CANCELLED, Ended.NODE_LOST)
 _FAILURES = 2
 
 Outcomes = Mapping[TrialName, Outcome]
+_ORDER: Any = tuple[tuple[str, int], ...]
 
 
 def next_attempt(block: int, outcomes: Outcomes) -> TrialName | None:
@@ -77,6 +80,8 @@ class Due:
         outcomes: Mapping[str, Outcomes],
     ) -> None:
         self._order = list(order)
+        self.damaged: tuple[str, ...] = ()
+        """What is wrong with lines of the log from which something may have been due."""
         self._planned = set(order)
         self._of_cell: dict[str, dict[TrialName, Outcome]] = defaultdict(dict)
         self._of_block: dict[tuple[str, int], dict[TrialName, Outcome]] = defaultdict(dict)
@@ -160,11 +165,11 @@ class Due:
         if outcome is not None and not outcome.is_ok:
             self.enter(key, name, replace(outcome, ended=Ended.CANCELLED))
 
-    def retry_logged(self, log: Iterable[Mapping[str, Any]]) -> None:
+    def retry_logged(self, log: Iterable[LogEntry]) -> None:
         """Make those failed trials due that earlier sessions were asked to retry."""
         for line in log:
-            if line["what"] == RETRIED:
-                for key, text in line["trials"]:
+            if line.what == RETRIED:
+                for key, text in line.trials:
                     if (name := TrialName.parse(text)) is not None:
                         self.retry(key, name)
 
@@ -186,14 +191,17 @@ class Due:
 
 def read_due(paths: RunPaths) -> Due:
     """Read from a run's files and the decisions in its log what is due."""
-    order = [(key, block) for key, block in store.stored_plan(paths)["order"]]
-    due, stopped, log = Due(order, store.outcomes(paths)), None, [*store.logged(paths)]
-    due.retry_logged(log)
-    for line in log:
-        if line["what"] in (ENOUGH, NOT_ENOUGH):
-            stopped = line["block"] if line["what"] == ENOUGH else None
-        elif line["what"] == RUN_AGAIN and (name := TrialName.parse(line["trial"])) is not None:
-            due.owe(line["cell"], name)
+    plan = store.stored_plan(paths)
+    with damage(paths.plan):
+        order = read(_ORDER, plan.get("order"), "order")
+    due, stopped, log = Due(order, store.outcomes(paths)), None, store.read_log(paths)
+    due.damaged = log.damaged
+    due.retry_logged(log.entries)
+    for line in log.entries:
+        if line.what in (ENOUGH, NOT_ENOUGH):
+            stopped = line.block if line.what == ENOUGH else None
+        elif line.what == RUN_AGAIN and (name := TrialName.parse(line.trial)) is not None:
+            due.owe(line.cell, name)
     if stopped is not None:
         due.stop_after(stopped)
     return due

@@ -54,7 +54,7 @@ def prove(
     due = {
         cell.key: now[cell.key]
         for cell in plan.cells
-        if now[cell.key] == known.accepted[cell.key]
+        if now[cell.key] == known.accepted.get(cell.key)
         and (cell.key in waiting or now[cell.key] in ran.get(cell.key, ()))
         and now[cell.key] not in gate_results.checked_fingerprints(paths, cell.key)
     }

@@ -62,7 +62,10 @@ class Ledger:
         self._noted = noted
         self._ended = store.outcomes(paths)
         self.due = Due(plan.order, self._ended)
-        self.due.retry_logged(store.logged(paths))
+        log = store.read_log(paths)
+        for one in log.damaged:
+            noted(one)
+        self.due.retry_logged(log.entries)
         self._last_block: int | None = None
         """Where it was decided to stop repeating."""
 

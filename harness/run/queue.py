@@ -24,6 +24,7 @@ from harness.platform.platform import Platform
 from harness.store.layout import RunPaths
 from harness.store.run_code import digests
 from harness.store.run_directory import identity, is_copy
+from harness.store.typed import damage, read
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
@@ -43,6 +44,13 @@ class JobInQueue:
     keys: tuple[str, ...]
     parts: int = 1
     """Over how many allocations its blocks are dealt."""
+
+
+@dataclass(frozen=True)
+class _JobsFile:
+    """What jobs.json holds."""
+
+    jobs: tuple[JobInQueue, ...]
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,8 @@ def jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
     if not paths.files.exists(paths.jobs) or is_copy(paths):
         return ()
     raw = paths.files.read_object(paths.jobs)
-    return tuple(JobInQueue(**{**one, "keys": tuple(one["keys"])}) for one in raw["jobs"])
+    with damage(paths.jobs):
+        return read(_JobsFile, raw).jobs
 
 
 def job(paths: RunPaths, number: int) -> JobInQueue:

@@ -32,6 +32,7 @@ from harness.run.trust import Trust
 from harness.store.layout import VERSION, RunPaths
 from harness.store.run_code import digest_of, payload_digest
 from harness.store.run_directory import Identity, creating, identity, stored_plan
+from harness.store.typed import damage
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,9 @@ def read_plan(paths: RunPaths) -> Plan:
             f"{paths.root}: this run was never fully made (it has no plan.json), "
             "and no trial of it ran. Remove it and run the study again."
         )
-    return plans.from_json(stored_plan(paths))
+    raw = stored_plan(paths)
+    with damage(paths.plan):
+        return plans.from_json(raw)
 
 
 def accept(
@@ -181,7 +184,7 @@ def accept(
         basis = of_payload(plan, basis.interpreters, there)
         _record(paths, {}, accepted={**known.accepted, **basis.fingerprints})
         return identity(paths), basis
-    changed = [key for key in waiting if basis.fingerprints[key] != known.accepted[key]]
+    changed = [key for key in waiting if basis.fingerprints[key] != known.accepted.get(key)]
     if is_kept and not changed:
         return known, basis
     if not mix:
@@ -221,7 +224,7 @@ def prepared(plan: Plan, basis: TrialBasis, known: Identity) -> dict[str, Prepar
             cell,
             basis.interpreters[cell.environment],
             basis.fingerprints[cell.key],
-            mixed=basis.fingerprints[cell.key] != known.first[cell.key],
+            mixed=basis.fingerprints[cell.key] != known.first.get(cell.key),
         )
         for cell in plan.cells
     }

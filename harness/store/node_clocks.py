@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.stats.clock import ClockLine, RoundTrip, fit, too_early_ns
+from harness.store.typed import read
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,25 @@ class Clocks:
         return early_s if early_s > bound_s else None
 
 
+@dataclass(frozen=True)
+class _Exchanges:
+    """The exchanges of one node's clock with the host's."""
+
+    own: bool
+    """Whether it is the host's own clock."""
+    exchanges: tuple[tuple[int, int, int, int], ...]
+
+
+_BY_NODE: Any = Mapping[str, _Exchanges]
+
+
 def read_clocks(told: Mapping[str, Any]) -> Clocks:
-    """Fit what an outcome keeps of clocks."""
+    """Fit what an outcome keeps of clocks; ValueError where it keeps something else."""
     lines: dict[str, ClockLine | None] = {}
     bounds: dict[str, float] = {}
-    for node, one in told.items():
-        exchanges = [RoundTrip(*times) for times in one["exchanges"]]
-        if one["own"]:
+    for node, one in read(_BY_NODE, dict(told), "clocks").items():
+        exchanges = [RoundTrip(*times) for times in one.exchanges]
+        if one.own:
             lines[node], bounds[node] = None, 0.0
         elif exchanges:
             line = fit([[exchange] for exchange in exchanges])

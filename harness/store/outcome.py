@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from harness.errors import DamagedFile, RunError
+from harness.errors import RunError
 from harness.store.contained import MOST_EVENTS
 from harness.store.layout import TrialPaths
+from harness.store.names import path_part
+from harness.store.node_clocks import read_clocks
+from harness.store.typed import WRITTEN, damage, read
 
 VERSION = 1  # 1: first
 
@@ -71,7 +74,7 @@ class Outcome:
     cell_key: str
     trial: str
     """The name of its directory: ``trial-3.2``, ``cold`` or ``probe``."""
-    ended: Ended
+    ended: Ended = field(metadata={"key": "outcome"})
     """``outcome`` in the file."""
     reason: str
     """One message to a person; empty where it ended well."""
@@ -84,9 +87,9 @@ class Outcome:
     """When it ran: as which trial of its run."""
     started_wall_ns: int
     ended_wall_ns: int
-    marks: tuple[str, ...] = ()
+    marks: tuple[str, ...] = field(default=(), metadata=WRITTEN)
     """What a reader must know of how it was started and observed."""
-    ranks: tuple[RankEnd, ...] = ()
+    ranks: tuple[RankEnd, ...] = field(default=(), metadata=WRITTEN)
     memory: MemoryEvidence | None = None
     leftovers: int | None = None
     """Processes that outlived their rank and were killed."""
@@ -104,29 +107,6 @@ class Outcome:
     def seconds(self) -> float:
         """How long it took."""
         return (self.ended_wall_ns - self.started_wall_ns) / 1e9
-
-
-_REQUIRED: Mapping[str, tuple[type, str]] = {
-    "version": (int, "a whole number"),
-    "cell_key": (str, "a text"),
-    "trial": (str, "a text"),
-    "outcome": (str, "a text"),
-    "reason": (str, "a text"),
-    "origin": (str, "a text"),
-    "fingerprint": (str, "a text"),
-    "mixed": (bool, "true or false"),
-    "position": (int, "a whole number"),
-    "started_wall_ns": (int, "a whole number"),
-    "ended_wall_ns": (int, "a whole number"),
-    "marks": (list, "a list"),
-    "ranks": (list, "a list"),
-}
-_OPTIONAL: Mapping[str, tuple[type, str]] = {
-    "memory": (dict, "an object"),
-    "leftovers": (int, "a whole number"),
-    "survivors": (int, "a whole number"),
-    "clocks": (dict, "an object"),
-}
 
 
 def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) -> None:
@@ -149,13 +129,19 @@ def read_outcome(trial: TrialPaths) -> Outcome:
     """Read how a complete trial ended; say which file is wrong, and what of it."""
     file = trial.outcome
     raw = trial.files.read_object(file)
-    if raw.get("version") != VERSION and isinstance(raw.get("version"), int):
+    if raw.get("version") != VERSION and type(raw.get("version")) is int:
         told = f"has version {raw['version']}; this bakeoff reads version {VERSION}"
         raise RunError(f"{file} {told}.")
-    try:
-        return _outcome(raw)
-    except (TypeError, ValueError) as fault:
-        raise DamagedFile(f"{file} is damaged: {fault}") from None
+    with damage(file):
+        read(int, raw.get("version"), "version")
+        outcome = read(Outcome, raw)
+        where = (trial.root.parent.name, trial.root.name)
+        if (outcome.cell_key, outcome.trial) != where:
+            raise ValueError(f"it is of {outcome.trial} of the cell {outcome.cell_key}")
+        for rank in outcome.ranks:
+            path_part(rank.host, "node")
+        read_clocks(outcome.clocks)
+    return outcome
 
 
 def read_complete(trial: TrialPaths) -> Outcome:
@@ -165,35 +151,3 @@ def read_complete(trial: TrialPaths) -> Outcome:
         with suppress(FileNotFoundError):  # it ended before its first word
             trial.files.checked(trial.events(rank.rank), MOST_EVENTS)
     return outcome
-
-
-def _outcome(raw: Mapping[str, Any]) -> Outcome:
-    there = {key: value for key, value in raw.items() if value is not None or key in _REQUIRED}
-    for key, (kind, words) in {**_REQUIRED, **_OPTIONAL}.items():
-        if key in _REQUIRED and key not in there:
-            raise ValueError(f"{key} is missing")
-        if key in there and not isinstance(there[key], kind):
-            raise TypeError(f"{key} is not {words}")
-    if raw["outcome"] not in list(Ended):
-        raise ValueError(f"'{raw['outcome']}' is no outcome (known: {', '.join(Ended)})")
-    given = {name: there[name] for name in Outcome.__dataclass_fields__ if name in there}
-    given["ended"] = Ended(raw["outcome"])
-    given["marks"] = tuple(raw["marks"])
-    given["ranks"] = tuple(
-        RankEnd(**_fields(RankEnd, rank, f"ranks[{index}]"))
-        for index, rank in enumerate(raw["ranks"])
-    )
-    if "memory" in there:
-        given["memory"] = MemoryEvidence(**_fields(MemoryEvidence, there["memory"], "memory"))
-    return Outcome(**given)
-
-
-def _fields(kind: type[RankEnd | MemoryEvidence], raw: Any, where: str) -> dict[str, Any]:
-    """Choose what a class holds of an object."""
-    if not isinstance(raw, dict):
-        raise TypeError(f"{where} is not an object")
-    known = fields(kind)
-    for one in known:
-        if one.default is MISSING and one.name not in raw:
-            raise ValueError(f"{where}.{one.name} is missing")
-    return {one.name: raw[one.name] for one in known if one.name in raw}

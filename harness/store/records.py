@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
+from harness.store.names import path_part
 from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_complete
+from harness.store.typed import damage, read
 from harness.worker.scale import Scale
+
+Scalar = str | bool | int | float | None
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,17 @@ class CellRecord:
     framework: str
     environment: str
     strategy: str
-    factors: Mapping[str, Any]
+    factors: Mapping[str, Scalar]
     """Each of its own type, as the plan was made of them."""
     scale: Scale
     unit: str
-    parameters: int | None
-    macs: int | None
-    epoch_samples: int | None
-    options: Mapping[str, Any]
-    content: str | None
+    parameters: int | None = None
+    macs: int | None = None
+    epoch_samples: int | None = None
+    options: Mapping[str, Scalar] = field(default_factory=dict)
+    content: str | None = None
     """What the files hold that it reads; None if it reads none."""
-    own_files: str | None
+    own_files: str | None = None
     """Where a user's own files lie, if it reads those."""
 
 
@@ -100,41 +104,71 @@ def read_run(directory: Path) -> RunRecord:
             "`bakeoff list runs` names the runs in this folder."
         )
     plan = _object(paths, paths.plan)
-    if not isinstance(plan.get("cells"), list):
-        raise DamagedFile(f"{paths.plan} is damaged: it names no cells")
     refuse_other_format(directory, plan.get("version"))
-    try:
-        return _run_of(directory, paths, plan)
-    except (AttributeError, KeyError, TypeError) as fault:
-        raise DamagedFile(f"{paths.plan} is damaged: {fault} is missing or wrong") from None
-
-
-def _run_of(directory: Path, paths: RunPaths, plan: Mapping[str, Any]) -> RunRecord:
-    identity = _object(paths, paths.run)
-    study = plan.get("study") or {}
-    environments = {name: _object(paths, paths.environment(name)) for name in _environments(paths)}
+    with damage(paths.plan):
+        stated = read(_Plan, plan)
+        cells = tuple(_cell(raw, f"cells[{index}]") for index, raw in enumerate(stated.cells))
+    identity, run = _Identity(), _object(paths, paths.run)
+    with damage(paths.run):
+        identity = read(_Identity, run)
+    study = stated.study
+    name = directory.resolve().name
     info = RunInfo(
-        name=directory.resolve().name,
+        name=name,
         directory=str(directory),
-        title=study.get("title") or identity.get("title") or directory.resolve().name,
-        started_wall_ns=int(identity.get("started_wall_ns") or 0),
-        platform=plan.get("platform") or {},
+        title=study.title or identity.title or name,
+        started_wall_ns=identity.started_wall_ns or 0,
+        platform=stated.platform or {},
         provenance=_object(paths, paths.provenance),
-        measure=plan.get("measure") or {},
-        environments=environments,
-        seed=int(plan.get("seed") or 0),
+        measure=stated.measure or {},
+        environments={
+            name: _object(paths, paths.environment(name)) for name in _environments(paths)
+        },
+        seed=stated.seed or 0,
     )
     return RunRecord(
         info=info,
         paths=paths,
-        study=study.get("name") or "",
-        question=study.get("question") or "",
-        cells=tuple(_cell(raw) for raw in plan["cells"]),
-        holes=tuple(Hole(raw["label"], raw["why"]) for raw in plan.get("holes", ())),
-        reference=plan.get("reference") or {},
-        planned=Counter(block for _, block in plan.get("order", ())),
-        looks=tuple(plan.get("looks") or ()),
+        study=study.name or "",
+        question=study.question or "",
+        cells=cells,
+        holes=stated.holes,
+        reference=stated.reference or {},
+        planned=Counter(block for _, block in stated.order),
+        looks=stated.looks,
     )
+
+
+@dataclass(frozen=True)
+class _Study:
+    """What ``plan.json`` says of the study."""
+
+    name: str | None = None
+    title: str | None = None
+    question: str | None = None
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is read here of ``plan.json``."""
+
+    cells: tuple[Mapping[str, Any], ...]
+    study: _Study = field(default_factory=_Study)
+    platform: Mapping[str, Any] | None = None
+    measure: Mapping[str, Any] | None = None
+    seed: int | None = None
+    holes: tuple[Hole, ...] = ()
+    reference: Mapping[str, str] | None = None
+    order: tuple[tuple[str, int], ...] = ()
+    looks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """What is read here of ``run.json``."""
+
+    title: str | None = None
+    started_wall_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -192,24 +226,19 @@ def _environments(paths: RunPaths) -> list[str]:
     ]
 
 
-def _cell(raw: Mapping[str, Any]) -> CellRecord:
-    return CellRecord(
-        key=raw["key"],
-        label=raw["label"],
-        workload=raw["workload"],
-        framework=raw["framework"],
-        environment=raw.get("environment") or raw["framework"],
-        strategy=raw.get("strategy") or "none",
-        factors=raw["factors"],
-        scale=Scale(**raw["scale"]),
-        unit=raw["unit"],
-        parameters=raw.get("parameters"),
-        macs=raw.get("macs"),
-        epoch_samples=raw.get("epoch_samples"),
-        options=raw.get("options") or {},
-        content=raw.get("content"),
-        own_files=raw.get("own_files"),
+def _cell(raw: Mapping[str, Any], where: str) -> CellRecord:
+    cell = read(
+        CellRecord,
+        {
+            **raw,
+            "environment": raw.get("environment") or raw.get("framework"),
+            "strategy": raw.get("strategy") or "none",
+            "options": raw.get("options") or {},
+        },
+        where,
     )
+    path_part(cell.key, "cell's key")
+    return cell
 
 
 def _object(paths: RunPaths, path: Path) -> dict[str, Any]:
@@ -218,7 +247,7 @@ def _object(paths: RunPaths, path: Path) -> dict[str, Any]:
         return {}
     raw = paths.files.read_object(path)
     version = raw.get("version", VERSION)
-    if version > VERSION:
+    if type(version) is int and version > VERSION:
         raise RunError(
             f"{path} has version {version}; this bakeoff reads up to {VERSION}. Update bakeoff."
         )

@@ -25,6 +25,7 @@ from harness.store.files import explained
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
 from harness.store.names import path_part, payload_name
 from harness.store.outcome import Outcome, read_complete
+from harness.store.typed import damage, read
 
 
 @contextmanager
@@ -121,13 +122,41 @@ def log(paths: RunPaths, what: str, **fields: Any) -> None:
     paths.files.append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
 
 
-def logged(paths: RunPaths) -> Iterator[dict[str, Any]]:
-    """Read the log's entries, the earliest first; a damaged line is left out."""
-    for _, text in paths.files.lines(paths.log):
-        with suppress(ValueError, RecursionError):  # cut short by a crash, or being written
-            entry = json.loads(text)
-            if isinstance(entry, dict):
-                yield entry
+@dataclass(frozen=True)
+class LogEntry:
+    """What is read again of an entry of the session's log."""
+
+    what: str
+    cell: str = ""
+    trial: str = ""
+    block: int = 0
+    trials: tuple[tuple[str, str], ...] = ()
+    """(cell key, trial)"""
+
+
+@dataclass(frozen=True)
+class Log:
+    """The entries of the session's log, the earliest first."""
+
+    entries: tuple[LogEntry, ...]
+    damaged: tuple[str, ...]
+    """What is wrong with the lines that hold none."""
+
+
+def read_log(paths: RunPaths) -> Log:
+    """Read the log; a damaged line costs that line, and one cut short by a crash is none."""
+    entries: list[LogEntry] = []
+    damaged: list[str] = []
+    try:
+        for number, line in paths.files.lines(paths.log):
+            try:
+                entries.append(read(LogEntry, json.loads(line)))
+            except (ValueError, RecursionError) as fault:
+                if line.endswith(b"}\n"):
+                    damaged.append(f"{paths.log}:{number} is damaged: {fault}. It is left out.")
+    except DamagedFile as problem:
+        damaged.append(str(problem))
+    return Log(tuple(entries), tuple(damaged))
 
 
 def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: str) -> TrialPaths:
@@ -202,5 +231,8 @@ class Identity:
 def identity(paths: RunPaths) -> Identity:
     """Read what run.json says."""
     raw = paths.files.read_object(paths.run)
-    payload = payload_name(raw["payload"])
-    return Identity(path_part(raw["id"], "run's id"), payload, raw["first"], raw["accepted"])
+    with damage(paths.run):
+        stated = read(Identity, raw)
+        path_part(stated.id, "run's id")
+        payload_name(stated.payload)
+    return stated

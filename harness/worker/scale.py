@@ -20,6 +20,11 @@ class Scale:
     is_strong: bool = False
     """Whether the study fixes the batch of a step, which more devices share (strong scaling)."""
 
+    def __post_init__(self) -> None:
+        counts = (self.nodes, self.ranks_per_node, self.devices_per_rank, self.batch_per_device)
+        if min(counts) < 1:
+            raise ValueError("a scale counts from 1, not {}".format(self))
+
     @staticmethod
     def of(factors: Mapping[str, Any]) -> Scale:
         """Make the scale that factors state; refuse a ``global_batch`` that does not divide."""

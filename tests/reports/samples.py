@@ -178,7 +178,8 @@ def big(cells: int, trials: int = 6) -> Results:
     made = []
     for index in range(cells):
         compared = reference if index == 0 else comparison("", 1 - index / (2 * cells), "slower")
-        one = cell("resnet50", f"fw{index % 6}", "fp32", 100 - index * 0.05, compared, batch=index)
+        rate, batch = 100 - index * 0.05, index + 1
+        one = cell("resnet50", f"fw{index % 6}", "fp32", rate, compared, batch=batch)
         made.append(dataclasses.replace(one, trials=one.trials[:trials]))
     return dataclasses.replace(
         demo(), cells=tuple(made), varied=("framework", "batch"), warnings=(), holes=()

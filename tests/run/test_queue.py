@@ -41,7 +41,7 @@ def paths(tmp_path: Path) -> RunPaths:
     paths = RunPaths(tmp_path / "r")
     paths.root.mkdir()
     made = {"id": "r-1", "directory": paths.root.stat().st_ino}
-    raw = {**made, "payload": "payload", "first": "f", "accepted": []}
+    raw = {**made, "payload": "payload", "first": {}, "accepted": {}}
     write_json(paths.run, raw)
     paths.files.write_json(paths.plan, {})
     paths.files.make_folder(paths.payload)

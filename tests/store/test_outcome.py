@@ -60,11 +60,14 @@ def test_the_file_says_how_it_ended_in_one_word_and_with_its_version(trial: Tria
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"version": "gone"}, "version is missing"),
+        ({"version": "gone"}, "version is not a whole number"),
         ({"ranks": "gone"}, "ranks is missing"),
         ({"position": "first"}, "position is not a whole number"),
         ({"marks": "loud"}, "marks is not a list"),
-        ({"outcome": "exploded"}, "'exploded' is no outcome (known: ok, failed, timed-out, "),
+        (
+            {"outcome": "exploded"},
+            "outcome: 'exploded' is not known (known: ok, failed, timed-out, ",
+        ),
         ({"ranks": [{"host": "n1"}]}, "ranks[0].rank is missing"),
         ({"ranks": [7]}, "ranks[0] is not an object"),
         ({"memory": {"how": "none"}}, "memory.limit_bytes is missing"),

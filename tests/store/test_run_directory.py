@@ -110,7 +110,8 @@ class Trials(RuleBasedStateMachine):
     @rule(data=some.data())
     def end(self, data: some.DataObject) -> None:
         name = data.draw(some.sampled_from(sorted(self.running)))
-        write_outcome(ended(), self.paths.trial("cell", name))
+        how = ended(cell_key="cell", trial=str(name))
+        write_outcome(how, self.paths.trial("cell", name))
         self.running.remove(name)
         self.done.add(name)
 
