@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -15,9 +16,10 @@ import harness
 from harness import plugins
 from harness.doctor.finding import DoctorFinding
 from harness.environments import cache, pythons
-from harness.environments.inventory import inventory
+from harness.environments.inventory import PackageEntry, inventory
 from harness.environments.lock import Lock, load_lock, lock_files
 from harness.errors import Unavailable
+from harness.platform.platform import load_platform
 from harness.units import decimal_size
 
 PACKAGES = ("bakeoff", "harness", "workloads", "platforms", "reports")
@@ -31,17 +33,18 @@ _PROGRAMS = (
 _ROOM_BYTES = 5 * 10**9
 
 
-def look() -> list[DoctorFinding]:
+def look(platform: str = "local") -> list[DoctorFinding]:
     """Look at everything; of plug-ins, what a plan, a run or a report would import."""
+    entries = _entries(platform)
     return [
         _python(),
         *_origins(),
         _libraries(),
         *_plug_ins(),
-        *_environments(),
+        *_environments(entries),
         *_pythons(),
         _room(),
-        *_programs(),
+        *_programs(entries),
     ]
 
 
@@ -123,9 +126,15 @@ def _modules(group: str) -> list[plugins.Entry]:
     return [entry for entry, _ in plugins.loaded(group)]
 
 
-def _environments() -> list[DoctorFinding]:
+def _entries(platform: str) -> list[PackageEntry]:
+    try:
+        return inventory(load_platform(platform))
+    except Unavailable:  # there are no plug-ins, so no platforms: said above
+        return []
+
+
+def _environments(entries: Sequence[PackageEntry]) -> list[DoctorFinding]:
     findings = []
-    entries = inventory()
     ready = [f"{one.name} {one.version}" for one in entries if one.version and one.state == "ready"]
     if ready:
         findings.append(DoctorFinding("environments", "fine", ", ".join(ready)))
@@ -134,8 +143,13 @@ def _environments() -> list[DoctorFinding]:
             DoctorFinding("environments", "warning", "none is built", "bakeoff env create torch")
         )
     for entry in entries:
+        if entry.named_by and entry.state == "ready":
+            seen = f"{entry.version or 'it answers'}, where {entry.named_by} says"
+            findings.append(DoctorFinding(f"environment {entry.name}", "fine", seen))
         if entry.state == "broken":
             remedy = f"bakeoff env create {shlex.quote(entry.name)}"
+            if entry.named_by:
+                remedy = f"It stands so in {entry.named_by}: name one that has the framework."
             findings.append(
                 DoctorFinding(f"environment {entry.name}", "fault", entry.detail, remedy)
             )
@@ -185,13 +199,15 @@ def _room() -> DoctorFinding:
     )
 
 
-def _programs() -> list[DoctorFinding]:
+def _programs(entries: Sequence[PackageEntry]) -> list[DoctorFinding]:
     findings = [_program(name, name, purpose, cure) for name, purpose, cure in _PROGRAMS]
+    # What a platform or a variable names was asked as an environment already.
     listed = {name for name, _, _ in _PROGRAMS}
+    named = {entry.name for entry in entries if entry.named_by}
     for lock in _locks().values():
         for program in lock.programs:
             check = program.variable or program.name
-            if check not in listed:
+            if check not in listed and lock.name not in named:
                 listed.add(check)
                 wanted = os.environ.get(program.variable or "") or program.name
                 purpose = f"the environment {lock.name}"

@@ -22,6 +22,6 @@ class Report:
         return all(one.level != "fault" for one in (*self.installation, *self.machine))
 
 
-def examine() -> Report:
-    """Look at this installation and this machine."""
-    return Report(tuple(installation.look()), tuple(machine_checks.judge(read_machine())))
+def examine(platform: str) -> Report:
+    """Look at this installation and this machine; frameworks where the platform has them."""
+    return Report(tuple(installation.look(platform)), tuple(machine_checks.judge(read_machine())))

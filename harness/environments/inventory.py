@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,8 +17,12 @@ from harness.environments.lock import (
     lock_files,
     missing_program,
 )
+from harness.environments.outside_programs import answered_version
 from harness.environments.package_index.pip import installer
+from harness.environments.worker_python import resolve
+from harness.environments.worker_variables import worker_variables
 from harness.errors import Unavailable, UsageError
+from harness.platform.platform import Platform, load_platform
 
 _GONE = "its Python is gone; build it again"
 
@@ -42,17 +46,27 @@ class PackageEntry:
     size_bytes: int | None = None
     path: Path | None = None
     used_by: tuple[str, ...] = ()
+    named_by: str = ""
+    """The platform or the variable that says where it is, where Bakeoff did not build it."""
 
 
-def inventory() -> list[PackageEntry]:
-    """List what the locks describe, then what lies on the disk and no lock describes any more."""
+def inventory(platform: Platform | None = None) -> list[PackageEntry]:
+    """List what the locks describe, then what lies on the disk and no lock describes any more.
+
+    Where a platform points elsewhere, that is looked at; without one, this machine's counts.
+    """
+    platform = platform or load_platform()
     locks = [load_lock(name) for name in lock_files()]
     entries = []
     claimed: set[Path] = set()
     for lock in locks:
-        if not lock.is_built:
-            entries.append(_as_is(lock))
-        for entry in _built(lock, locks):
+        there = platform.framework(lock.name)
+        is_given = there.interpreter is not None or bool(there.modules)
+        if is_given or not lock.is_built:
+            entries.append(_as_is(lock, platform))
+        for entry in _built(lock, locks, platform):
+            if is_given and entry.path is None:
+                continue  # nobody needs to build it
             entries.append(entry)
             claimed.update([entry.path] if entry.path else [])
     return entries + [_left_over(folder) for folder in cache.folders() if folder not in claimed]
@@ -86,7 +100,7 @@ def owned(reference: EnvironmentReference) -> list[Path]:
     return [one for one in cache.folders() if one.name.rpartition("-")[0] == stem]
 
 
-def _built(lock: Lock, locks: list[Lock]) -> list[PackageEntry]:
+def _built(lock: Lock, locks: list[Lock], platform: Platform) -> list[PackageEntry]:
     plain = EnvironmentReference.parse(lock.name)
     users = tuple(one.name for one in locks if lock.name in (one.name, one.folder))
     entries = []
@@ -100,7 +114,8 @@ def _built(lock: Lock, locks: list[Lock]) -> list[PackageEntry]:
             continue
         if cache.content_hash(lock, reference, device) != environment.content:
             continue
-        entries.append(_finished(lock, environment, users, borrowed=borrowed))
+        entry = _finished(lock, environment, users, platform)
+        entries.append(replace(entry, name=lock.name) if borrowed else entry)
     if lock.is_built and not any(entry.name == lock.name for entry in entries):
         cure = f"bakeoff env create {lock.folder or lock.name}"
         entries.insert(0, PackageEntry(str(plain), lock.title, "not built", cure))
@@ -108,14 +123,15 @@ def _built(lock: Lock, locks: list[Lock]) -> list[PackageEntry]:
 
 
 def _finished(
-    lock: Lock, environment: Environment, users: tuple[str, ...], *, borrowed: bool
+    lock: Lock, environment: Environment, users: tuple[str, ...], platform: Platform
 ) -> PackageEntry:
     whole = environment.is_whole
+    lacking = _lacking(lock, platform)
     return PackageEntry(
-        name=lock.name if borrowed else environment.reference,
+        name=environment.reference,
         title=lock.title,
-        state="broken" if not whole else "unavailable" if _lacking(lock) else "ready",
-        detail="; ".join(filter(None, (_lacking(lock), *environment.notes))) if whole else _GONE,
+        state="broken" if not whole else "unavailable" if lacking else "ready",
+        detail="; ".join(filter(None, (lacking, *environment.notes))) if whole else _GONE,
         version=lock.version(environment.packages),
         device=environment.device,
         python=environment.executable,
@@ -126,24 +142,45 @@ def _finished(
     )
 
 
-def _as_is(lock: Lock) -> PackageEntry:
-    path: Path | None = None
-    reason = _lacking(lock)
-    if lock.variable is not None:
-        path = Path(os.environ.get(lock.variable, ""))
-        if not os.access(path, os.X_OK) or path.is_dir():
-            path, reason = None, f"{lock.variable} must name its interpreter"
-    else:
-        try:
-            path = pythons.find(lock.python, purpose=lock.name).path
-        except Unavailable as error:
-            reason = str(error).splitlines()[0]
-    state: State = "unavailable" if reason else "ready"
-    return PackageEntry(lock.name, lock.title, state, reason, python=path, used_by=(lock.name,))
+def _as_is(lock: Lock, platform: Platform) -> PackageEntry:
+    """Ask what is used as it is: the framework imports, or its program says who it is."""
+    named_by = _named_by(lock, platform)
+    entry = PackageEntry(
+        lock.name, lock.title, "ready", "", used_by=(lock.name,), named_by=named_by
+    )
+    try:
+        found = resolve(lock.name, platform)
+        answers = [answered_version(program, found.env) for program in lock.programs]
+        framework = verify.imported(found.argv, lock.imports, found.env)
+    except Unavailable as problem:
+        words = [line.strip() for line in str(problem).splitlines()]
+        state: State = "broken" if named_by else "unavailable"
+        return replace(entry, state=state, detail=" ".join(words[:2]))
+    return replace(
+        entry,
+        version=next(filter(None, (*answers, *framework.versions)), None),
+        python=Path(found.argv[0]),
+        python_version=framework.python,
+    )
 
 
-def _lacking(lock: Lock) -> str:
-    program = missing_program(lock, os.environ)
+def _named_by(lock: Lock, platform: Platform) -> str:
+    """Say who names the interpreter or the program: the platform, or a variable of this process."""
+    there, stated = platform.framework(lock.name), platform.variables(lock.name)
+    variables = [lock.variable, *(program.variable for program in lock.programs)]
+    if there.interpreter is not None or there.modules or stated.keys() & {*variables}:
+        return platform.name
+    return next((name for name in variables if name and os.environ.get(name)), "")
+
+
+def _lacking(lock: Lock, platform: Platform) -> str:
+    if not lock.programs:
+        return ""
+    try:
+        given = worker_variables(EnvironmentReference.parse(lock.name), platform, lock)
+    except Unavailable as problem:
+        return str(problem).splitlines()[0]
+    program = missing_program(lock, given.env)
     return f"no {program.name}: {program.cure}" if program else ""
 
 

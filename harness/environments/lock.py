@@ -71,6 +71,8 @@ class Program:
     why: str
     cure: str
     variable: str | None = None
+    says: str = ""
+    """A word that its ``--version`` prints; a program that does not is another."""
 
 
 @dataclass(frozen=True)

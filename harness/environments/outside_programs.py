@@ -14,9 +14,13 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness.environments.lock import Lock
+from harness import commands
+from harness.environments.lock import Lock, Program
+from harness.errors import Unavailable
 
 _LOADED = re.compile(r"^\s*(?:\S+ => )?(/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+_VERSION = re.compile(r"\bversion (\S+)")
+_PATIENCE_S = 60.0
 _ELF = b"\x7fELF"
 
 
@@ -29,6 +33,22 @@ def identities(lock: Lock, env: Mapping[str, str]) -> dict[str, str]:
         if path is not None:
             found[program.name] = _digest(program.name, Path(path).resolve(), env)
     return found
+
+
+def answered_version(program: Program, env: Mapping[str, str]) -> str:
+    """Ask a program for its version, empty if it has none; refuse one that is another."""
+    named = env.get(program.variable or "") or program.name
+    path = shutil.which(named, path=env.get("PATH"))
+    if path is None:
+        raise Unavailable(f"{named} is no program here")
+    what = f"{path} --version"
+    answer = commands.run([path, "--version"], timeout_s=_PATIENCE_S, env=env, what=what)
+    said = answer.required() + answer.stderr
+    if program.says not in said.lower():
+        printed = " ".join(said.split())[:80]
+        raise Unavailable(f"{what} says nothing of '{program.says}': {printed or 'it is silent'}")
+    version = _VERSION.search(said)
+    return version[1] if version else ""
 
 
 def _digest(name: str, path: Path, env: Mapping[str, str]) -> str:

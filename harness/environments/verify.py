@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from signal import Signals
 
 from harness import commands
 from harness.commands import Unanswered
 from harness.environments.lock import EnvironmentReference, Lock, normal
+from harness.errors import Unavailable
+from harness.worker.last_words import last_words
 
 _IMPORT = """
-import importlib, sys
-for name in sys.argv[1:]:
-    module = importlib.import_module(name)
-    print(name, getattr(module, "__version__", ""))
+import importlib, json, sys
+if sys.path[0] == "":  # the current folder
+    del sys.path[0]
+modules = [importlib.import_module(name) for name in sys.argv[1:]]
+versions = [str(getattr(module, "__version__", "")) for module in modules]
+sys.stdout.write("\\n" + json.dumps([sys.version.split()[0], versions]))
 """
 _IMPORT_TIMEOUT_S = 300
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an interpreter said when it had imported a framework."""
+
+    python: str
+    versions: tuple[str, ...]
 
 
 def packages(root: Path) -> dict[str, str]:
@@ -70,20 +85,34 @@ def damage(root: Path) -> list[str]:
     return sorted(faults)
 
 
-def import_complaint(executable: Path, names: Sequence[str]) -> str | None:
-    """Import the framework where it is installed; None if that works, else its last words."""
-    if not names:
-        return None
+def imported(
+    argv: Sequence[str], names: Sequence[str], env: Mapping[str, str] | None = None
+) -> Imported:
+    """Import a framework by the interpreter that workers start with, or say why that fails."""
     try:
-        answer = commands.run(
-            [str(executable), "-I", "-c", _IMPORT, *names], timeout_s=_IMPORT_TIMEOUT_S
-        )
-    except Unanswered:
-        return f"importing took longer than {_IMPORT_TIMEOUT_S} s"
+        answer = commands.run([*argv, "-c", _IMPORT, *names], timeout_s=_IMPORT_TIMEOUT_S, env=env)
+    except Unanswered as problem:
+        raise Unavailable(f"importing took longer than {_IMPORT_TIMEOUT_S} s") from problem
     if answer.code == 0:
-        return None
-    lines: Iterable[str] = (line for line in answer.stderr.splitlines() if line.strip())
-    return list(lines)[-1] if answer.stderr.strip() else f"exit code {answer.code}"
+        try:
+            python, versions = json.loads(answer.stdout.rpartition("\n")[2])
+        except ValueError:
+            raise Unavailable(f"{argv[0]} is no Python: it never said what it imported") from None
+        return Imported(python, tuple(versions))
+    ending = f"exit code {answer.code}"
+    if answer.code < 0:
+        ending = f"importing was ended by signal {-answer.code} ({Signals(-answer.code).name})"
+    last = last_words(answer.stderr.splitlines(), 1)
+    raise Unavailable(": ".join([ending] * (not last or answer.code < 0) + last))
+
+
+def import_complaint(executable: Path, names: Sequence[str]) -> str | None:
+    """Import the framework of an environment of our own; None if that works."""
+    try:
+        imported([str(executable), "-I"], names)
+    except Unavailable as problem:
+        return str(problem)
+    return None
 
 
 def disk_bytes(root: Path) -> int:

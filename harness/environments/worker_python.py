@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from harness import commands
-from harness.environments import cache, module_sets, outside_programs, pythons
+from harness.environments import cache, outside_programs, pythons
 from harness.environments.cache import Environment
 from harness.environments.lock import (
     EnvironmentReference,
@@ -26,6 +24,7 @@ from harness.environments.lock import (
     lock_files,
     missing_program,
 )
+from harness.environments.worker_variables import WorkerVariables, isolated, worker_variables
 from harness.errors import Unavailable
 from harness.machine import gpus
 from harness.platform.platform import Platform
@@ -41,7 +40,6 @@ for folder in sys.path[1:]:  # the first is the current folder
 sys.stdout.write("\\n" + json.dumps([sys.version, sorted(names)]))
 """
 _PATIENCE_S = 60.0
-_OURS = ("VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYENV_VERSION", "__PYVENV_LAUNCHER__")
 
 
 @dataclass(frozen=True)
@@ -87,37 +85,29 @@ def resolve(framework_ref: str, platform: Platform) -> Interpreter:
 
 
 def _resolve(reference: EnvironmentReference, platform: Platform) -> Interpreter:
-    there, stated = platform.framework(reference.lock), platform.variables(reference.lock)
-    env = laid_over(isolated(os.environ), stated)
-    module_names = (*platform.modules, *there.modules)
-    loaded = module_sets.load(module_names, env) if module_names else None
-    if loaded is not None:
-        env = laid_over(loaded.env, loaded.unset(stated))
     lock = load_lock(reference.lock) if reference.lock in lock_files() else None
+    given = worker_variables(reference, platform, lock)
     if lock is not None:
-        env = laid_over(env, lock.environment)
-        _require_programs(lock, env)
-    if there.interpreter is not None:
-        return _foreign(reference, there.interpreter, env, loaded, f"named by {platform.name}")
-    if there.modules:
-        return _foreign(reference, "python3", env, loaded, f"modules {' '.join(module_names)}")
+        _require_programs(lock, given.env)
+    if given.there.interpreter is not None:
+        return _foreign(reference, given.there.interpreter, given, f"named by {platform.name}")
+    if given.there.modules:
+        return _foreign(reference, "python3", given, f"modules {' '.join(given.modules)}")
     if lock is None:
         load_lock(reference.lock)
         raise AssertionError("load_lock refuses an unknown name")
     if lock.variable is not None:
-        named = env.get(lock.variable)
+        named = given.env.get(lock.variable)
         if not named:
             raise Unavailable(
                 f"{reference} needs an interpreter of its own; {lock.variable} does not name it.\n"
                 f"    export {lock.variable}=/path/to/python, or name one in the platform:\n"
                 f'    [frameworks.{reference.framework}]  interpreter = "/path/to/python"'
             )
-        return _foreign(reference, named, env, loaded, f"named by {lock.variable}")
-    # Python variables of modules are for the modules' Python, not for one of Bakeoff's own.
-    env = laid_over(isolated(env), stated, lock.environment)
+        return _foreign(reference, named, given, f"named by {lock.variable}")
     if not lock.is_built_for(reference):
-        return _bare(lock, reference, env)
-    return _managed(lock, reference, platform, env, loaded)
+        return _bare(lock, reference, given.own)
+    return _managed(lock, reference, platform, given)
 
 
 def contained(framework_ref: str, platform: Platform) -> Interpreter:
@@ -140,29 +130,13 @@ def contained(framework_ref: str, platform: Platform) -> Interpreter:
     )
 
 
-def isolated(environ: Mapping[str, str]) -> dict[str, str]:
-    """Take out what would lead a worker to the harness's or the user's own packages."""
-    variables = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith("PYTHON") and name not in _OURS
-    }
-    own = str(Path(sys.prefix) / "bin")
-    if sys.prefix != sys.base_prefix and "PATH" in variables:
-        folders = variables["PATH"].split(os.pathsep)
-        variables["PATH"] = os.pathsep.join(
-            folder for folder in folders if folder.rstrip("/") != own
-        )
-    return {**variables, "PYTHONNOUSERSITE": "1"}
-
-
 def _managed(
     lock: Lock,
     reference: EnvironmentReference,
     platform: Platform,
-    env: dict[str, str],
-    loaded: module_sets.ModuleSet | None,
+    given: WorkerVariables,
 ) -> Interpreter:
+    env = given.own
     wanted = "gpu" if platform.accelerators else "cpu"
     other = "cpu" if wanted == "gpu" else "gpu"
     elsewhere = platform.launcher.name != "local"
@@ -173,7 +147,7 @@ def _managed(
     if built is None:
         raise Unavailable(_cure(lock, reference, wanted))
     path = f"{built.root / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}"
-    changes = loaded.changes if loaded is not None else {}
+    changes = given.changes or {}
     fingerprint = cache.digest([built.fingerprint, dict(changes)]) if changes else built.fingerprint
     return Interpreter(
         argv=(str(built.executable),),
@@ -226,10 +200,10 @@ def _bare(lock: Lock, reference: EnvironmentReference, env: dict[str, str]) -> I
 def _foreign(
     reference: EnvironmentReference,
     program: str,
-    env: dict[str, str],
-    loaded: module_sets.ModuleSet | None,
+    given: WorkerVariables,
     origin: str,
 ) -> Interpreter:
+    env = given.env
     path = shutil.which(program, path=env.get("PATH"))
     if path is None:
         raise Unavailable(f"{reference}: {program} ({origin}) is no program on this machine.")
@@ -239,7 +213,7 @@ def _foreign(
         content = json.loads(answer.required().rpartition("\n")[2])
     except ValueError:
         raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
-    changes = dict(loaded.changes) if loaded is not None else {}
+    changes = dict(given.changes or {})
     return Interpreter(
         argv=(path,),
         env=env,

@@ -186,12 +186,13 @@ def test_programs_are_found_or_said_to_be_optional(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caffe = tmp_path / "caffe"
-    caffe.write_text("#!/bin/sh\n")
+    caffe.write_text("#!/bin/sh\necho caffe version 1.0.0\n")
     caffe.chmod(0o755)
     monkeypatch.setenv("CAFFE_BIN", str(caffe))
     monkeypatch.setenv("PATH", str(tmp_path))
     found = {one.check: one for one in installation.look()}
-    assert (found["CAFFE_BIN"].level, found["CAFFE_BIN"].seen) == ("fine", str(caffe))
+    named = found["environment caffe"]
+    assert (named.level, named.seen) == ("fine", "1.0.0, where CAFFE_BIN says")
     assert found["clang"].seen == "not found; only for the environment tinygrad"
     assert (found["sbatch"].level, found["sbatch"].remedy) == (
         "unknown",

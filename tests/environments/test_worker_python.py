@@ -9,7 +9,8 @@ import pytest
 
 from harness.environments import cache, local
 from harness.environments.lock import EnvironmentReference
-from harness.environments.worker_python import Interpreter, isolated, resolve
+from harness.environments.worker_python import Interpreter, resolve
+from harness.environments.worker_variables import isolated
 from harness.errors import Unavailable, UsageError
 from harness.platform.platform import FrameworkThere, Platform, load_platform
 from tests import needs

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.environments.worker_python import isolated
+from harness.environments.worker_variables import isolated
 from tests.gpu.answer import Broken, NotPossible, Unfinished
 from tests.gpu.host import ROOT
 from tests.gpu.nvidia_smi import NvidiaSmi, Reading, number

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli import completion
 from harness.cli.output import Part, Styled, Table, emit
 from harness.units import counted, per_cent
 
@@ -31,7 +32,13 @@ _SIGNS = {
 @click.option("--pairs", type=click.IntRange(min=2), help="How often, with --observer.")
 @click.option("--more", is_flag=True, help="Add to the last --observer on this machine.")
 @click.option("--sweep", is_flag=True, help="Try threads, affinity and memory (minutes).")
-@click.option("--platform", default="local", show_default=True, help="What --sweep tries.")
+@click.option(
+    "--platform",
+    default="local",
+    show_default=True,
+    shell_complete=completion.platforms,
+    help="The machine whose frameworks are looked at, and that --sweep tries.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(
     *, observer: bool, pairs: int | None, more: bool, sweep: bool, platform: str, as_json: bool
@@ -49,7 +56,7 @@ def command(
         from harness.cli.verbs.doctor_sweep import sweep as try_settings
 
         return try_settings(platform)
-    report = examine()
+    report = examine(platform)
     facts = {"sound": report.is_sound, **vars(report)}
     emit(facts, lambda: _in_words(report), as_json=as_json)
     return 0 if report.is_sound else 1

@@ -89,13 +89,27 @@ def create(
         emit_json(built)
 
 
-@command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def list_environments(as_json: bool) -> None:
-    """List all environments: state, version, size, place."""
-    from harness.environments.inventory import inventory
+_platform = click.option(
+    "--platform",
+    default="local",
+    show_default=True,
+    shell_complete=completion.platforms,
+    help="The machine whose interpreters, modules and programs count.",
+)
 
-    entries = inventory()
+
+@command.command("list")
+@_platform
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_environments(platform: str, as_json: bool) -> None:
+    """List all environments: state, version, size, place.
+
+    What Bakeoff did not build is asked: the framework is imported, the program says its version.
+    """
+    from harness.environments.inventory import inventory
+    from harness.platform.platform import load_platform
+
+    entries = inventory(load_platform(platform))
     emit(entries, lambda: _in_columns(entries), as_json=as_json)
 
 
@@ -120,17 +134,20 @@ def _in_columns(entries: Iterable[PackageEntry]) -> Table:
 
 @command.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=completion.environments)
+@_platform
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def check(names: tuple[str, ...], as_json: bool) -> int:
+def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
     """Compare environments with their locks, look for damage and import each framework.
 
-    Without names: every environment that is built.
+    Without names: every environment that is built, or that a platform or a variable names.
     """
     from harness.environments import cache, inventory
     from harness.environments.lock import EnvironmentReference
+    from harness.platform.platform import load_platform
 
     wanted = [str(EnvironmentReference.parse(name)) for name in names]
-    entries = [one for one in inventory.inventory() if not wanted or one.name in wanted]
+    there = inventory.inventory(load_platform(platform))
+    entries = [one for one in there if not wanted or one.name in wanted]
     found: dict[str, list[str]] = {
         name: [f"not built: bakeoff env create {shlex.quote(name)}"]
         for name in wanted
@@ -140,13 +157,14 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
         environment = cache.read(entry.path) if entry.path else None
         if environment is not None and entry.state not in ("old", "unfinished"):
             faults = inventory.check(EnvironmentReference.parse(entry.name), environment)
-        elif wanted and entry.state != "ready":
-            faults = [f"{entry.state}: {entry.detail}"]
+        elif entry.named_by or (wanted and entry.state != "ready"):
+            faults = [] if entry.state == "ready" else [f"{entry.state}: {entry.detail}"]
         else:
             continue
-        found[entry.name] = faults
+        found[entry.name] = found.get(entry.name, []) + faults
+        fine = f"imports where {entry.named_by} says" if entry.named_by else "as the lock says"
         if not as_json:  # one by one, as checking takes long
-            say(f"{entry.name}: {'; '.join(faults) if faults else 'as the lock says'}")
+            say(f"{entry.name}: {'; '.join(faults) or fine}")
     if as_json:
         emit_json(found)
     if not found:

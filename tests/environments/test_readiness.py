@@ -1,0 +1,123 @@
+"""Readiness is what a framework itself answers, where the platform points."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from harness.environments.inventory import PackageEntry, inventory
+from harness.platform.platform import FrameworkThere, Platform, load_platform
+from tests.adapters.caffe.test_worker import program
+from tests.cli.command import bakeoff
+
+STAND_IN = Path(__file__).parents[1] / "adapters" / "singa" / "stand_in"
+PATHS = f"{STAND_IN}:{Path(numpy.__file__).parents[1]}"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("SINGA_PYTHON", "CAFFE_BIN", "INTEL_CAFFE_BIN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+
+
+def entry(name: str, platform: Platform | None = None) -> PackageEntry:
+    (found,) = [one for one in inventory(platform) if one.name == name]
+    return found
+
+
+def naming(framework: str, **there: object) -> Platform:
+    """Give a platform that says this of a framework."""
+    tables = {framework: FrameworkThere.model_validate(there)}
+    return load_platform("local").model_copy(update={"name": "there", "frameworks": tables})
+
+
+def script(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_program_that_is_no_python_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SINGA_PYTHON", "/bin/true")
+    found = entry("singa")
+    assert (found.state, found.named_by) == ("broken", "SINGA_PYTHON")
+    assert "/bin/true (named by SINGA_PYTHON) is no Python" in found.detail
+
+
+def test_a_python_without_the_framework_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SINGA_PYTHON", sys.executable)
+    found = entry("singa")
+    assert found.state == "broken"
+    assert "No module named 'singa'" in found.detail
+
+
+def test_what_kills_an_import_is_told_by_its_signal(tmp_path: Path) -> None:
+    (tmp_path / "singa").mkdir()
+    dies = "import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n"
+    (tmp_path / "singa" / "__init__.py").write_text(dies)
+    there = naming("singa", interpreter=sys.executable, environment={"PYTHONPATH": str(tmp_path)})
+    assert "was ended by signal 4 (SIGILL)" in entry("singa", there).detail
+
+
+def test_the_interpreter_that_a_platform_names_is_looked_into() -> None:
+    there = naming("singa", interpreter=sys.executable, environment={"PYTHONPATH": PATHS})
+    found = entry("singa", there)
+    assert (found.state, found.named_by) == ("ready", "there")
+    assert found.version is not None
+    assert "stand-in" in found.version
+    assert found.python_version == sys.version.split()[0]
+    assert entry("singa").state == "unavailable"
+
+
+def test_a_platform_s_interpreter_takes_the_place_of_an_environment_of_bakeoff_s_own() -> None:
+    found = entry("torch", naming("torch", interpreter=sys.executable))
+    assert found.state == "broken"
+    assert "No module named 'torch'" in found.detail
+
+
+def test_a_caffe_that_the_platform_names_is_found(tmp_path: Path) -> None:
+    caffe = str(program(tmp_path, "bvlc"))
+    found = entry("caffe", naming("caffe", environment={"CAFFE_BIN": caffe}))
+    assert (found.state, found.version, found.named_by) == ("ready", "1.0.0-stand-in", "there")
+    assert entry("caffe").state == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("echo 'true (GNU coreutils) 9.1'", "--version says nothing of 'caffe'"),
+        ("echo 'caffe: libboost.so: cannot open shared object' >&2; exit 127", "libboost.so"),
+    ],
+)
+def test_a_program_is_believed_to_be_caffe_only_if_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    monkeypatch.setenv("CAFFE_BIN", script(tmp_path / "program", text))
+    found = entry("caffe")
+    assert found.state == "broken"
+    assert words in found.detail
+
+
+def test_verbs_look_where_the_platform_points(tmp_path: Path) -> None:
+    (tmp_path / "platforms").mkdir()
+    named = f'interpreter = {json.dumps(sys.executable)}\nenvironment.PYTHONPATH = "{PATHS}"\n'
+    lines = f'[frameworks.singa]\n{named}[frameworks.caffe.environment]\nCAFFE_BIN = "/bin/true"\n'
+    (tmp_path / "platforms" / "there.toml").write_text(f'title = "There"\nas_found = true\n{lines}')
+    on = ("--platform", "there")
+    listed = bakeoff("env", "list", *on, "--json", cwd=tmp_path)
+    states = {one["name"]: one["state"] for one in json.loads(listed.stdout)}
+    assert (states["singa"], states["caffe"]) == ("ready", "broken")
+    checked = bakeoff("env", "check", "singa", *on, cwd=tmp_path)
+    assert (checked.returncode, checked.stdout) == (0, "singa: imports where there says\n")
+    checked = bakeoff("env", "check", "caffe", *on, cwd=tmp_path)
+    assert checked.returncode == 1
+    assert "/bin/true --version says nothing of 'caffe'" in checked.stdout
+    report = json.loads(bakeoff("doctor", *on, "--json", cwd=tmp_path).stdout)
+    found = {one["check"]: one for one in report["installation"]}
+    assert found["environment caffe"]["level"] == "fault"
+    assert "singa" in found["environments"]["seen"]
