@@ -19,14 +19,14 @@ from harness.environments.lock import (
 )
 from harness.environments.outside_programs import answered_version
 from harness.environments.package_index.pip import installer
-from harness.environments.worker_python import resolve
+from harness.environments.worker_python import contained, resolve
 from harness.environments.worker_variables import worker_variables
 from harness.errors import Unavailable, UsageError
 from harness.platform.platform import Platform, load_platform
 
 _GONE = "its Python is gone; build it again"
 
-State = Literal["ready", "not built", "unfinished", "broken", "old", "unavailable"]
+State = Literal["ready", "not built", "unfinished", "broken", "old", "unavailable", "unchecked"]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,12 @@ def inventory(platform: Platform | None = None) -> list[PackageEntry]:
     for lock in locks:
         there = platform.framework(lock.name)
         is_given = there.interpreter is not None or bool(there.modules)
-        if is_given or not lock.is_built:
+        if there.container is not None:
+            entries.append(_contained(lock, platform))
+        if is_given or not (lock.is_built or there.container):
             entries.append(_as_is(lock, platform))
         for entry in _built(lock, locks, platform):
-            if is_given and entry.path is None:
+            if (is_given or there.container) and entry.path is None:
                 continue  # nobody needs to build it
             entries.append(entry)
             claimed.update([entry.path] if entry.path else [])
@@ -164,11 +166,24 @@ def _as_is(lock: Lock, platform: Platform) -> PackageEntry:
     )
 
 
+def _contained(lock: Lock, platform: Platform) -> PackageEntry:
+    """Describe an image; entering it could fetch it, so only a check does."""
+    entry = PackageEntry(
+        lock.name, lock.title, "unchecked", "", used_by=(lock.name,), named_by=platform.name
+    )
+    try:
+        return replace(entry, detail=contained(lock.name, platform).description)
+    except Unavailable as problem:
+        return replace(entry, state="broken", detail=str(problem))
+
+
 def _named_by(lock: Lock, platform: Platform) -> str:
     """Say who names the interpreter or the program: the platform, or a variable of this process."""
-    there, stated = platform.framework(lock.name), platform.variables(lock.name)
+    stated = platform.variables(lock.name)
     variables = [lock.variable, *(program.variable for program in lock.programs)]
-    if there.interpreter is not None or there.modules or stated.keys() & {*variables}:
+    # What is said of a framework holds for its variants too, whether it has them or not.
+    own = platform.frameworks.get(lock.name)
+    if (own is not None and (own.interpreter or own.modules)) or stated.keys() & {*variables}:
         return platform.name
     return next((name for name in variables if name and os.environ.get(name)), "")
 

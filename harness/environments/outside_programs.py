@@ -11,7 +11,7 @@ import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness import commands
@@ -41,8 +41,15 @@ def answered_version(program: Program, env: Mapping[str, str]) -> str:
     path = shutil.which(named, path=env.get("PATH"))
     if path is None:
         raise Unavailable(f"{named} is no program here")
-    what = f"{path} --version"
-    answer = commands.run([path, "--version"], timeout_s=_PATIENCE_S, env=env, what=what)
+    return version_said(program, (path, "--version"), env)
+
+
+def version_said(
+    program: Program, argv: Sequence[str], env: Mapping[str, str] | None = None
+) -> str:
+    """Run the command that asks for a version, and hold what is said to the program's name."""
+    what = " ".join(argv[-2:])
+    answer = commands.run(argv, timeout_s=_PATIENCE_S, env=env, what=what)
     said = answer.required() + answer.stderr
     if program.says not in said.lower():
         printed = " ".join(said.split())[:80]

@@ -11,6 +11,7 @@ import pytest
 
 from harness.environments.inventory import PackageEntry, inventory
 from harness.platform.platform import FrameworkThere, Platform, load_platform
+from tests import needs
 from tests.adapters.caffe.test_worker import program
 from tests.cli.command import bakeoff
 
@@ -113,7 +114,7 @@ def test_verbs_look_where_the_platform_points(tmp_path: Path) -> None:
     states = {one["name"]: one["state"] for one in json.loads(listed.stdout)}
     assert (states["singa"], states["caffe"]) == ("ready", "broken")
     checked = bakeoff("env", "check", "singa", *on, cwd=tmp_path)
-    assert (checked.returncode, checked.stdout) == (0, "singa: imports where there says\n")
+    assert (checked.returncode, checked.stdout) == (0, "singa: answers where there says\n")
     checked = bakeoff("env", "check", "caffe", *on, cwd=tmp_path)
     assert checked.returncode == 1
     assert "/bin/true --version says nothing of 'caffe'" in checked.stdout
@@ -121,3 +122,29 @@ def test_verbs_look_where_the_platform_points(tmp_path: Path) -> None:
     found = {one["check"]: one for one in report["installation"]}
     assert found["environment caffe"]["level"] == "fault"
     assert "singa" in found["environments"]["seen"]
+
+
+@pytest.mark.engine
+def test_an_image_is_entered_by_a_check_and_not_by_a_list(tmp_path: Path) -> None:
+    needs.program("bwrap", package="bubblewrap")
+    python = str(Path(sys.executable).resolve())
+    image = f'engine = "bwrap"\nimage = "/"\ninterpreter = "{python}"\n'
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "boxed.toml").write_text(
+        f'title = "Boxed"\nas_found = true\n[frameworks.singa.container]\n{image}'
+        f"[frameworks.null.container]\n{image}"
+    )
+    there = load_platform("boxed", beside=tmp_path)
+    assert [entry(name, there).state for name in ("singa", "null")] == ["unchecked"] * 2
+    checked = bakeoff("env", "check", "singa", "null", "--platform", "boxed", cwd=tmp_path)
+    assert checked.returncode == 1
+    assert "singa: ModuleNotFoundError: No module named 'singa'" in checked.stdout
+    assert "null: answers where boxed says" in checked.stdout
+
+
+def test_a_variant_that_a_platform_does_not_name_itself_is_no_fault_of_the_platform() -> None:
+    there = naming("caffe", interpreter=sys.executable)
+    assert (entry("caffe", there).state, entry("caffe@intel", there).state) == (
+        "broken",
+        "unavailable",
+    )

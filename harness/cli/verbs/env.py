@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from harness.environments.inventory import PackageEntry
 
-_STATES = {"ready": "✓", "not built": UNKNOWN, "unfinished": "…", "broken": "✗", "old": "○"}
+_STATES = {
+    "ready": "✓",
+    "not built": UNKNOWN,
+    "unfinished": "…",
+    "broken": "✗",
+    "old": "○",
+    "unchecked": "·",
+}
 
 
 @click.group("env")
@@ -141,13 +148,13 @@ def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
 
     Without names: every environment that is built, or that a platform or a variable names.
     """
-    from harness.environments import cache, inventory
-    from harness.environments.lock import EnvironmentReference
+    from harness.environments import cache, container_check, inventory
+    from harness.environments.lock import EnvironmentReference, load_lock
     from harness.platform.platform import load_platform
 
     wanted = [str(EnvironmentReference.parse(name)) for name in names]
-    there = inventory.inventory(load_platform(platform))
-    entries = [one for one in there if not wanted or one.name in wanted]
+    there = load_platform(platform)
+    entries = [one for one in inventory.inventory(there) if not wanted or one.name in wanted]
     found: dict[str, list[str]] = {
         name: [f"not built: bakeoff env create {shlex.quote(name)}"]
         for name in wanted
@@ -157,12 +164,15 @@ def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
         environment = cache.read(entry.path) if entry.path else None
         if environment is not None and entry.state not in ("old", "unfinished"):
             faults = inventory.check(EnvironmentReference.parse(entry.name), environment)
+        elif entry.state == "unchecked":
+            inside = container_check.complaint(load_lock(entry.name), there)
+            faults = [inside] if inside else []
         elif entry.named_by or (wanted and entry.state != "ready"):
             faults = [] if entry.state == "ready" else [f"{entry.state}: {entry.detail}"]
         else:
             continue
         found[entry.name] = found.get(entry.name, []) + faults
-        fine = f"imports where {entry.named_by} says" if entry.named_by else "as the lock says"
+        fine = f"answers where {entry.named_by} says" if entry.named_by else "as the lock says"
         if not as_json:  # one by one, as checking takes long
             say(f"{entry.name}: {'; '.join(faults) or fine}")
     if as_json:

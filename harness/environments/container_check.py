@@ -1,0 +1,28 @@
+"""Ask a framework inside the container that a platform names for it, as a trial would enter it."""
+
+from __future__ import annotations
+
+from harness.environments import verify
+from harness.environments.lock import Lock
+from harness.environments.outside_programs import version_said
+from harness.environments.worker_python import contained
+from harness.errors import Unavailable
+from harness.launch.container import Room, enter
+from harness.platform.platform import Platform
+
+
+def complaint(lock: Lock, platform: Platform) -> str | None:
+    """Import the framework inside, and ask the programs that it needs; None if all answer."""
+    container = platform.framework(lock.name).container
+    assert container is not None, "the caller saw that there is one"
+    variables = platform.variables(lock.name)
+    room = Room(cwd="/", env=variables)
+    try:
+        inside = contained(lock.name, platform)
+        verify.imported(enter(container, room, inside.argv), lock.imports)
+        for program in lock.programs:
+            named = variables.get(program.variable or "") or program.name
+            version_said(program, enter(container, room, (named, "--version")))
+    except Unavailable as problem:
+        return " ".join(str(problem).split())
+    return None
