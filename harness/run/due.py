@@ -168,7 +168,7 @@ class Due:
     def retry_logged(self, log: Iterable[LogEntry]) -> None:
         """Make those failed trials due that earlier sessions were asked to retry."""
         for line in log:
-            if line.what == RETRIED:
+            if line.what == RETRIED and isinstance(line.trials, tuple):
                 for key, text in line.trials:
                     if (name := TrialName.parse(text)) is not None:
                         self.retry(key, name)

@@ -130,8 +130,8 @@ class LogEntry:
     cell: str = ""
     trial: str = ""
     block: int = 0
-    trials: tuple[tuple[str, str], ...] = ()
-    """(cell key, trial)"""
+    trials: tuple[tuple[str, str], ...] | int = ()
+    """(cell key, trial) of those meant, or how many there are."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def read_log(paths: RunPaths) -> Log:
             try:
                 entries.append(read(LogEntry, json.loads(line)))
             except (ValueError, RecursionError) as fault:
-                if line.endswith(b"}\n"):
+                if line.endswith((b"}\n", b"]\n")):
                     damaged.append(f"{paths.log}:{number} is damaged: {fault}. It is left out.")
     except DamagedFile as problem:
         damaged.append(str(problem))

@@ -147,3 +147,18 @@ class Trials(RuleBasedStateMachine):
 
 TestTrials = Trials.TestCase
 TestTrials.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+
+
+def test_a_damaged_line_of_the_log_costs_that_line_and_is_named(tmp_path):
+    paths = RunPaths(tmp_path)
+    store.log(paths, "started", trials=4)
+    store.log(paths, "enough", block="two")
+    store.log(paths, "run again", cell="k", trial="trial-1")
+    with paths.log.open("a") as file:
+        file.write('[]\n{"what": "cut')
+    log = store.read_log(paths)
+    assert [entry.what for entry in log.entries] == ["started", "run again"]
+    assert log.damaged == (
+        f"{paths.log}:2 is damaged: block is not a whole number. It is left out.",
+        f"{paths.log}:4 is damaged: the file is not an object. It is left out.",
+    )
