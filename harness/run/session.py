@@ -35,17 +35,19 @@ def start(
     *,
     root: Path,
     study_text: str,
+    numbered: bool = False,
     observer: ProgressListener,
     rejects: Rejects = lambda _: None,
     ensure: Prove | None = None,
 ) -> SessionResult:
     """Make the run directory ``root`` and carry the plan out in it.
 
-    ``ensure`` is the gate, which examines the cells before their first trials.
+    With ``numbered`` the directory gets a number where there is one of that name. ``ensure`` is the
+    gate, which examines the cells before their first trials.
     """
     nodes.launcher(plan.platform)
     basis = survey(plan)
-    paths = lay_out(plan, root.resolve(), study_text, basis)
+    paths = lay_out(plan, root.resolve(), study_text, basis, numbered=numbered)
     with store.locked(paths):
         store.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         known = identity(paths)
@@ -57,10 +59,10 @@ def start(
         return work.carry_out()
 
 
-def lay_out_only(plan: Plan, *, root: Path, study_text: str) -> Path:
-    """Make the run directory ``root`` only; queue jobs carry the plan out."""
+def lay_out_only(plan: Plan, *, root: Path, study_text: str, numbered: bool) -> Path:
+    """Make the run directory ``root`` only, as ``start`` does; queue jobs carry the plan out."""
     nodes.launcher(plan.platform)
-    paths = lay_out(plan, root.resolve(), study_text, survey(plan))
+    paths = lay_out(plan, root.resolve(), study_text, survey(plan), numbered=numbered)
     store.log(paths, "laid out", trials=len(plan.order), looks=list(plan.measure.looks))
     return paths.root
 

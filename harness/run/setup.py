@@ -107,7 +107,9 @@ def _missing_data(plan: Plan) -> list[str]:
     return missing
 
 
-def lay_out(plan: Plan, root: Path, study_text: str, basis: TrialBasis) -> RunPaths:
+def lay_out(
+    plan: Plan, root: Path, study_text: str, basis: TrialBasis, *, numbered: bool
+) -> RunPaths:
     """Make the run directory with everything but trials."""
     identity_fields = {
         "name": plan.study.name,
@@ -118,7 +120,7 @@ def lay_out(plan: Plan, root: Path, study_text: str, basis: TrialBasis) -> RunPa
         "first": dict(basis.fingerprints),
         "accepted": dict(basis.fingerprints),
     }
-    with creating(root, identity_fields) as paths:
+    with creating(root, identity_fields, numbered=numbered) as paths:
         paths.files.write(paths.study, study_text)
         _record_environments(paths, basis)
         paths.files.write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))

@@ -29,17 +29,16 @@ from harness.store.typed import damage, read
 
 
 @contextmanager
-def creating(root: Path, identity: Mapping[str, Any]) -> Iterator[RunPaths]:
-    """Make a run directory to fill; refuse one that exists, leave nothing of one half filled."""
-    paths = RunPaths(root)
+def creating(
+    root: Path, identity: Mapping[str, Any], *, numbered: bool = False
+) -> Iterator[RunPaths]:
+    """Make a run directory to fill, and leave nothing of one half filled.
+
+    One that exists is refused, or the name gets a number: ``root-2``, ``root-3`` …
+    """
     with explained(root):
-        try:
-            root.mkdir(parents=True)
-        except FileExistsError:
-            raise RunError(
-                f"{root}: there is a run already. Go on with `bakeoff resume {root}`, "
-                f"or choose another --name."
-            ) from None
+        root = _made(root, numbered=numbered)
+    paths = RunPaths(root)
     try:
         with explained(root):
             paths.files.make_folder(paths.cells)
@@ -49,6 +48,24 @@ def creating(root: Path, identity: Mapping[str, Any]) -> Iterator[RunPaths]:
     except BaseException:  # a full disk, or Ctrl-C
         shutil.rmtree(root, ignore_errors=True)
         raise
+
+
+def _made(root: Path, *, numbered: bool) -> Path:
+    """Make a folder that nobody else made: of several processes each gets its own."""
+    place, number = root, 1
+    while True:
+        try:
+            place.mkdir(parents=True)
+        except FileExistsError:
+            if not numbered:
+                raise RunError(
+                    f"{root}: there is a run already. Go on with `bakeoff resume {root}`, "
+                    f"or choose another --name."
+                ) from None
+            number += 1
+            place = root.with_name(f"{root.name}-{number}")
+        else:
+            return place
 
 
 def open_run(root: Path) -> RunPaths:

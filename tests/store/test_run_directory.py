@@ -34,6 +34,33 @@ def test_a_run_is_made_once(tmp_path):
     assert store.open_run(tmp_path / "run").root == tmp_path / "run"
 
 
+MAKE_ONE = """
+import sys
+from pathlib import Path
+from harness.store.run_directory import creating
+sys.stdin.read()
+with creating(Path(sys.argv[1]), {}, numbered=True) as paths:
+    print(paths.root.name)
+"""
+
+
+def test_processes_that_make_a_run_of_one_name_at_once_get_one_each(tmp_path):
+    argv = [sys.executable, "-c", MAKE_ONE, str(tmp_path / "runs" / "one")]
+    makers = [
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for maker in makers:
+        assert maker.stdin is not None
+        maker.stdin.close()  # all begin now
+    names = set()
+    for maker in makers:
+        with maker:
+            assert maker.stdout is not None
+            names.add(maker.stdout.read().strip())
+    assert names == {"one", "one-2", "one-3", "one-4"}
+
+
 def test_only_run_directories_of_our_format_are_opened(tmp_path):
     with pytest.raises(RunError, match="no run directory"):
         store.open_run(tmp_path)

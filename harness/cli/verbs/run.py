@@ -61,12 +61,12 @@ def command(
         create_missing(plan)
     guess = estimate(plan)
     note("\n".join([headline(plan, guess), *notes(plan, guess)]))
-    root = _place(name, plan)
+    root, numbered = _place(name, plan), name is None
     if detach:
         hand_over(
             plan,
             Counter(key for key, _ in plan.order),
-            lambda: session.lay_out_only(plan, root=root, study_text=study.text),
+            lambda: session.lay_out_only(plan, root=root, study_text=study.text, numbered=numbered),
             max_jobs=max_jobs,
             max_node_hours=max_node_hours,
             spread=spread,
@@ -78,6 +78,7 @@ def command(
             plan,
             root=root,
             study_text=study.text,
+            numbered=numbered,
             observer=observer,
             rejects=doubt,
             ensure=ensure,
@@ -155,17 +156,11 @@ def _near(path: Path) -> Path:
 
 def _place(name: str | None, plan: Plan) -> Path:
     """Choose the run's folder; without a name, the second run of a day gets a number."""
-    if name is not None:
-        if not _NAME.fullmatch(name):
-            raise UsageError(
-                f"A run cannot be called {name!r}: use letters, digits, '.', '-' and '_', "
-                "and begin with a letter or a digit."
-            )
-        return Path("runs") / name
-    made = f"{plan.study.name}-{date.today().isoformat()}"
-    place = Path("runs") / made
-    number = 2
-    while place.exists():
-        place = place.with_name(f"{made}-{number}")
-        number += 1
-    return place
+    if name is None:
+        return Path("runs") / f"{plan.study.name}-{date.today().isoformat()}"
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"A run cannot be called {name!r}: use letters, digits, '.', '-' and '_', "
+            "and begin with a letter or a digit."
+        )
+    return Path("runs") / name
