@@ -43,7 +43,8 @@ class Agent:
         self._end_on_signals()
         host = socket.gethostname()
         self._report(line("ready", pid=os.getpid(), host=host, clock=clock.identity()))
-        threading.Thread(target=self._collector.prepare, daemon=True).start()
+        with suppress(RuntimeError):  # no more threads: the first trial that is observed says so
+            threading.Thread(target=self._collector.prepare, daemon=True).start()
         while not self._closing:
             for key, _ in self._selector.select(self._patience_s()):
                 self._act(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import signal
@@ -137,8 +138,10 @@ class RunningTrial:
             )
             rank.pidfd = os.pidfd_open(rank.process.pid)
         except OSError as problem:
-            what = problem.filename or f"CPUs {command.cpus}"
-            text = f"cannot start {command.argv[0]}: {what}: {problem.strerror}"
+            what = f"{problem.filename or f'CPUs {command.cpus}'}: {problem.strerror}"
+            if problem.errno == errno.EAGAIN:  # fork(2)
+                what = "this user may have no further process (`ulimit -u`)"
+            text = f"cannot start {command.argv[0]}: {what}"
             rank.end = RankEnd(command.rank, self._host, problem=text)
         except subprocess.SubprocessError:
             text = f"cannot start {command.argv[0]} under the memory limit"

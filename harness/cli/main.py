@@ -23,6 +23,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a full disk or a broken device behind the standard output says."""
 
 _BY_SIGNAL = 128
+_NO_THREAD = "can't start new thread"
+"""What Python says where the system lets it have no more of them."""
 """What shells add to the number of a signal that ended a program."""
 
 VERBS = {
@@ -137,6 +139,14 @@ def _run(arguments: list[str] | None) -> int:
         # The reader of our output (head, less) went away; that is no fault.
         _say_no_more()
         return 0
+    except (BlockingIOError, RuntimeError) as error:
+        if not isinstance(error, BlockingIOError) and str(error) != _NO_THREAD:
+            raise
+        note(
+            "Nothing more can be started: this user may have no further process or thread "
+            "(`ulimit -u`, or a limit of the container). What finished is kept."
+        )
+        return 1
     except OSError as error:
         if error.filename is not None or error.errno not in _FULL:
             raise

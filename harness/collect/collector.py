@@ -19,6 +19,7 @@ from harness.machine.small_files import boot_id
 
 OBSERVER_HZ = 1.0
 MOST_HZ = 1000.0
+_NO_THREAD = "no thread could be started for it; see `ulimit -u`"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class Collector:
                 "kernel", recording, counts, partial(self._open, recording, counts, observed, rates)
             )
         ]
-        self._lanes[0].start()
+        if not _has_started(self._lanes[0]):
+            self._problem, self._recording, self._lanes = _NO_THREAD, None, []
+            recording.close()
 
     def _open(
         self,
@@ -151,8 +154,10 @@ class Collector:
                     turn=turn,
                     shortest_s=source.shortest_s,
                 )
-                self._lanes.append(lane)
-                lane.start()
+                if _has_started(lane):
+                    self._lanes.append(lane)
+                else:
+                    recording.note("unavailable", source=source.name, reason=_NO_THREAD)
         yield Group("observer", OwnCost(recording, counts), int(1e9 / OBSERVER_HZ))
         quick = [one for one in found.sources if not one.blocks]
         yield from _opened(recording, quick, observed, kept)
@@ -178,6 +183,15 @@ class Collector:
         problem = recording.problem
         reason = recording.fault if problem is None else f"recording stopped: {problem.strerror}"
         return RecordingResult(reason, tuple(recording.stand_ins))
+
+
+def _has_started(lane: Lane) -> bool:
+    """Start a thread, unless this user may have no more of them (``ulimit -u``)."""
+    try:
+        lane.start()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _opened(

@@ -20,6 +20,7 @@ from harness.store.contained import Contained
 
 TICK_S = 1.0
 _CLOCK_PATIENCE_S = 2.0
+_LONGEST_COMPLAINT = 1 << 14
 _SILENCE_S = 12 * BEAT_S
 
 
@@ -31,10 +32,13 @@ class AgentProcess:
 
     def __init__(self, errors: Path, *, through: Sequence[str] = ()) -> None:
         self._errors = errors
+        self._files = Contained(errors.parent)
         self._through = through
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = Lines()
         self.host = ""
+        self.complaint = ""
+        """What it said last of the trial that it was lost in, and where the rest stands."""
         self.clock: ClockComparison | None = None
 
     def run(
@@ -48,6 +52,7 @@ class AgentProcess:
         """Run one trial to its end; None means that the agent itself was lost."""
         if self._process is None:
             self._start(core)
+        said_before = self._files.size(self._errors)
         obeyed = 0  # an interrupt just before this trial began is meant for it too
         self._compare_clocks(interrupts)
         self._send(trial_line(command))
@@ -61,6 +66,7 @@ class AgentProcess:
                     return read_end(message)
             if self._process is None or silent_s > _SILENCE_S:
                 self._lost(command.token)
+                self._complain(said_before)
                 return None
             if interrupts.count > obeyed:
                 obeyed = interrupts.count
@@ -84,7 +90,7 @@ class AgentProcess:
 
     def _start(self, core: int | None) -> None:
         argv = [*self._through, sys.executable, "-P", "-m", "harness.agent"]
-        with Contained(self._errors.parent).writing(self._errors) as errors:
+        with self._files.writing(self._errors) as errors:
             # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
             self._process = subprocess.Popen(
                 argv if core is None else [*argv, str(core)],
@@ -136,6 +142,16 @@ class AgentProcess:
             self._forget()
         processes.sweep_marked(processes.mark(token))
 
+    def _complain(self, said_before: int) -> None:
+        """Quote the last line that the agent wrote while it was lost."""
+        self.complaint = ""
+        new = self._files.size(self._errors) - said_before
+        if new > 0:
+            text = self._files.read_end(self._errors, min(new, _LONGEST_COMPLAINT))
+            lines = text.decode(errors="replace").split("\n")
+            last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+            self.complaint = f"It said last: {last} Log: {self._errors}"
+
     def _forget(self) -> None:
         assert self._process is not None
         process, self._process = self._process, None
@@ -149,6 +165,5 @@ class AgentProcess:
         """Close the pipe and wait until the agent has cleaned up and gone."""
         if self._process is not None:
             self._forget()
-        files = Contained(self._errors.parent)
-        if files.exists(self._errors) and files.size(self._errors) == 0:
-            files.remove(self._errors)
+        if self._files.exists(self._errors) and self._files.size(self._errors) == 0:
+            self._files.remove(self._errors)

@@ -50,7 +50,8 @@ def judge(
     is recognised by words of frameworks, then by the kernel's own count of kills.
     """
     if isinstance(end, AgentLost):
-        return Judgement(Ended.NODE_LOST, AGENT_LOST.format(end.nodes or "this machine"))
+        reason = f"{AGENT_LOST.format(end.nodes or 'this machine')} {end.said}"
+        return Judgement(Ended.NODE_LOST, reason.rstrip())
     if end.cause == "cancel":
         return Judgement(Ended.CANCELLED, f"The trial was cancelled; {_AGAIN}")
     if end.cause == "closed":

@@ -23,6 +23,8 @@ class AgentLost:
     """An agent was lost: how its ranks ended is unknown."""
 
     nodes: str
+    said: str = ""
+    """What they said of it themselves, and where."""
 
 
 class NodeTrial:
@@ -63,7 +65,8 @@ def run(
     ends = [part.end for part in parts if part.end is not None]
     if len(ends) < len(parts):
         lost = [part.node or part.agent.host for part in parts if part.end is None]
-        return AgentLost(" and ".join(lost))
+        said = [part.agent.complaint for part in parts if part.end is None]
+        return AgentLost(" and ".join(lost), " ".join(filter(None, said)))
     if len(ends) == 1:
         return ends[0]
     guilty = first.end if first is not None else None

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.agent import processes
+from harness.agent import clock, processes
 from harness.agent.protocol import RankCommand, TrialCommand
 from harness.ranks import agent_client as module
 from harness.ranks.agent_client import AgentProcess
@@ -78,6 +78,28 @@ def test_an_agent_that_falls_silent_is_given_up_and_its_ranks_are_ended(
     )
     assert again is not None
     assert again.ranks[0].exit_code == 0
+
+
+DYING = f"""
+import json, sys
+ready = {{"say": "ready", "pid": 1, "host": "n1", "clock": {clock.identity()!r}}}
+print(json.dumps(ready), flush=True)
+sys.stdin.readline()
+sys.exit("Traceback ...\\nRuntimeError: no room for an agent\\n")
+"""
+
+
+def test_what_an_agent_said_as_it_died_is_quoted_with_its_file(interrupts, tmp_path):
+    errors = tmp_path / "agent.err"
+    errors.write_text("said of an earlier trial\n")
+    dying = AgentProcess(errors, through=(sys.executable, "-c", DYING))
+    end = dying.run(
+        command(tmp_path, "pass"), core=None, interrupts=interrupts, on_tick=lambda: None
+    )
+    assert end is None
+    assert dying.complaint == f"It said last: RuntimeError: no room for an agent Log: {errors}"
+    errors.write_text("")
+    dying.close()
 
 
 def test_a_host_that_was_stopped_itself_gives_no_agent_up(agent, interrupts, tmp_path, monkeypatch):
