@@ -18,6 +18,7 @@ from harness.worker.contracts import Unsupported
 from harness.worker.place import Place
 
 CURE = "build it: bakeoff env create torch@horovod tensorflow@horovod"
+LOOPBACK = "127.0.0.1"
 ADDRESS, PORT = "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"
 
 
@@ -58,7 +59,10 @@ def prepare(factors: Mapping[str, Any], place: Place) -> Meeting:
         os.environ["HOROVOD_FUSION_THRESHOLD"] = str(int(megabytes) * 2**20)
     if place.rank != 0 or not _is_ours(place):
         return Meeting(place, None)
-    board = ThreadingHTTPServer(("", int(os.environ[PORT])), _handler({}))
+    # Ranks of this node alone meet where no other machine gets at. A node's name is no address to
+    # listen at: /etc/hosts may lead it to the loopback.
+    where = LOOPBACK if os.environ.get(ADDRESS) == LOOPBACK else ""
+    board = ThreadingHTTPServer((where, int(os.environ[PORT])), _handler({}))
     board.daemon_threads = True
     threading.Thread(target=board.serve_forever, daemon=True).start()
     return Meeting(place, board)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import urllib.error
 import urllib.request
 
@@ -47,6 +48,20 @@ def test_the_first_rank_keeps_a_board_of_what_each_rank_put_there(monkeypatch):
         ask(port, "/global/0", "PUT", b"\x00\xff")
         assert ask(port, "/global/0") == b"\x00\xff"
         ask(port, "/global/0", "DELETE")
+    finally:
+        meeting.close()
+
+
+@pytest.mark.parametrize(("address", "is_reached"), [("127.0.0.1", False), ("cn1", True)])
+def test_ranks_of_one_machine_meet_where_no_other_one_gets_at(monkeypatch, address, is_reached):
+    (port,) = free_ports(1)
+    monkeypatch.setenv(horovod.ADDRESS, address)
+    monkeypatch.setenv(horovod.PORT, str(port))
+    monkeypatch.setenv("MASTER_PORT", str(port))
+    meeting = horovod.prepare({}, Place(0, 2, 0, 2, "here", "bakeoff"))
+    try:
+        with socket.socket() as other:
+            assert (other.connect_ex(("127.0.0.2", port)) == 0) == is_reached
     finally:
         meeting.close()
 
