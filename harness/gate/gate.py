@@ -44,6 +44,7 @@ from harness.worker.network.workload import Collective, Training
 Watcher = Callable[[str], None]
 
 _TIMEOUT_S = 900.0
+_A_RESULT_BYTES = 1 << 16
 
 _MOST_BYTES = 4 << 30
 """How much of references is kept: they are cheap to make again, and one is up to 2.5 GB."""
@@ -67,17 +68,29 @@ def ensure(
     (by default what is installed here), ``kept`` where results are kept.
     """
     nothing = Result(NOT_CHECKED, "on a simulated platform nothing is computed")
-    kept = kept or cache.home() / "gate"
-    with explained(kept):
-        kept.mkdir(parents=True, exist_ok=True)
     found: dict[str, Result] = {}
     with ExitStack() as stack:
+        kept = _writable(kept or cache.home() / "gate", stack)
         gate = _Gate(plan.platform, payload or payloads.gather(), kept, watch, stack)
         for number, cell in enumerate(plan.cells, start=1):
             title = f"[{number}/{len(plan.cells)}] {cell.label}"
             found[cell.key] = nothing if plan.platform.is_simulated else gate.check(cell, title)
             keep(cell.key, found[cell.key])
     return found
+
+
+def _writable(folder: Path, stack: ExitStack) -> Path:
+    """Give a folder back, or where nothing can be written to it one for this time only.
+
+    A home that is read-only or full costs what was kept, not the examination.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_A_RESULT_BYTES))
+    except OSError:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bakeoff-gate-")))
+    return folder
 
 
 class _Gate:

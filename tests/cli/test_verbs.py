@@ -136,6 +136,23 @@ def test_a_run_ends_with_an_answer_and_a_page(floor: Path) -> None:
     assert "bakeoff resume" in second.stderr
 
 
+def test_a_home_that_cannot_be_written_and_is_not_needed_costs_nothing(
+    floor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "BAKEOFF_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", "/proc/self/nowhere")
+    text = FLOOR.replace('"nothing"', '"tinycnn"')  # which the gate examines
+    floor.write_text(text, encoding="utf-8")
+    ran = bakeoff("run", "floor.toml", "--name", "one", cwd=floor.parent)
+    assert "4 of 4 trials, 4 ok" in ran.stderr
+    assert "Report: runs/one/report.html" in ran.stdout
+    next((floor.parent / "runs" / "one" / "cells").glob("*/trial-2/outcome.json")).unlink()
+    again = bakeoff("resume", "one", cwd=floor.parent)
+    assert "4 of 4 trials, 4 ok" in again.stderr
+    assert bakeoff("list", "runs", cwd=floor.parent).returncode == 0
+
+
 def test_the_published_counts_are_listed_without_any_framework(tmp_path: Path) -> None:
     rows = json.loads(bakeoff("list", "workloads", "--json", cwd=tmp_path).stdout)
     counts = {row["name"]: (row.get("parameters"), row.get("macs")) for row in rows}
