@@ -120,7 +120,7 @@ class RunningTrial:
             self._watch(rank)
 
     def _start_rank(self, command: RankCommand, descriptors: Sequence[int] = ()) -> _Rank:
-        rank = _Rank(command, None, None, captures := streams(self.command, command.rank))
+        rank = _Rank(command, None, None, captures := streams(self.command, command))
         try:
             os.sched_setaffinity(0, command.cpus)
             rank.started_ns = time.monotonic_ns()
@@ -208,7 +208,7 @@ class RunningTrial:
         """End the ranks that no shim came for."""
         for command in self._awaited.values():
             end = RankEnd(command.rank, self._host, stopped=stopped, problem=problem)
-            self._ranks.append(_Rank(command, None, None, streams(self.command, command.rank), end))
+            self._ranks.append(_Rank(command, None, None, streams(self.command, command), end))
         self._awaited.clear()
         self._close_socket()
 

@@ -28,6 +28,7 @@ from harness.study.study import Study
 from harness.toml.tables import STORED
 from harness.toml.values import Value, shown
 from harness.worker.network.workload import task
+from harness.worker.redaction.redact import redact_values
 
 
 @dataclass(frozen=True)
@@ -224,12 +225,15 @@ def _too_many(name: str, matches: Sequence[Resolved]) -> str:
 
 def to_json(plan: Plan) -> dict[str, Any]:
     """Give a plan as plan.json holds it."""
+    platform = plan.platform.model_dump(mode="json", exclude_none=True)
+    shown = redact_values(platform)
     return {
         "version": VERSION,
-        "study": asdict(plan.study),
-        "platform": plan.platform.model_dump(mode="json", exclude_none=True),
+        "study": redact_values(asdict(plan.study)),
+        "platform": shown,
+        "platform_file": None if shown == platform else plan.platform.file,
         "cells": [cells.to_json(one) for one in plan.cells],
-        "holes": [asdict(one) for one in plan.holes],
+        "holes": redact_values([asdict(one) for one in plan.holes]),
         "reference": dict(plan.reference) or None,
         "varied": list(plan.varied),
         "order": [list(one) for one in plan.order],
@@ -237,7 +241,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "trials": plan.measure.trials,
         "looks": list(plan.measure.looks),
         "measure": asdict(plan.measure),
-        "notes": list(plan.notes),
+        "notes": redact_values(plan.notes),
     }
 
 

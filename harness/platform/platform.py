@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from harness import plugins
 from harness.errors import FaultyFile, UsageError, nearest
@@ -119,6 +119,18 @@ class Platform(Table):
     """What starting a trial takes beyond the framework's own start."""
     sources: dict[str, Source] = Field(default_factory=dict)
     """Where values come from, by place: "node.memory", "network.bandwidth" …"""
+    _file: str | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> str | None:
+        """Where its profile lies; None if it was read from none."""
+        return self._file
+
+    def read_from(self, path: Path) -> Self:
+        """Note where its profile lies."""
+        noted = self.model_copy()
+        noted._file = str(path.resolve())
+        return noted
 
     @field_validator("price_per_node_hour")
     @classmethod
@@ -181,7 +193,7 @@ def load_platform(ref: str = "local", *, beside: Path | None = None) -> Platform
                 f"no platform is called '{ref}'.{nearest(ref, files)}\n    Known: {known}."
             )
         path = files[ref]
-    return _read(path, files, ())
+    return _read(path, files, ()).read_from(path)
 
 
 def _read(path: Path, files: dict[str, Path], below: tuple[Path, ...]) -> Platform:

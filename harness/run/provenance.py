@@ -19,7 +19,8 @@ from harness import commands
 from harness.doctor import observer_cost
 from harness.errors import Unavailable
 from harness.machine.machine import Machine, read_machine
-from harness.run.redaction import redact, redacted
+from harness.run.recorded_environment import redacted
+from harness.worker.redaction.redact import redact_command, redact_values
 
 VERSION = 1  # 1: first
 
@@ -37,11 +38,9 @@ def provenance(
     return {
         "version": VERSION,
         "wall_ns": time.time_ns(),
-        "command": [
-            redact("", argument) for argument in (sys.argv if arguments is None else arguments)
-        ],
+        "command": redact_command(sys.argv if arguments is None else arguments),
         "software": software(),
-        "source": git_state(project),
+        "source": redact_values(git_state(project)),
         "machine": asdict(machine or read_machine(environ=environ)),
         "environment": redacted(environ),
         "observer_study": observer_cost.latest(),

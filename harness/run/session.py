@@ -19,7 +19,7 @@ from harness.run.due import read_due
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
-from harness.run.setup import accept, lay_out, prepared, read_plan, survey
+from harness.run.setup import accept, lay_out, prepared, read_plan, survey, with_hidden_values
 from harness.run.trial import Prepared
 from harness.run.trust import NOTHING, Trust, admit_payload, require_plan
 from harness.run.worklist import Work
@@ -102,6 +102,7 @@ def resume(
         basis, cells = None, dict[str, Prepared]()
         if waiting:
             require_plan(paths, plan, trust)
+            plan = with_hidden_values(paths, plan)
             _claim(paths, waiting)
             for doubt in doubts(paths):
                 observer.noted(f"{paths.root}: {doubt}.")
@@ -112,6 +113,7 @@ def resume(
         elif ensure is not None and unproved(paths, plan, only):
             try:
                 require_plan(paths, plan, trust)
+                plan = with_hidden_values(paths, plan)
                 basis = survey(plan)
                 _, basis = accept(paths, plan, basis, (), mix=False, allowed=trust)
             except (RunError, Unavailable) as problem:  # it is complete all the same

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from harness.errors import RunError, Unavailable
 from harness.plan import plan as plans
 from harness.plan.cell import Cell, fingerprint
 from harness.plan.plan import Plan
+from harness.platform.platform import Platform, load_platform
 from harness.ranks.payload import Closures, Payload, copied, gather, remove_byte_code
 from harness.run import trust
 from harness.run.provenance import provenance
@@ -33,6 +34,8 @@ from harness.store.layout import VERSION, RunPaths
 from harness.store.run_code import digest_of, payload_digest
 from harness.store.run_directory import Identity, creating, identity, stored_plan
 from harness.store.typed import damage
+from harness.toml.tables import STORED
+from harness.worker.redaction.redact import HIDDEN, redact_text, redact_values
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def survey(plan: Plan) -> TrialBasis:
 def of_payload(plan: Plan, interpreters: Mapping[str, Interpreter], payload: Payload) -> TrialBasis:
     """Digest what each cell's trials would run of a payload."""
     closures = Closures(payload)
-    facts = plan.platform.model_dump(mode="json", exclude_none=True)
+    # Without its secrets: a digest of them could be tried out, and a new one changes no number.
+    facts = redact_values(plan.platform.model_dump(mode="json", exclude_none=True))
     platform = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     fingerprints = {
         cell.key: fingerprint(
@@ -113,7 +117,7 @@ def lay_out(
     """Make the run directory with everything but trials."""
     identity_fields = {
         "name": plan.study.name,
-        "title": plan.study.title,
+        "title": redact_text(plan.study.title),
         "seed": plan.measure.seed,
         "started_wall_ns": time.time_ns(),
         "payload": RunPaths(root).payload.name,
@@ -121,7 +125,7 @@ def lay_out(
         "accepted": dict(basis.fingerprints),
     }
     with creating(root, identity_fields, numbered=numbered) as paths:
-        paths.files.write(paths.study, study_text)
+        paths.files.write(paths.study, redact_text(study_text))
         _record_environments(paths, basis)
         paths.files.write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
         text = json.dumps(plans.to_json(plan), indent=1, sort_keys=True, allow_nan=False) + "\n"
@@ -161,6 +165,31 @@ def read_plan(paths: RunPaths) -> Plan:
     raw = stored_plan(paths)
     with damage(paths.plan):
         return plans.from_json(raw)
+
+
+def with_hidden_values(paths: RunPaths, plan: Plan) -> Plan:
+    """Take again from the platform's profile what a run hides of it: it keeps no secret."""
+    kept = plan.platform.model_dump(mode="json", exclude_none=True)
+    if HIDDEN not in json.dumps(kept):
+        return plan
+    file = stored_plan(paths).get("platform_file")
+    if not isinstance(file, str) or not Path(file).is_file():
+        raise RunError(
+            f"{paths.root}: the platform '{plan.platform.name}' sets variables that hold secrets, "
+            f"which a run does not keep. Its profile is gone, which has them: {file}. Put it back."
+        )
+    own = load_platform(file, beside=Path(file).parent.parent)
+    filled = _filled(kept, own.model_dump(mode="json", exclude_none=True))
+    return replace(plan, platform=Platform.model_validate(filled, context=STORED))
+
+
+def _filled(kept: Any, own: Any) -> Any:
+    """Lay the hidden values of one tree over another, place by place."""
+    if isinstance(kept, dict) and isinstance(own, dict):
+        return {name: _filled(value, own.get(name)) for name, value in kept.items()}
+    if isinstance(kept, list) and isinstance(own, list) and len(kept) == len(own):
+        return [_filled(*pair) for pair in zip(kept, own, strict=True)]
+    return own if isinstance(kept, str) and HIDDEN in kept and isinstance(own, str) else kept
 
 
 def accept(
@@ -216,7 +245,7 @@ def _record_environments(paths: RunPaths, basis: TrialBasis) -> None:
     for name, interpreter in basis.interpreters.items():
         place = paths.environment(name)
         paths.files.make_folder(place.parent)
-        paths.files.write_json(place, interpreter.record())
+        paths.files.write_json(place, redact_values(interpreter.record()))
 
 
 def prepared(plan: Plan, basis: TrialBasis, known: Identity) -> dict[str, Prepared]:

@@ -16,7 +16,7 @@ RUN/
     job.json                   what the ranks were asked to do
     events.R.jsonl             what rank R said
     meeting.R                  that rank R came to the ends of epochs; only of ranks that read
-    rank.R.out, rank.R.err     what rank R printed, capped
+    rank.R.out, rank.R.err     what rank R printed, capped, without secrets
     starter.out, starter.err   what mpirun or srun printed, where one started the ranks
     samples.NODE.bin           what the collector read on one node
     samples.NODE.parquet       the same as a table: a cache, written anew where it is missing

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,7 @@ from harness.store.layout import TrialPaths
 from harness.store.names import path_part
 from harness.store.node_clocks import read_clocks
 from harness.store.typed import WRITTEN, damage, read
+from harness.worker.redaction.redact import redact_text
 
 VERSION = 1  # 1: first
 
@@ -116,9 +117,9 @@ def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) 
     """
     if settled:
         trial.files.settle(trial.root)
-    held = {"version": VERSION, **vars(outcome)}
+    held = {"version": VERSION, **vars(_redacted(outcome))}
     held["outcome"] = held.pop("ended")
-    held["ranks"] = [vars(one) for one in outcome.ranks]
+    held["ranks"] = [vars(one) for one in held["ranks"]]
     held["memory"] = None if outcome.memory is None else vars(outcome.memory)
     # On one line: indenting is slow, and each trial has one.
     text = json.dumps(held, sort_keys=True, allow_nan=False) + "\n"
@@ -141,7 +142,20 @@ def read_outcome(trial: TrialPaths) -> Outcome:
         for rank in outcome.ranks:
             path_part(rank.host, "node")
         read_clocks(outcome.clocks)
-    return outcome
+    return _redacted(outcome)
+
+
+def _redacted(outcome: Outcome) -> Outcome:
+    """Hide the secrets that a message repeats."""
+    return replace(
+        outcome,
+        reason=redact_text(outcome.reason),
+        marks=tuple(map(redact_text, outcome.marks)),
+        ranks=tuple(
+            one if one.problem is None else replace(one, problem=redact_text(one.problem))
+            for one in outcome.ranks
+        ),
+    )
 
 
 def read_complete(trial: TrialPaths) -> Outcome:

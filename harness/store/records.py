@@ -18,6 +18,7 @@ from harness.store.names import path_part
 from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_complete
 from harness.store.typed import damage, read
+from harness.worker.redaction.redact import redact_text, redact_values
 from harness.worker.scale import Scale
 
 Scalar = str | bool | int | float | None
@@ -116,13 +117,14 @@ def read_run(directory: Path) -> RunRecord:
     info = RunInfo(
         name=name,
         directory=str(directory),
-        title=study.title or identity.title or name,
+        title=redact_text(study.title or identity.title or name),
         started_wall_ns=identity.started_wall_ns or 0,
-        platform=stated.platform or {},
-        provenance=_object(paths, paths.provenance),
+        platform=redact_values(stated.platform or {}),
+        provenance=redact_values(_object(paths, paths.provenance)),
         measure=stated.measure or {},
         environments={
-            name: _object(paths, paths.environment(name)) for name in _environments(paths)
+            name: redact_values(_object(paths, paths.environment(name)))
+            for name in _environments(paths)
         },
         seed=stated.seed or 0,
     )
@@ -130,7 +132,7 @@ def read_run(directory: Path) -> RunRecord:
         info=info,
         paths=paths,
         study=study.name or "",
-        question=study.question or "",
+        question=redact_text(study.question or ""),
         cells=cells,
         holes=stated.holes,
         reference=stated.reference or {},

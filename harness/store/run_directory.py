@@ -26,6 +26,7 @@ from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refus
 from harness.store.names import path_part, payload_name
 from harness.store.outcome import Outcome, read_complete
 from harness.store.typed import damage, read
+from harness.worker.redaction.redact import redact_values
 
 
 @contextmanager
@@ -136,7 +137,8 @@ def holder(paths: RunPaths) -> Holder | None:
 
 def log(paths: RunPaths, what: str, **fields: Any) -> None:
     """Append one entry to the session's log."""
-    paths.files.append_line(paths.log, {"wall_ns": time.time_ns(), "what": what, **fields})
+    entry = {"wall_ns": time.time_ns(), "what": what, **redact_values(fields)}
+    paths.files.append_line(paths.log, entry)
 
 
 @dataclass(frozen=True)

@@ -218,9 +218,13 @@ def main(path: str) -> int:
 
 
 def _fail(events: Events, kind: str, fault: BaseException) -> int:
-    trace = traceback.format_exc()
+    from harness.worker.redaction.redact import redact_text, secrets_of
+
+    known = secrets_of(os.environ)
+    trace = redact_text(traceback.format_exc(), known)
     sys.stderr.write(trace)
     message = "{}: {}".format(type(fault).__name__, fault) if kind == "error" else str(fault)
+    message = redact_text(message, known)
     events.say("failed", kind=kind, message=message or type(fault).__name__, trace=trace)
     events.close()
     return FAILED

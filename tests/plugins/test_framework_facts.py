@@ -14,7 +14,7 @@ from harness.launch.launchers.local import launch
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import Container, FrameworkThere, Platform
 from harness.ranks import rank_environment
-from harness.run import redaction
+from harness.run.recorded_environment import NOT_RECORDED, redacted
 from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.launch.test_local import PLATFORM, WORKER, job
@@ -162,6 +162,6 @@ def test_runs_record_the_variables_that_steer_it_and_where_it_lies(theirs: Path)
     (theirs / "mine.toml").write_text('title = "Mine"\nvariable = "MINE_PYTHON"\n')
     (theirs / "own.toml").write_text('title = "Own"\nvariable = "OWN_PYTHON"\n')
     assert load_lock("own").variable == "OWN_PYTHON"
-    taken = redaction.redacted({"MINE_SPEED": "9", "MINE_CRAFT": "9", "OWN_PYTHON": "/opt/py"})
-    hidden = redaction.NOT_RECORDED
+    taken = redacted({"MINE_SPEED": "9", "MINE_CRAFT": "9", "OWN_PYTHON": "/opt/py"})
+    hidden = NOT_RECORDED
     assert taken == {"MINE_CRAFT": hidden, "MINE_SPEED": "9", "OWN_PYTHON": "/opt/py"}

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from harness.collect.sampler import Observed
 from harness.errors import Unavailable
 from harness.store.samples.samples_format import Channel
+from harness.worker.redaction.redact import redact_text
 
 HZ = 0.2
 MOST_HZ = 0.2
@@ -144,7 +145,7 @@ class Neighbours:
         program, *arguments = data.split(b"\0")[:3]
         what = arguments[1:] if arguments[:1] == [b"-m"] else arguments[:1]
         words = [Path(word.decode(errors="replace")).name for word in (program, *what)]
-        return " ".join(words).strip()[:60] or otherwise
+        return redact_text(" ".join(words)).strip()[:60] or otherwise
 
     def news(self) -> Sequence[Mapping[str, Any]]:
         """Tell once who used most between the last two looks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import pathlib
 import signal
@@ -112,6 +113,14 @@ class Unruly:
             for number in range(100_000):
                 stream.write(f"line {number:06d} of very many such lines\n")
         sys.stderr.write("the very last words\n")
+
+    def tells_all(self) -> None:
+        """Print its environment in three ways, and fail with all of it in the message."""
+        lines = "\n".join(f"{name}={value}" for name, value in os.environ.items())
+        sys.stdout.write(lines + "\n")
+        sys.stderr.write(repr(dict(os.environ)) + "\n")
+        sys.stdout.write(json.dumps({"TF_CONFIG": json.dumps(dict(os.environ))}) + "\n")
+        raise RuntimeError(lines)
 
     def daemon(self) -> None:
         self._daemonise(dict(os.environ))

@@ -1,0 +1,1 @@
+"""Take secrets out of what is written down: the only place that knows what one looks like."""

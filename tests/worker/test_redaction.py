@@ -1,0 +1,108 @@
+"""Secrets are hidden by name, by shape and by place; what explains a result stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.worker.redaction.redact import (
+    HIDDEN,
+    redact,
+    redact_command,
+    redact_text,
+    redact_values,
+    secrets_of,
+)
+from tests.planted_secrets import KINDS, Kind
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+def test_every_kind_is_hidden_as_a_variable(kind: Kind) -> None:
+    assert kind.secret not in redact(kind.name, kind.value)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{name}={value}",
+        "export {name}='{value}'",
+        "RuntimeError: could not start with {name}={value} (rank 0)",
+        "the server said: {name}: {value}",
+    ],
+)
+def test_every_kind_is_hidden_in_a_text(kind: Kind, line: str) -> None:
+    assert kind.secret not in redact_text(line.format(name=kind.name, value=kind.value))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+def test_every_kind_is_hidden_in_quoted_values(kind: Kind) -> None:
+    once = json.dumps({"worker": 1, kind.name: kind.value, "after": "x"})
+    shown = redact_text(f"TF_CONFIG={once}")
+    assert json.dumps(kind.secret)[1:-1] not in shown
+    assert '"after": "x"' in shown
+    twice = json.dumps({"config": once})
+    assert kind.secret not in redact_text(twice)
+    assert kind.secret not in redact_text(repr({kind.name: kind.value, "after": 1}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OMP_NUM_THREADS=2",
+        "epoch 3: loss=0.25 tokens=4096 max_tokens: 512 tokens_per_second=1.5e6",
+        "KeyError: 'batch'",
+        'Traceback (most recent call last):\n  File "/a/b.py", line 3, in step',
+        "key: 5, session: 3, license: MIT",
+        "commit 8843d7f92416211de9ebb963ff4ce28125932878",
+        "mkdir -p /scratch/me && cp -p a b",
+        "Basic training of the network",
+        "https://example.org/path?x=1#y",
+        "mpirun --map-by slot -x PATH --mca btl ^openib",
+        "someone@example.org wrote: see docs",
+        "cell_key=alexnet-torch-4f2a block=3",
+        "platform.toml:7: environment: 'x' is not a text",
+        "XLA_FLAGS=--xla_cpu_multi_thread_eigen=false",
+        "Rank 0 failed: boom. Log: /runs/mine/cells/abc/trial-1/rank.0.err",
+        "skipped 3 of 10; dsk-layout; risk-averse-computation-of-everything",
+        "the password is wrong",
+    ],
+)
+def test_honest_text_stays_as_it_is(text: str) -> None:
+    assert redact_text(text) == text
+
+
+def test_a_secret_that_follows_its_option_is_hidden() -> None:
+    argv = ["tool", "--password", "hunter2", "-p", "hunter3", "--size", "smoke", "--token=abc"]
+    assert redact_command(argv) == [
+        *("tool", "--password", HIDDEN, "-p", HIDDEN, "--size", "smoke", f"--token={HIDDEN}")
+    ]
+
+
+def test_values_are_hidden_by_their_keys_and_environments_by_their_names() -> None:
+    value = {
+        "environment": {"MY_KEY": "x", "OMP_NUM_THREADS": "2"},
+        "cell_key": "k",
+        "n": [1, None],
+    }
+    shown = redact_values(value | {"password": "x", "title": "with token=abcdefgh"})
+    assert shown["environment"] == {"MY_KEY": HIDDEN, "OMP_NUM_THREADS": "2"}
+    assert shown["cell_key"] == "k"
+    assert shown["n"] == [1, None]
+    assert shown["password"] == HIDDEN
+    assert shown["title"] == f"with token={HIDDEN}"
+
+
+def test_hiding_twice_changes_nothing() -> None:
+    for kind in KINDS:
+        once = redact_text(f"{kind.name}={kind.value}")
+        assert redact_text(once) == once
+
+
+def test_what_variables_hide_is_hidden_wherever_it_is_repeated() -> None:
+    known = secrets_of(
+        {"DB_PASSWORD": "correct horse", "N_KEY": "1", "OMP_NUM_THREADS": "12345678"}
+    )
+    assert known == ("correct horse",)
+    assert redact_text("it said: correct horse 12345678", known) == f"it said: {HIDDEN} 12345678"
