@@ -55,7 +55,8 @@ def inventory(platform: Platform | None = None) -> list[PackageEntry]:
 
     Where a platform points elsewhere, that is looked at; without one, this machine's counts.
     """
-    platform = platform or load_platform()
+    if platform is None or platform.is_simulated:  # which starts nothing anywhere
+        platform = load_platform()
     locks = [load_lock(name) for name in lock_files()]
     entries = []
     claimed: set[Path] = set()

@@ -43,7 +43,7 @@ class Circumstances:
         stated = {*there, *(lock.environment if lock is not None else ())}
         variables = {
             name: value
-            for name, value in laid_over(interpreter.env, there).items()
+            for name, value in laid_over(there, interpreter.env).items()
             if name in stated or (is_telling(name) and not name.startswith(_OF_ONE_JOB))
         }
         return {"machine": dict(self._machine), "variables": variables}

@@ -6,7 +6,7 @@ starter starts one shim a rank, which gives its agent the identity that the MPI 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.agent.protocol import STARTER, RankCommand
@@ -81,13 +81,11 @@ class _Layout:
         rank = RankCommand(
             rank=seat.rank,
             argv=(*python, "-m", "harness.worker", self.job_path),
-            env=laid_over(
-                worker.env,
-                {"BAKEOFF_TOKEN": worker.token},
-                variables(seat, worker.nodes, each, self.own, threads=share.threads),
-                device_variables(share, binding.shares, self.job.factors),
-                self.platform.variables(self.job.environment),
-                {SEARCH_PATH: worker.payload},
+            env=self._environment(
+                {
+                    **variables(seat, worker.nodes, each, self.own, threads=share.threads),
+                    **device_variables(share, binding.shares, self.job.factors),
+                }
             ),
             cwd=self.job.directory,
             cpus=share.cpus,
@@ -97,6 +95,20 @@ class _Layout:
             rank = self.box.wrap(rank, share)
         return replace(rank, argv=share.memory.wrap(rank.argv))
 
+    def _environment(self, planned: Mapping[str, str]) -> dict[str, str]:
+        """Lay what is planned for a rank over its worker's, under what the platform says of it.
+
+        The worker's was made of what the platform states: its PATH leads to an environment too.
+        """
+        stated = self.platform.variables(self.job.environment)
+        return laid_over(
+            stated,
+            self.worker.env,
+            {"BAKEOFF_TOKEN": self.worker.token},
+            {name: stated.get(name, value) for name, value in planned.items()},
+            {SEARCH_PATH: self.worker.payload},
+        )
+
 
 def _starter(job: Job, platform: Platform, worker: Worker, starter: Sequence[str]) -> RankCommand:
     """Start the engine's own command beside the first node's ranks."""
@@ -105,8 +117,8 @@ def _starter(job: Job, platform: Platform, worker: Worker, starter: Sequence[str
         rank=STARTER,
         argv=(*starter, *worker.shim),
         env=laid_over(
-            worker.env,
             platform.variables(job.environment),
+            worker.env,
             {"BAKEOFF_TOKEN": worker.token, DOOR: worker.door},
         ),
         cwd=job.directory,

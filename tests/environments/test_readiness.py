@@ -148,3 +148,8 @@ def test_a_variant_that_a_platform_does_not_name_itself_is_no_fault_of_the_platf
         "broken",
         "unavailable",
     )
+
+
+def test_a_simulated_platform_has_the_environments_of_this_machine() -> None:
+    simulated = {one.name: one.state for one in inventory(load_platform("simulated-cluster"))}
+    assert simulated == {one.name: one.state for one in inventory()}

@@ -56,6 +56,16 @@ def test_local_ranks_are_processes_that_meet_on_the_given_port(golden):
     golden("launch/local.json", json.dumps(dataclasses.asdict(made), indent=1) + "\n")
 
 
+def test_what_was_made_of_a_platform_s_variables_is_not_undone_by_them():
+    made = {"PATH": "/envs/torch/bin:/theirs", "LD_PRELOAD": "libjemalloc.so /theirs.so"}
+    stated = {"PATH": "/theirs", "LD_PRELOAD": "/theirs.so", "OMP_NUM_THREADS": "3"}
+    platform = PLATFORM.model_copy(update={"environment": stated})
+    worker = dataclasses.replace(WORKER, env={**WORKER.env, **made})
+    (rank,) = launch("j", job(1), platform, worker).ranks
+    assert {name: rank.env[name] for name in made} == made
+    assert rank.env["OMP_NUM_THREADS"] == "3", "the platform's word goes before the planner's"
+
+
 def test_ranks_on_gpus_all_see_them_in_the_order_of_the_ranks():
     cores = tuple(Core((cpu,), package=cpu // 2, l2=cpu) for cpu in range(4))
     memories = (MemoryNode(0, frozenset({0, 1})), MemoryNode(1, frozenset({2, 3})))
