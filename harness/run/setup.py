@@ -208,7 +208,8 @@ def accept(
     """
     known = identity(paths)
     payload = paths.root / known.payload
-    remove_byte_code(paths.files, payload)
+    if paths.files.exists(payload):
+        remove_byte_code(paths.files, payload)
     is_kept = allowed.payload or not mix or trust.knows_payload(paths, basis.payload, allowed)
     if is_kept and trust.admit_payload(paths, basis.payload, allowed) and not mix:
         there = copied(payload, paths.files, basis.payload)

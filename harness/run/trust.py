@@ -80,6 +80,11 @@ def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     raw = paths.files.read_object(paths.run)
     if knows_payload(paths, installed, trust):
         return bool(raw.get(TRUSTED) == digest)
+    if not digest:
+        raise RunError(
+            f"{_payload(paths)}: the run's code is not there. Go on with this bakeoff's own code "
+            "by --mix."
+        )
     if not trust.payload:
         raise RunError(
             f"{_payload(paths)}: this code is neither what you ran before nor what this bakeoff "
@@ -98,7 +103,7 @@ def _payload(paths: RunPaths) -> Path:
 
 
 def _is_known(digest: str, trust: Trust) -> bool:
-    return digest in trust.digests or os.path.lexists(_folder() / digest)
+    return digest != "" and (digest in trust.digests or os.path.lexists(_folder() / digest))
 
 
 def _folder() -> Path:

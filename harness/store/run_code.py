@@ -29,7 +29,12 @@ def digest_of(contents: Mapping[str, bytes]) -> str:
 
 
 def payload_digest(files: Contained, folder: Path) -> str:
-    """Digest all that a payload holds, whatever it is: Python would import it."""
+    """Digest all that a payload holds, whatever it is: Python would import it.
+
+    Of a payload that is not there, as in an archive without it, nothing is digested.
+    """
+    if not files.exists(folder):
+        return ""
     return digest_of({name: files.read_bytes(folder / name) for name in files.files_below(folder)})
 
 
@@ -52,10 +57,11 @@ def doubts(paths: RunPaths) -> list[str]:
     except DamagedFile:
         return []  # there is none, or its own readers say what is wrong with it
     made: Any = run.get("digests")
+    made = made if isinstance(made, dict) else {}
     found = [
         f"its {name} was changed after it was made"
         for name in (paths.plan.name, payload)
-        if isinstance(made, dict) and name in made and made[name] != _digest_now(paths, name)
+        if name in made and _digest_now(paths, name) not in (made[name], "")
     ]
     if TRUSTED in run:
         found.append("trials ran code that was not this user's own, by --trust-payload")

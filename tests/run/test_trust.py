@@ -96,6 +96,14 @@ def test_mixing_runs_this_installations_code_instead_of_what_was_edited(run, tmp
     assert store.identity(run).payload == "payload.2"
 
 
+def test_a_run_archived_without_its_code_goes_on_with_this_installations(run):
+    shutil.rmtree(run.payload)
+    assert not any("was changed" in text for text in analyse(Dataset([run.root])).warnings)
+    with pytest.raises(RunError, match=r"the run's code is not there(.|\n)*--mix"):
+        resume(run.root, observer=Listener())
+    assert resume(run.root, mix=True, observer=Listener()).ok == 4
+
+
 def test_an_edited_plan_is_refused_with_what_it_would_carry_out(run):
     plan = json.loads(run.plan.read_text())
     plan["platform"]["frameworks"] = {"null": {"interpreter": "/tmp/planted"}}
