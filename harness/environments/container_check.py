@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from harness.environments import verify
 from harness.environments.lock import Lock
 from harness.environments.outside_programs import version_said
 from harness.environments.worker_python import contained
 from harness.errors import Unavailable
-from harness.launch.container import Room, enter
+from harness.launch.container import Room, enter, handed
 from harness.platform.platform import Platform
 
 
@@ -16,13 +18,14 @@ def complaint(lock: Lock, platform: Platform) -> str | None:
     container = platform.framework(lock.name).container
     assert container is not None, "the caller saw that there is one"
     variables = platform.variables(lock.name)
-    room = Room(cwd="/", env=variables)
+    room = Room(cwd="/", env=variables, stated=tuple(variables))
+    outside = {**os.environ, **handed(container, room)}
     try:
         inside = contained(lock.name, platform)
-        verify.imported(enter(container, room, inside.argv), lock.imports)
+        verify.imported(enter(container, room, inside.argv), lock.imports, outside)
         for program in lock.programs:
             named = variables.get(program.variable or "") or program.name
-            version_said(program, enter(container, room, (named, "--version")))
+            version_said(program, enter(container, room, (named, "--version")), outside)
     except Unavailable as problem:
         return " ".join(str(problem).split())
     return None

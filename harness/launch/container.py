@@ -32,6 +32,11 @@ _KEPT = (
 """What every rank keeps, beside its framework's own."""
 _READ = ("data", "files")
 _SAVED_TO = (TO, THROUGH)
+_STEERING = ("LD_*", "HOME", "USER", "TMPDIR", "XDG_*", "DOCKER_*", "CONTAINER*", "SLURM_*")
+"""Variables that an engine reads for itself, beside search paths."""
+_PREFIXES = {"apptainer": "APPTAINERENV_", "singularity": "SINGULARITYENV_"}
+_PREFIXES |= dict.fromkeys(("docker", "podman", "pyxis"), "")
+"""How an engine calls what it shall set inside, in its own environment."""
 _NO_CHILDREN = ("docker", "pyxis")
 _NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 
@@ -43,6 +48,8 @@ class Room:
     cwd: str
     env: Mapping[str, str]
     """What is set inside; nothing else of the host is."""
+    stated: Sequence[str] = ()
+    """Which of it the platform stated: may be a secret, and a command line is read by anybody."""
     readable: Sequence[str] = ()
     writable: Sequence[str] = ()
     gpus: Sequence[int] = ()
@@ -58,6 +65,20 @@ class Room:
     """Further (host path, path inside, writable)."""
 
     @property
+    def private(self) -> dict[str, str]:
+        """Give what an engine takes from its own environment, which nothing of it steers."""
+        return {
+            name: self.env[name]
+            for name in self.stated
+            if name in self.env and not name.endswith("PATH") and not matches(name, _STEERING)
+        }
+
+    @property
+    def shown(self) -> list[str]:
+        """Give the rest as words of a command line."""
+        return [f"{name}={self.env[name]}" for name in sorted(self.env.keys() - self.private)]
+
+    @property
     def mounts(self) -> list[tuple[str, str, bool]]:
         """Give every (host path, path inside, writable); the platform's first, ours lie in them."""
         here = [(path, path, False) for path in self.readable]
@@ -67,6 +88,13 @@ class Room:
 def enter(container: Container, room: Room, argv: Sequence[str]) -> tuple[str, ...]:
     """Give the command that runs ``argv`` inside."""
     return (*_ENGINES[container.engine](container.image, room), *argv)
+
+
+def handed(container: Container, room: Room) -> dict[str, str]:
+    """Give the variables that the engine's command has to find in its own environment."""
+    if container.engine not in _PREFIXES:  # takes what it gets on its command line only
+        return {}
+    return {_PREFIXES[container.engine] + name: value for name, value in room.private.items()}
 
 
 @dataclass(frozen=True)
@@ -99,6 +127,7 @@ class ContainerCommand:
         room = Room(
             cwd=rank.cwd,
             env=laid_over(room_env(rank.env, self.env, self.own), {SEARCH_PATH: self.payload}),
+            stated=tuple(sorted(self.env)),
             readable=(self.payload, *(paths[name] for name in _READ if name in paths)),
             writable=(
                 self.job.directory,
@@ -113,7 +142,8 @@ class ContainerCommand:
         )
         if self.container.host_mpi is not None:
             room = with_host_mpi(room, self.container.host_mpi)
-        return replace(rank, argv=enter(self.container, room, rank.argv))
+        env = {**rank.env, **handed(self.container, room)}
+        return replace(rank, argv=enter(self.container, room, rank.argv), env=env)
 
 
 def box_of(platform: Platform, job: Job, payload: str) -> ContainerCommand | None:
@@ -167,7 +197,7 @@ def _apptainer(image: str, room: Room, program: str = "apptainer") -> list[str]:
     if not room.network:
         argv += ["--net", "--network", "none"]
     argv += [f"--bind={_colon(mount)}" for mount in room.mounts]
-    argv += [f"--env={name}={value}" for name, value in sorted(room.env.items())]
+    argv += [f"--env={word}" for word in room.shown]
     return [*argv, "--pwd", room.cwd, image]
 
 
@@ -196,7 +226,7 @@ def _oci(program: str, image: str, room: Room, more: Sequence[str]) -> list[str]
         argv.append(f"--cpuset-cpus={','.join(map(str, room.cpus))}")
     argv += more
     argv += [f"--volume={_colon(mount)}" for mount in room.mounts]
-    argv += [f"--env={name}={value}" for name, value in sorted(room.env.items())]
+    argv += [f"--env={word}" for word in (*room.shown, *sorted(room.private))]
     return [*argv, f"--workdir={room.cwd}", image]
 
 
@@ -234,7 +264,7 @@ def _pyxis(image: str, room: Room) -> list[str]:
     cpus = f"mask_cpu:{sum(1 << cpu for cpu in room.cpus):#x}" if room.cpus else "none"
     seen = room.env.get("CUDA_VISIBLE_DEVICES")
     return [
-        *("env", *(f"{name}={value}" for name, value in sorted(room.env.items()))),
+        *("env", *room.shown),
         *("srun", "--nodes=1", "--ntasks=1", f"--relative={room.node}", "--overlap", "--mem=0"),
         *("--mpi=none", "--export=ALL", "--unbuffered", f"--cpu-bind={cpus}"),
         f"--container-image={image}",

@@ -169,6 +169,40 @@ print(json.dumps({
 """
 
 
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [
+        ("docker", "HF_TOKEN"),
+        ("podman", "HF_TOKEN"),
+        ("pyxis", "HF_TOKEN"),
+        ("apptainer", "APPTAINERENV_HF_TOKEN"),
+        ("singularity", "SINGULARITYENV_HF_TOKEN"),
+    ],
+)
+def test_what_a_platform_states_is_not_shown_in_a_command_line(engine: str, name: str) -> None:
+    there = FrameworkThere.model_validate(
+        {
+            "container": {"engine": engine, "image": "i"},
+            "environment": {"HF_TOKEN": "hf_secret", "PATH": "/inside", "HOME": "/root"},
+        }
+    )
+    slurm = Launcher(name="slurm")
+    platform = Platform.model_construct(
+        name="p", environment={}, frameworks={"null": there}, launcher=slurm
+    )
+    box = box_of(platform, JOB, "/payload")
+    assert box is not None
+    outside = {"PATH": "/usr/bin", "HOME": "/home/ada"}
+    rank = box.wrap(RankCommand(0, ("py",), outside, JOB.directory, (0,)), share())
+    assert "hf_secret" not in " ".join(rank.argv)
+    assert rank.env == {**outside, name: "hf_secret"}, "and nothing that steers the engine itself"
+    words = " ".join(rank.argv)
+    assert "PATH=/inside" in words
+    assert "HOME=/root" in words
+    if engine in ("docker", "podman"):
+        assert "--env=HF_TOKEN" in rank.argv
+
+
 @pytest.mark.engine
 def test_inside_is_what_was_given_and_nothing_else(tmp_path: Path) -> None:
     program("bwrap", package="bubblewrap")
