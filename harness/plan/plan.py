@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from harness.platform.platform import Platform
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import VERSION
 from harness.store.typed import read
-from harness.study.factors import FACTORS
+from harness.study.factors import FACTORS, IN_CELL
 from harness.study.measure import Measure
 from harness.study.study import Study
 from harness.toml.tables import STORED
@@ -258,7 +258,10 @@ def from_json(raw: Mapping[str, Any]) -> Plan:
     strange = [key for key, _ in plan.order if key not in known]
     if strange:
         raise ValueError(f"order: there is no cell {strange[0]!r}")
-    return Plan(platform=platform, **vars(plan))
+    # A plan older than a factor ran at what is now that factor's default.
+    defaults = {name: FACTORS[name].default for name in ("strategy", *IN_CELL)}
+    whole = tuple(replace(cell, factors={**defaults, **cell.factors}) for cell in plan.cells)
+    return Plan(platform=platform, **{**vars(plan), "cells": whole})
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def claim(paths: RunPaths) -> bool:
     own = {"id": _new_id(paths.root), "directory": paths.root.stat().st_ino}
     paths.files.remove(paths.jobs)
     paths.files.write_json(paths.run, {**raw, **own})
-    log(paths, "claimed", id=own["id"], copy_of=raw["id"])
+    log(paths, "claimed", id=own["id"], copy_of=raw.get("id"))
     return True
 
 

@@ -274,6 +274,14 @@ def test_a_plan_survives_its_file(planned: Planned, machine: Machine) -> None:
     assert from_json(json.loads(json.dumps(to_json(plan)))) == plan
 
 
+def test_a_plan_older_than_a_factor_ran_at_its_default(planned: Planned) -> None:
+    plan = planned(HEAD)
+    raw = json.loads(json.dumps(to_json(plan)))
+    for cell in raw["cells"]:
+        assert cell["factors"].pop("allocator") is None
+    assert from_json(raw) == plan
+
+
 def test_holes_are_grouped_by_reason_the_commonest_first() -> None:
     holes = [Hole("a", {}, "rare"), Hole("b", {}, "common"), Hole("c", {}, "common")]
     assert list(grouped(holes).items()) == [("common", ("b", "c")), ("rare", ("a",))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,15 @@ def test_somebody_elses_run_is_carried_out_only_on_trust(run, elsewhere):
         resume(copy, observer=Listener())
     assert resume(copy, trust=Trust(plan=True), observer=Listener()).ok == 4
     assert resume(copy, observer=Listener()).ok == 4
+
+
+@pytest.mark.parametrize("key", ["id", "directory", "first", "accepted", "digests"])
+def test_a_run_that_lost_a_part_of_its_identity_ends_in_one_message_or_goes_on(run, key):
+    raw = json.loads(run.run.read_text())
+    del raw[key]
+    run.run.write_text(json.dumps(raw))
+    with suppress(RunError):
+        assert resume(run.root, observer=Listener()).ok == 4
 
 
 def test_compile_caches_that_came_with_a_copy_are_not_used(run):
