@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -126,7 +127,9 @@ def _run(arguments: list[str] | None) -> int:
         note(str(error))
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        note(told.getvalue())
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         note("Interrupted.")

@@ -28,6 +28,8 @@ from harness.store.typed import damage, read
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
+_JOB = re.compile(r"(?:[0-9]+(?:_[0-9]+)?)?", re.ASCII)
+"""It becomes a word of the queue's commands, where `--user=me` would cancel everything."""
 _PAIR = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -135,7 +137,11 @@ def jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
         return ()
     raw = paths.files.read_object(paths.jobs)
     with damage(paths.jobs):
-        return read(_JobsFile, raw).jobs
+        found = read(_JobsFile, raw).jobs
+        for one in found:
+            if not _JOB.fullmatch(one.job):
+                raise ValueError(f"{one.job!r:.80} is no number of a job, nor of a part of one")
+        return found
 
 
 def job(paths: RunPaths, number: int) -> JobInQueue:

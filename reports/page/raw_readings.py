@@ -6,26 +6,24 @@ value. The page links to it and works without it.
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis.evidence import Timeline
 from harness.store.contained import Contained
+from reports.exports.formats.csv import of_rows
 
 
 def _csv(timeline: Timeline) -> bytes:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(("channel", "t_s", f"{timeline.full_title}, {timeline.unit}"))
-    for channel in timeline.channels:
-        for moment, value in zip(channel.times_s, channel.values, strict=True):
-            said = f"{value:.9g}" if math.isfinite(value) else ""
-            table.writerow((channel.name, f"{moment:.6f}", said))
-    return gzip.compress(text.getvalue().encode(), 6, mtime=0)
+    heads = ("channel", "t_s", f"{timeline.full_title}, {timeline.unit}")
+    rows = (
+        (channel.name, f"{moment:.6f}", f"{value:.9g}" if math.isfinite(value) else "")
+        for channel in timeline.channels
+        for moment, value in zip(channel.times_s, channel.values, strict=True)
+    )
+    return gzip.compress(of_rows(heads, rows).encode(), 6, mtime=0)
 
 
 def write_readings(timelines: Sequence[Timeline], page: Path, files: Contained) -> dict[str, str]:

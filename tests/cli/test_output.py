@@ -93,7 +93,12 @@ def test_nothing_else_of_the_command_line_prints(path: Path) -> None:
 
 def test_a_run_of_somebody_else_cannot_steer_the_terminal(tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs", [RecordedCell()], Recording(name="one", title=HOSTILE))
-    for arguments in (["list", "runs"], ["show", "one"], ["status", "one"], ["show", HOSTILE]):
+    write_run(tmp_path / "runs", [RecordedCell()], Recording(name="two", title=HOSTILE))
+    for arguments in (
+        *(["list", "runs"], ["show", "one"], ["status", "one"], ["show", HOSTILE]),
+        *(["compare", "one", "two"], ["sql", "one", "select title from runs"]),
+        *(["sql", "one", f"select {HOSTILE}"], [HOSTILE], ["list", HOSTILE]),
+    ):
         for form in ([], ["--json"]):
             asked = bakeoff(*arguments, *form, cwd=tmp_path)
             said = asked.stdout + asked.stderr

@@ -43,6 +43,21 @@ def test_csv_holds_raw_values_and_both_ends_of_intervals():
     assert rows[1]["ratio_interval_low"] == ""
 
 
+@pytest.mark.parametrize("cell", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "-1+cmd|' /C calc'!A0"])
+def test_no_cell_of_csv_is_a_formula(cell):
+    table = tables.Table(
+        "t", "T", (tables.Column("a", "=a"), tables.Column("b", "b")), ((cell, -1.5),)
+    )
+    (head, row) = csv.reader(io.StringIO(as_csv(table)))
+    assert row == [f"'{cell}", "-1.5"]
+    assert not head[0].startswith("=")
+
+
+def test_texts_that_are_numbers_stay_numbers_in_csv():
+    table = tables.Table("t", "T", (tables.Column("a", "a"),), (("-1e-3",), ("+4",), ("x",)))
+    assert as_csv(table).split() == ["a", "-1e-3", "+4", "x"]
+
+
 def test_json_gives_null_for_unknown():
     rows = json.loads(as_json(_table(samples.failures(), "cells")))
     assert next(r for r in rows if r["trials"] == 0)["rate"] is None

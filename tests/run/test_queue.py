@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import Unavailable
+from harness.errors import DamagedFile, Unavailable
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Launcher, Platform
 from harness.run import queue
@@ -125,3 +125,14 @@ def test_that_a_job_is_run_again_is_said_before_the_queue_ends_it(
     monkeypatch.setenv("SLURM_RESTART_COUNT", "3")
     assert not queue.requeue(SLURM, lambda: said.append(True))
     assert said == [False]
+
+
+@pytest.mark.parametrize("job", ["--user=me", "-u", "7 8", "7;x", "7_[1-9]", "*", "7\n", "٣", "x"])
+def test_a_job_that_is_no_number_is_never_handed_to_the_queue(paths, program, job: str) -> None:
+    program("scancel", "touch cancelled")
+    held = {"number": 1, "job": job, "nodes": 1, "minutes": 5, "keys": [], "parts": 1}
+    paths.files.write_json(paths.jobs, {"version": 1, "jobs": [held]})
+    with pytest.raises(DamagedFile, match="is no number of a job"):
+        queue.jobs(paths)
+    paths.files.write_json(paths.jobs, {"version": 1, "jobs": [{**held, "job": "7_2"}]})
+    assert [one.job for one in queue.jobs(paths)] == ["7_2"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,7 +43,9 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
         note(f"Warning: {warning}")
     answer = dataset.sql(query)
     if form == "csv":
-        emit_data(_csv(answer))
+        from reports.exports.formats.csv import of_rows
+
+        emit_data(of_rows(answer.columns, answer.rows))
         return
     rows = [
         {name: _plain(value) for name, value in zip(answer.columns, row, strict=True)}
@@ -63,14 +63,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(name): _plain(one) for name, one in value.items()}
     return str(value)
-
-
-def _csv(answer: Result) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(answer.rows)
-    return file.getvalue()
 
 
 def _in_columns(answer: Result) -> list[Part]:
