@@ -72,7 +72,9 @@ def emit_data(data: str | bytes) -> None:
     """Print for a program, as it is; on a terminal nothing in a text steers that."""
     if isinstance(data, str) and sys.stdout.isatty():
         data = visible(data)
-    sys.stdout.buffer.write(data.encode() if isinstance(data, str) else data)
+    sys.stdout.buffer.write(
+        data.encode(errors="backslashreplace") if isinstance(data, str) else data
+    )
 
 
 def visible(text: str) -> str:

@@ -39,6 +39,7 @@ MOST_LINE = MIB
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _INSIDE = _FOLDER | os.O_NOFOLLOW
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe without a writer would block
+_HALF_LETTER = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _LONG_NUMBER = re.compile(rb"[0-9]{20}")
 _GONE = (errno.ENOENT, errno.ENOTCONN, errno.ESTALE)
 _UNFINISHED = re.compile(r"\..+\.new")
@@ -137,7 +138,8 @@ class Contained:
         try:
             is_long = _LONG_NUMBER.search(text) is not None
             whole = _whole_number if is_long else None  # asked for each number, it takes long
-            return json.loads(text, parse_constant=_not_finite, parse_int=whole)
+            value = json.loads(text, parse_constant=_not_finite, parse_int=whole)
+            return value if _HALF_LETTER.search(text) is None else _with_whole_letters(value)
         except ValueError as fault:
             raise DamagedFile(f"{path} is damaged: {fault}.") from None
         except RecursionError:
@@ -406,6 +408,17 @@ def _whole_number(text: str) -> int:
     if not _LOWEST <= number <= _HIGHEST:
         raise ValueError(f"{text[:24]}{'…' if text[24:] else ''} is beyond 64 bits")
     return number
+
+
+def _with_whole_letters(value: Any) -> Any:
+    """Replace surrogates without their other half: no file, page or database could hold them."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_with_whole_letters(one) for one in value]
+    if isinstance(value, dict):
+        return {_with_whole_letters(key): _with_whole_letters(one) for key, one in value.items()}
+    return value
 
 
 def _not_finite(text: str) -> None:

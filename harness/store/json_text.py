@@ -16,8 +16,9 @@ _C1, _DIRECTIONS = (
     range(0x7F, 0xA0),
     (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)),
 )
-_CONTROLS = {code: f"\\u{code:04x}" for code in (*_C1, *_DIRECTIONS)}
-"""JSON escapes what stands below 0x20 by itself; terminals obey these as well, or turn text."""
+_CONTROLS = {code: f"\\u{code:04x}" for code in (*_C1, *_DIRECTIONS, *range(0xD800, 0xE000))}
+"""JSON escapes what stands below 0x20 by itself; terminals obey these as well, or turn text, and
+halves of letters (of paths that are no Unicode) cannot be written."""
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:

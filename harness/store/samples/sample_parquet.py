@@ -144,4 +144,4 @@ def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
         name = trial.name
         for file in write_missing(trial):
             where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
-            yield (str(file), *where)
+            yield (tables.openable(trial, file), *where)

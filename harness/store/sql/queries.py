@@ -79,6 +79,13 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
     return QueryResult(names, tuple(rows))
 
 
+def storable(value: Any) -> Any:
+    """Give a value as a database can hold it: paths may hold what is no Unicode."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode(errors="backslashreplace").decode()
+    return value
+
+
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 

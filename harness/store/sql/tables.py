@@ -24,12 +24,15 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.store import gate_results
 from harness.store.records import RunRecord, TrialRecord
+from harness.store.sql.queries import storable
 
 if TYPE_CHECKING:
     import duckdb
@@ -205,20 +208,29 @@ def fill(
         unnested = ", ".join(
             f"unnest(${index}::{kind}[])" for index, kind in enumerate(columns.values(), start=1)
         )
-        values = [list(column) for column in zip(*rows, strict=True)]
+        values = [list(map(storable, column)) for column in zip(*rows, strict=True)]
         connection.execute(f"INSERT INTO {name} SELECT {unnested}", values)
 
 
-def event_file(trial: TrialRecord, rank: int) -> str:
-    """Name the event file of a rank of a trial."""
-    return str(trial.paths.events(rank))
+def openable(trial: TrialRecord, file: Path) -> str:
+    """Name a file of a trial so that the database can open it, which takes only Unicode."""
+    name = str(file)
+    if storable(name) == name:
+        return name
+    return f"/proc/self/fd/{_handle(trial.directory)}/{file.relative_to(trial.directory)}"
+
+
+@cache
+def _handle(folder: Path) -> int:
+    """Open a folder for as long as this process lives."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def files_read(trials: Sequence[TrialRecord]) -> list[str]:
     """Name every file that the tables are read from, of samples also those not written yet."""
     events = [str(row[0]) for row in _files(trials)]
     tables = (
-        str(trial.paths.sample_table(node))
+        openable(trial, trial.paths.sample_table(node))
         for trial in trials
         for node in sorted(set(trial.hosts.values()))
     )
@@ -228,11 +240,11 @@ def files_read(trials: Sequence[TrialRecord]) -> list[str]:
 def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
     for trial in trials:
         for rank in trial.outcome.ranks:
-            file = event_file(trial, rank.rank)
-            if trial.paths.files.exists(Path(file)):
+            file = trial.paths.events(rank.rank)
+            if trial.paths.files.exists(file):
                 name = trial.name
                 where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
-                yield (file, *where, rank.rank)
+                yield (openable(trial, file), *where, rank.rank)
 
 
 def _run(run: RunRecord) -> tuple[Any, ...]:

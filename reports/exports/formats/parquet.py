@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from harness.analysis.tables import Table, flat
+from harness.store.sql.queries import storable
 
 _TYPES = {
     "number": "DOUBLE",
@@ -34,7 +35,7 @@ def of_table(table: Table) -> bytes:
     )
     texts = [
         [
-            str(v) if kind == "VARCHAR" and v is not None else v
+            storable(str(v)) if kind == "VARCHAR" and v is not None else v
             for v, kind in zip(row, types, strict=True)
         ]
         for row in rows
