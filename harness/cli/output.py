@@ -47,8 +47,8 @@ def emit(value: object, words: Callable[[], Part | Iterable[Part]], *, as_json: 
     if as_json:
         emit_json(value)
         return
-    told = words()
-    for part in (told,) if isinstance(told, str | Styled | Table) else told:
+    parts = words()
+    for part in (parts,) if isinstance(parts, str | Styled | Table) else parts:
         say(part)
 
 

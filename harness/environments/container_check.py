@@ -6,7 +6,7 @@ import os
 
 from harness.environments import verify
 from harness.environments.lock import Lock
-from harness.environments.outside_programs import version_said
+from harness.environments.outside_programs import printed_version
 from harness.environments.worker_python import contained
 from harness.errors import Unavailable
 from harness.launch.container import Room, enter, handed
@@ -25,7 +25,7 @@ def complaint(lock: Lock, platform: Platform) -> str | None:
         verify.imported(enter(container, room, inside.argv), lock.imports, outside)
         for program in lock.programs:
             named = variables.get(program.variable or "") or program.name
-            version_said(program, enter(container, room, (named, "--version")), outside)
+            printed_version(program, enter(container, room, (named, "--version")), outside)
     except Unavailable as problem:
         return " ".join(str(problem).split())
     return None

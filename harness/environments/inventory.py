@@ -17,7 +17,7 @@ from harness.environments.lock import (
     lock_files,
     missing_program,
 )
-from harness.environments.outside_programs import answered_version
+from harness.environments.outside_programs import installed_version
 from harness.environments.package_index.pip import installer
 from harness.environments.worker_python import contained, resolve
 from harness.environments.worker_variables import worker_variables
@@ -153,7 +153,7 @@ def _as_is(lock: Lock, platform: Platform) -> PackageEntry:
     )
     try:
         found = resolve(lock.name, platform)
-        answers = [answered_version(program, found.env) for program in lock.programs]
+        answers = [installed_version(program, found.env) for program in lock.programs]
         framework = verify.imported(found.argv, lock.imports, found.env)
     except Unavailable as problem:
         words = [line.strip() for line in str(problem).splitlines()]

@@ -66,7 +66,7 @@ def _fill(order: BuildOrder, base: Python, root: Path) -> list[str]:
     order.say(f"{_heading(items, order.lock, order.device)}, {what}")
     seen: list[str] = []
 
-    def said(line: str) -> None:
+    def follow(line: str) -> None:
         verb, _, rest = line.partition(" ")
         if verb in ("Collecting", "Processing"):
             seen.append(rest)
@@ -74,7 +74,7 @@ def _fill(order: BuildOrder, base: Python, root: Path) -> list[str]:
         elif verb == "Installing":
             order.doing(f"installing {len(items)} packages")
 
-    pip.install(items, root / "create.log", said)
+    pip.install(items, root / "create.log", follow)
     for name in order.lock.sources:
         framework = order.reference.framework
         order.say(

@@ -35,26 +35,26 @@ def identities(lock: Lock, env: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def answered_version(program: Program, env: Mapping[str, str]) -> str:
+def installed_version(program: Program, env: Mapping[str, str]) -> str:
     """Ask a program for its version, empty if it has none; refuse one that is another."""
     named = env.get(program.variable or "") or program.name
     path = shutil.which(named, path=env.get("PATH"))
     if path is None:
         raise Unavailable(f"{named} is no program here")
-    return version_said(program, (path, "--version"), env)
+    return printed_version(program, (path, "--version"), env)
 
 
-def version_said(
+def printed_version(
     program: Program, argv: Sequence[str], env: Mapping[str, str] | None = None
 ) -> str:
-    """Run the command that asks for a version, and hold what is said to the program's name."""
+    """Run the command that asks for a version, and hold what it prints to the program's name."""
     what = " ".join(argv[-2:])
     answer = commands.run(argv, timeout_s=_PATIENCE_S, env=env, what=what)
-    said = answer.required() + answer.stderr
-    if program.says not in said.lower():
-        printed = " ".join(said.split())[:80]
+    text = answer.required() + answer.stderr
+    if program.says not in text.lower():
+        printed = " ".join(text.split())[:80]
         raise Unavailable(f"{what} says nothing of '{program.says}': {printed or 'it is silent'}")
-    version = _VERSION.search(said)
+    version = _VERSION.search(text)
     return version[1] if version else ""
 
 

@@ -30,7 +30,7 @@ def add(
     framework: str,
     environment: tuple[Path, str],
     pip: Installer,
-    said: Callable[[str], None],
+    doing: Callable[[str], None],
 ) -> str:
     """Build a wheel, or take the kept one, and install it; say which.
 
@@ -44,11 +44,11 @@ def add(
         _require(source)
         wheel_folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
-            wheel = _build(source, settings, Path(scratch), pip, root / "source.log", said)
+            wheel = _build(source, settings, Path(scratch), pip, root / "source.log", doing)
             beside = wheel_folder / f"{wheel.name}.new"
             shutil.copyfile(wheel, beside)
             wheels = [beside.rename(wheel_folder / wheel.name)]
-    said(f"installing {source.distribution} {source.version}")
+    doing(f"installing {source.distribution} {source.version}")
     pip.run("install", "--no-deps", "--no-input", str(wheels[0]))
     return f"{source.distribution} {source.version} was built here ({wheels[0].parent.name})"
 
@@ -94,7 +94,7 @@ def _build(
     scratch: Path,
     pip: Installer,
     log: Path,
-    said: Callable[[str], None],
+    doing: Callable[[str], None],
 ) -> Path:
     named = f"{source.distribution}=={source.version}"
     here = {
@@ -103,7 +103,7 @@ def _build(
         "PATH": f"{pip.python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "MAKEFLAGS": f"-j{len(os.sched_getaffinity(0))}",
     }
-    said(f"fetching {named}")
+    doing(f"fetching {named}")
     fetch = ("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--quiet")
     _call(pip, (*fetch, "--dest", str(scratch), named), here, log)
     archive = scratch / f"{source.distribution}-{source.version}.tar.gz"
@@ -116,7 +116,7 @@ def _build(
         substitute(folder / one.file, one)
     with_what = [choice["what"] for choice in source.optional.values() if choice["with"] in here]
     extra = f" with {', '.join(with_what)}" if with_what else ""
-    said(f"compiling {named}{extra}, some minutes")
+    doing(f"compiling {named}{extra}, some minutes")
     build = ("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(scratch / "made"))
     _call(pip, (*build, str(folder)), here, log)
     (wheel,) = (scratch / "made").glob("*.whl")

@@ -65,10 +65,10 @@ class Installer:
             for one in chosen
         ]
 
-    def install(self, items: Sequence[Item], log: Path, said: Callable[[str], None]) -> None:
+    def install(self, items: Sequence[Item], log: Path, on_line: Callable[[str], None]) -> None:
         """Install exactly what was planned; pip's words go to a log, its steps to the listener."""
         pinned = [f"{item.name}=={item.version}" for item in items]
-        self.run("install", "--no-deps", "--no-input", *pinned, log=log, said=said)
+        self.run("install", "--no-deps", "--no-input", *pinned, log=log, on_line=on_line)
 
     def complaints(self) -> list[str]:
         """Let pip say which packages of the environment do not fit together."""
@@ -94,7 +94,7 @@ class Installer:
         return [str(self.python), str(self.program)]
 
     def run(
-        self, *arguments: str, log: Path | None = None, said: Callable[[str], None] | None = None
+        self, *arguments: str, log: Path | None = None, on_line: Callable[[str], None] | None = None
     ) -> None:
         """Run pip to its end; what it complains of becomes the error."""
         lines: list[str] = []
@@ -103,15 +103,15 @@ class Installer:
             try:
                 for line in process.stdout:
                     lines.append(line)
-                    if said is not None:
-                        said(line.strip())
+                    if on_line is not None:
+                        on_line(line.strip())
             finally:
                 if log is not None:
                     log.write_text("".join(lines), "utf-8")
         if process.returncode == 0:
             return
-        told = [line.strip() for line in lines if line.lstrip().startswith("ERROR")] or lines[-3:]
-        text = "\n    ".join(line.strip() for line in told)
+        errors = [line.strip() for line in lines if line.lstrip().startswith("ERROR")] or lines[-3:]
+        text = "\n    ".join(line.strip() for line in errors)
         if NOT_OFFERED.search(text):
             raise NotOffered(text)
         if log is not None:

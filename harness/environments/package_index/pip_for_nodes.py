@@ -112,11 +112,11 @@ class Target:
         self,
         requirements: Sequence[str],
         folder: Path,
-        said: Callable[[str], None] = lambda _: None,
+        on_line: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Fetch wheels, without what they require in their turn."""
         words = ("download", "--no-deps", *self._flags, "--dest", str(folder))
-        self._pip(*words, *requirements, said=said)
+        self._pip(*words, *requirements, on_line=on_line)
 
     @property
     def _flags(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Target:
             *("--python-version", number, "--implementation", "cp", *platforms),
         )
 
-    def _pip(self, *arguments: str, said: Callable[[str], None] = lambda _: None) -> None:
+    def _pip(self, *arguments: str, on_line: Callable[[str], None] = lambda _: None) -> None:
         own = pythons.inspect(sys.executable)
         assert own is not None, "the interpreter that runs this runs"
         program = installer(own, Path(sys.executable)).program
@@ -139,10 +139,10 @@ class Target:
             assert process.stdout is not None
             for line in process.stdout:
                 lines.append(line.strip())
-                said(line.strip())
+                on_line(line.strip())
         if process.returncode != 0:
-            told = [line for line in lines if line.startswith("ERROR")] or lines[-3:]
-            text = "\n    ".join(told)
+            errors = [line for line in lines if line.startswith("ERROR")] or lines[-3:]
+            text = "\n    ".join(errors)
             if NOT_OFFERED.search(text):
                 raise NotOffered(text)
             raise Unavailable(f"pip could not do it (exit code {process.returncode}):\n    {text}")
@@ -156,17 +156,17 @@ def find(node: RemoteNode, specifier: str, *, explicit: Path | None, purpose: st
     for line in node.run("sh", "-c", loop, "sh", ASK, *candidates).splitlines():
         if not line.startswith("{"):
             continue  # what a login script says
-        told = json.loads(line)
-        markers = told["markers"]
+        facts = json.loads(line)
+        markers = facts["markers"]
         python = Python(
-            path=Path(told["path"]),
-            version=tuple(told["version"]),
+            path=Path(facts["path"]),
+            version=tuple(facts["version"]),
             implementation=markers["platform_python_implementation"].lower(),
             machine=markers["platform_machine"],
             system=markers["platform_system"].lower(),
         )
         if pythons.satisfies(python.version, specifier):
-            return Target(python, tuple(told["libc"]), markers)
+            return Target(python, tuple(facts["libc"]), markers)
     raise Unavailable(
         f"{purpose} needs Python {specifier}, and {node} has none of {', '.join(candidates)}.\n"
         "    Name one that is there: --python /path/to/python."
