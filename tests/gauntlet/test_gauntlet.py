@@ -28,10 +28,7 @@ ATTACKS = (
     *("plan.json: pipe", "cells/CELL/trial-1/outcome.json: zeros", "words 0"),
     *("a cell called '../..'", "harness/worker/__main__.py is edited", "another interpreter"),
 )
-BEING_MENDED = {
-    *("event files", "ends of event files", "run.json", "run.json, the run read", "LMDBs"),
-    *("plan.json, the run read", "plan.json, to resume", "log.jsonl"),
-}
+BEING_MENDED = {"event files", "ends of event files", "LMDBs"}
 
 
 def parts(stage: str, *words: str) -> dict[str, Any]:
