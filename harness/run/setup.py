@@ -24,7 +24,7 @@ from harness.plan import plan as plans
 from harness.plan.cell import Cell, fingerprint
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform, load_platform
-from harness.ranks.payload import Closures, Payload, copied, gather, remove_byte_code
+from harness.ranks.payload import Closures, Payload, copied, gather
 from harness.run import trust
 from harness.run.provenance import provenance
 from harness.run.storage.tiers import create_command, data_sets
@@ -208,8 +208,6 @@ def accept(
     """
     known = identity(paths)
     payload = paths.root / known.payload
-    if paths.files.exists(payload):
-        remove_byte_code(paths.files, payload)
     is_kept = allowed.payload or not mix or trust.knows_payload(paths, basis.payload, allowed)
     if is_kept and trust.admit_payload(paths, basis.payload, allowed) and not mix:
         there = copied(payload, paths.files, basis.payload)

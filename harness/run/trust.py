@@ -13,11 +13,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.environments import cache
 from harness.errors import RunError
 from harness.plan.plan import Plan
-from harness.ranks.payload import Payload, copied
+from harness.ranks.payload import Payload, copied, remove_byte_code
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths
 from harness.store.run_code import TRUSTED, payload_digest, plan_digest
@@ -60,23 +61,23 @@ def require_plan(paths: RunPaths, plan: Plan, trust: Trust) -> None:
         told = "".join(f"\n    {line}" for line in _commands(plan))
         raise RunError(
             f"{paths.root}: you did not make this run here, or its plan.json was changed since. "
-            f"Going on would carry out what it names:{told}\n"
+            f"Going on would carry out what that file names, among it:{told}\n"
             "If you trust whoever wrote it, add --trust-plan; or run its study anew: "
             f"bakeoff run {paths.study}"
         )
     remember(digest)
-    store.log(paths, "plan trusted", digest=digest)
+    store.log(paths, "plan trusted")
 
 
 def knows_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     """Whether a run's code is this user's own, or what this installation would write."""
-    digest = payload_digest(paths.files, _payload(paths))
+    digest = _code_digest(paths)
     return _is_known(digest, trust) or digest == installed.digest()
 
 
 def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     """Refuse code of which nobody here knows; give whether it is carried out on trust alone."""
-    digest = payload_digest(paths.files, _payload(paths))
+    digest = _code_digest(paths)
     raw = paths.files.read_object(paths.run)
     if knows_payload(paths, installed, trust):
         return bool(raw.get(TRUSTED) == digest)
@@ -94,8 +95,16 @@ def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
         )
     remember(digest)
     paths.files.write_json(paths.run, {**raw, TRUSTED: digest})
-    store.log(paths, "payload trusted", digest=digest)
+    store.log(paths, "payload trusted")
     return True
+
+
+def _code_digest(paths: RunPaths) -> str:
+    """Digest a run's code as ranks import it: without the byte code that may lie beside it."""
+    payload = _payload(paths)
+    if paths.files.exists(payload):
+        remove_byte_code(paths.files, payload)
+    return payload_digest(paths.files, payload)
 
 
 def _payload(paths: RunPaths) -> Path:
@@ -127,10 +136,20 @@ def _is_own(paths: RunPaths) -> bool:
 def _commands(plan: Plan) -> Iterator[str]:
     platform = plan.platform.model_dump(mode="json", exclude_defaults=True)
     for key in _TOLD:
-        if platform.get(key):
-            text = json.dumps(platform[key])
-            yield f"{key} = {text if len(text) <= _LONGEST else text[:_LONGEST] + ' …'}"
+        yield from _leaves(key, platform.get(key))
+    for allocator in sorted({cell.factors["allocator"] or "" for cell in plan.cells} - {""}):
+        yield from _leaves("allocator", allocator)
     yield f"frameworks: {', '.join(sorted({cell.environment for cell in plan.cells}))}"
+
+
+def _leaves(name: str, value: Any) -> Iterator[str]:
+    """Give each value of a tree on a line of its own, so that a long one hides no other."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(f"{name}.{key}", one)
+    elif value:
+        text = json.dumps(value)
+        yield f"{name} = {text if len(text) <= _LONGEST else text[:_LONGEST] + ' …'}"
 
 
 def _difference(paths: RunPaths, installed: Payload) -> str:

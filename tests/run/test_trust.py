@@ -117,9 +117,11 @@ def test_a_run_archived_without_its_code_goes_on_with_this_installations(run):
 
 def test_an_edited_plan_is_refused_with_what_it_would_carry_out(run):
     plan = json.loads(run.plan.read_text())
+    plan["platform"]["environment"] = {"LONG": "x" * 10_000, "LD_PRELOAD": "/tmp/preloaded.so"}
     plan["platform"]["frameworks"] = {"null": {"interpreter": "/tmp/planted"}}
     run.plan.write_text(json.dumps(plan))
-    with pytest.raises(RunError, match=r"/tmp/planted(.|\n)*--trust-plan"):
+    told = r"environment.LD_PRELOAD = .*/tmp/preloaded(.|\n)*/tmp/planted(.|\n)*--trust-plan"
+    with pytest.raises(RunError, match=told):
         resume(run.root, observer=Listener())
 
 
