@@ -18,9 +18,15 @@ State = Mapping[str, Array]
 
 
 class Pass:
-    """One batch's way through a network in training mode, with nothing dropped."""
+    """One batch's way through a network in training mode.
 
-    def __init__(self, network: Network, state: State, x: Array) -> None:
+    A dropout multiplies by its mask, which says 0 or 1 / (1 - rate) for each value; one without
+    drops nothing.
+    """
+
+    def __init__(
+        self, network: Network, state: State, x: Array, masks: Mapping[str, Array] | None = None
+    ) -> None:
         self.inputs: dict[str, Array] = {}
         """What entered each layer, by its path; of a residual, its parts only."""
         self.outputs: dict[str, Array] = {}
@@ -32,6 +38,7 @@ class Pass:
         self.gradients: dict[str, Array] = {}
         """After ``backward``: the gradient of each parameter."""
         self._state = state
+        self._masks = masks or {}
         self._sites = {site.path: site for site in sites(network)}
         self.output, self._back = self._row(network.layers, "", x)
 
@@ -62,7 +69,7 @@ class Pass:
             self.outputs[path] = body + shortcut
             return self.outputs[path], lambda slope: body_back(slope) + shortcut_back(slope)
         site = self._sites[path]
-        y, own_back = alone(site, self._state, x)
+        y, own_back = self._alone(site, x)
         self.inputs[path], self.outputs[path] = x, y
         if names := [name for name, _ in statistic_shapes(site)]:
             own = {name.rpartition("/")[2]: self._state[name] for name in names}
@@ -77,6 +84,12 @@ class Pass:
             return before
 
         return y, back
+
+    def _alone(self, site: Site, x: Array) -> Forward:
+        if site.path not in self._masks:
+            return alone(site, self._state, x)
+        mask = self._masks[site.path]
+        return x * mask, lambda slope: (slope * mask, {})
 
 
 def _spent(_slope: Array) -> Array:

@@ -26,7 +26,7 @@ class Step:
 
 def steps(workload: Training, state: State, x: Array, target: Any, count: int) -> Iterator[Step]:
     """Take so many steps on one batch, from a fresh optimiser."""
-    change = OPTIMISERS[type(workload.optimiser)](workload.optimiser, workload, len(x))
+    change = change_of(workload, len(x), {})
     for number in range(1, count + 1):
         passed = Pass(workload.network, state, x)
         value, slope = loss(workload.loss, passed.output, target)
@@ -37,6 +37,15 @@ def steps(workload: Training, state: State, x: Array, target: Any, count: int) -
         }
         state = {**moved, **passed.statistics}
         yield Step(passed, value, state)
+
+
+def change_of(workload: Training, batch: int, moments: dict[str, Array]) -> Change:
+    """Give the optimiser's rule for a batch of a step.
+
+    ``moments`` is what it keeps, as PARAMETER/MOMENT; one that is missing is 0. Each change
+    replaces what it moves.
+    """
+    return OPTIMISERS[type(workload.optimiser)](workload.optimiser, workload, batch, moments)
 
 
 def loss(kind: str, output: Array, target: Any) -> tuple[float, Array]:
@@ -62,35 +71,34 @@ Change = Callable[[str, Array, Array, int], Array]
 """Say from a parameter's name, value, gradient and the step's number what to take away."""
 
 
-def _momentum(optimiser: SGD, workload: Training, batch: int) -> Change:
+def _momentum(optimiser: SGD, workload: Training, batch: int, moments: dict[str, Array]) -> Change:
     """Rate v, where v = momentum v + gradient + decay w; only weights decay, no bias, no norm."""
     heavy = frozenset(decayed(workload.network))
     scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
-    velocity: dict[str, Array] = {}
 
     def change(name: str, value: Array, gradient: Array, _number: int) -> Array:
         force = gradient
         if name in heavy and optimiser.weight_decay:
             force = gradient + optimiser.weight_decay * value
-        if name in velocity:
-            force = force + optimiser.momentum * velocity[name]
-        velocity[name] = force
+        if (kept := f"{name}/velocity") in moments:
+            force = force + optimiser.momentum * moments[kept]
+        moments[kept] = force
         return optimiser.rate * scaled * force
 
     return change
 
 
-def _adam(optimiser: Adam, _workload: Training, _batch: int) -> Change:
+def _adam(optimiser: Adam, _workload: Training, _batch: int, moments: dict[str, Array]) -> Change:
     """Adam: rate * first / (sqrt(second) + epsilon), moments corrected for having begun at 0."""
-    first: dict[str, Array] = {}
-    second: dict[str, Array] = {}
     beta1, beta2 = optimiser.beta1, optimiser.beta2
 
     def change(name: str, _value: Array, gradient: Array, number: int) -> Array:
-        first[name] = beta1 * first.get(name, np.zeros(())) + (1 - beta1) * gradient
-        second[name] = beta2 * second.get(name, np.zeros(())) + (1 - beta2) * gradient**2
-        mean = first[name] / (1 - beta1**number)
-        size = second[name] / (1 - beta2**number)
+        first, second = f"{name}/first", f"{name}/second"
+        nothing = np.zeros(())
+        moments[first] = beta1 * moments.get(first, nothing) + (1 - beta1) * gradient
+        moments[second] = beta2 * moments.get(second, nothing) + (1 - beta2) * gradient**2
+        mean = moments[first] / (1 - beta1**number)
+        size = moments[second] / (1 - beta2**number)
         moved: Array = optimiser.rate * mean / (np.sqrt(size) + optimiser.epsilon)
         return moved
 
@@ -101,4 +109,7 @@ LOSSES: Mapping[str, Callable[[Array, Any], tuple[float, Array]]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
 }
-OPTIMISERS: Mapping[type, Callable[[Any, Training, int], Change]] = {SGD: _momentum, Adam: _adam}
+OPTIMISERS: Mapping[type, Callable[[Any, Training, int, dict[str, Array]], Change]] = {
+    SGD: _momentum,
+    Adam: _adam,
+}

@@ -79,6 +79,12 @@ def max_pool(layer: MaxPool, x: Array, _own: Own, counts: Sequence[int]) -> Forw
     return y, back
 
 
+def window_values(layer: MaxPool, x: Array, counts: Sequence[int]) -> Array:
+    """Give what each window holds, a kernel's cells first."""
+    wide = _padded(x, layer, layer.pad[0], counts, -np.inf)
+    return np.stack([wide[place] for place in _places(layer, counts)])
+
+
 def average_pool(layer: AveragePool, x: Array, _own: Own, counts: Sequence[int]) -> Forward:
     """Take the mean of each window."""
     wide = _padded(x, layer, 0, counts, 0.0)

@@ -30,6 +30,7 @@ from harness.worker.network.workload import (
 
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
+    from harness.worker.gate.timed_updates import TimedUpdates
 
 FAILED = 3
 SAVES_NOTHING = "saves no checkpoints"
@@ -74,6 +75,7 @@ class Worker:
         self.events.say("units", units=dict(activity.units))
         warmup, until = job.warmup, job.until
         marks = door(activity, "marks")
+        proof = self._proof(activity)
         series = self._checkpoints(activity, workload)
         if marks is not None:
             external_loop.run(marks, self.events, warmup=warmup, until=until)
@@ -85,6 +87,7 @@ class Worker:
                 until=until,
                 size=self.where.size,
                 checkpoints=series,
+                proof=proof,
             )
         if series is not None:
             series.close()
@@ -133,6 +136,16 @@ class Worker:
         from harness.worker.checkpoints.series import Series  # most trials take none
 
         return Series(wanted, saver(), self.where)
+
+    def _proof(self, activity: Activity) -> Optional[TimedUpdates]:
+        if "proof" not in self.job.paths:
+            return None
+        from harness.worker.gate.timed_updates import proof_of  # only what trains has one
+
+        proof = proof_of(activity, self.job.paths)
+        if proof is not None:
+            proof.open()
+        return proof
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:
         from harness.worker.gate.subject import examine  # no trial does

@@ -15,6 +15,13 @@ Optional doors. Of an Activity, each called outside the clock:
     device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
                                     many of the latest as the adapter holds (CUDA events)
 
+    load(state), give(input, target), state()      all three or none: what is timed is opened, and
+                                    afterwards examined, through them (``gate/timed_updates.py``).
+                                    ``load`` sets, in place, what a mapping from names to tensors
+                                    has; ``give`` replaces the batch by one of the same shape;
+                                    ``state`` yields (name, shape, buffer of float32) of everything
+                                    that a step changes and a gradient reaches
+
 An Activity whose steps happen in another program has ``marks`` instead of step and sync; see
 ``external_loop.py``.
 

@@ -4,7 +4,8 @@ Times are nanoseconds of the worker's monotonic clock; the anchor ties that cloc
 number may be NaN or Infinity, as a loss may.
 
     anchor     version, rank, local_rank, size, host, pid, wall_ns, mono_ns      always first
-    phase      name, t            open, build, warm-up, measure, close; lasts until the next phase
+    phase      name, t            open, build, warm-up, measure, prove, examine, close;
+                                  lasts until the next phase
     versions   versions           library -> version
     identity   parameters, macs, shapes, digest, lowered      what was asserted before timing;
                lowered: the parameters that the adapter itself counts, null if it cannot

@@ -28,7 +28,8 @@ In the warm-up's first epoch a window is one step, after which its batch is look
 
 Checkpoints are taken between two windows, after every so many steps, and timed apart; no window
 crosses one. Where saving is the work, it lies within the window. After the measured phase comes one
-more, which proves that it brings the state back (``checkpoints/timed.py``).
+more, which proves that it brings the state back (``checkpoints/timed.py``); last, what was timed is
+examined (``gate/timed_updates.py``).
 
 Between the two clock reads nothing is formatted, written or allocated. Python's cyclic collector is
 off and what start-up made is frozen: a collection inside a window is charged to whichever step it
@@ -52,6 +53,7 @@ from harness.worker.job import Span
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
     from harness.worker.checkpoints.timed import Timed
+    from harness.worker.gate.timed_updates import TimedUpdates
 
 LONG_STEP_S = 0.005
 WINDOW_S = 0.05
@@ -71,6 +73,7 @@ def run(
     size: int = 1,
     clock: Clock = time.monotonic_ns,
     checkpoints: Optional[Series] = None,
+    proof: Optional[TimedUpdates] = None,
 ) -> None:
     """Warm up, then measure; every rank runs the same windows, or reads the same epochs."""
     windows = _Windows(activity, events, size, clock, checkpoints)
@@ -85,6 +88,9 @@ def run(
         while windows.is_amid_epoch() or not windows.is_over(until):
             windows.take(_rest(steps, until, windows.done))
         windows.prove()
+        if proof is not None:
+            windows.begin("examine")
+            proof.close(steps, clock)
 
 
 def steps_per_window(step_s: float, until: Span) -> int:

@@ -139,9 +139,9 @@ def undropped(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     return tuple(plain)
 
 
-def _put(made: Writer, prefix: str, stream: Iterator[Made]) -> None:
+def _put(made: Writer, prefix: str, stream: Iterator[Made], dtype: str = "float64") -> None:
     for name, shape, items in stream:
-        made.put(prefix + name, shape, items)
+        made.put(prefix + name, shape, items, dtype)
 
 
 def _gradients(subject: Subject, given: Folder, made: Writer, asked: Any) -> None:
@@ -161,9 +161,9 @@ def stride(items: int, most: int) -> int:
     return 1 if not most or items <= most else -(-items // most) | 1
 
 
-def _thinned(stream: Iterator[Made], most: int) -> Iterator[Made]:
+def _thinned(stream: Iterator[Made], most: int, dtype: str) -> Iterator[Made]:
     for name, shape, items in stream:
-        whole = memoryview(items).cast("B").cast("d")
+        whole = memoryview(items).cast("B").cast("f" if dtype == "float32" else "d")
         step = stride(len(whole), most)
         if step == 1:
             yield name, shape, items
@@ -172,9 +172,11 @@ def _thinned(stream: Iterator[Made], most: int) -> Iterator[Made]:
             yield name, (len(thin),), thin.tobytes()
 
 
-def put_thinned(made: Writer, prefix: str, state: Iterator[Made], most: int) -> None:
+def put_thinned(
+    made: Writer, prefix: str, state: Iterator[Made], most: int, dtype: str = "float64"
+) -> None:
     """Write a state, of each tensor at most so many items."""
-    _put(made, prefix, _thinned(state, most))
+    _put(made, prefix, _thinned(state, most, dtype), dtype)
 
 
 def _updates(subject: Subject, given: Folder, made: Writer) -> None:

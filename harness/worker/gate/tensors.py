@@ -3,10 +3,10 @@
     index.json    {"version": 1, "about": {...}, "tensors": {NAME: {"file", "shape", "dtype"}}}
     <number>.raw  the tensor's items in C order, little endian, and nothing else
 
-``dtype`` is ``float64`` or ``int64`` (class numbers). ``about`` is free JSON: a request on the way
-to a worker, facts on the way back. The index is written last: a folder without one is unfinished.
-numpy reads a file with ``numpy.fromfile(path, "<f8")``; torch and tinygrad take ``items()``, which
-is a writable buffer; nothing here needs either of them.
+``dtype`` is ``float64``, ``float32`` or ``int64`` (class numbers). ``about`` is free JSON: a
+request on the way to a worker, facts on the way back. The index is written last: a folder without
+one is unfinished. numpy reads a file with ``numpy.fromfile(path, "<f8")``; torch and tinygrad take
+``items()``, which is a writable buffer; nothing here needs either of them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from harness.worker.durable import whole_file
 
-VERSION = 1  # 1: first
+VERSION = 2  # 1: first; 2: float32
 INDEX = "index.json"
-CODES = {"float64": "d", "int64": "q"}
-ITEM_BYTES = 8
+CODES = {"float64": "d", "float32": "f", "int64": "q"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,25 @@ class Tensor:
             items.fromfile(file, self.count())
             if file.read(1):
                 raise ValueError("{} is longer than shape {}".format(self.path, self.shape))
+        if sys.byteorder == "big":
+            items.byteswap()
+        return items
+
+
+@dataclass(frozen=True)
+class Repeated(Tensor):
+    """A batch of few different samples: rows of a tensor's file, each perhaps several times."""
+
+    rows: Tuple[int, ...] = ()
+
+    def items(self) -> array[Any]:
+        """Read the rows and lay them behind each other."""
+        row = Tensor(self.path, self.shape[1:], self.dtype).count()
+        items = array(CODES[self.dtype])
+        with open(self.path, "rb") as file:
+            for number in self.rows:
+                file.seek(number * row * items.itemsize)
+                items.fromfile(file, row)
         if sys.byteorder == "big":
             items.byteswap()
         return items
@@ -97,10 +115,11 @@ class Writer:
             raise ValueError("tensor {} was already written".format(name))
         data = memoryview(items).cast("B")
         count = Tensor("", tuple(shape), dtype).count()
-        if data.nbytes != count * ITEM_BYTES:
+        needed = count * array(CODES[dtype]).itemsize
+        if data.nbytes != needed:
             raise ValueError(
                 "tensor {} has {} bytes; shape {} of {} needs {}".format(
-                    name, data.nbytes, tuple(shape), dtype, count * ITEM_BYTES
+                    name, data.nbytes, tuple(shape), dtype, needed
                 )
             )
         file_name = "{}.raw".format(len(self._tensors))
@@ -112,6 +131,10 @@ class Writer:
             else:
                 file.write(data)
         self._tensors[name] = {"file": file_name, "shape": list(shape), "dtype": dtype}
+
+    def repeat(self, name: str, of: str) -> None:
+        """Give a tensor of this folder another name; nothing is copied."""
+        self._tensors[name] = self._tensors[of]
 
     def lend(self, name: str, tensor: Tensor) -> None:
         """Name a tensor of another folder, which has to stay; nothing is copied."""

@@ -41,6 +41,10 @@ class Adam:
 
 Optimiser = Union[SGD, Adam]
 
+MOMENTS = {SGD: ("velocity",), Adam: ("first", "second")}
+"""What an optimiser keeps of each parameter, as the formulas of its class and of Adam's paper name
+it: v is SGD's velocity. A framework that keeps something else (rate times v) converts."""
+
 LOSSES = ("cross-entropy", "mean-squared-error")
 """Mean over the samples, whose targets are class numbers; mean over samples and outputs, whose
 targets are vectors."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Iterator, Mapping
 
 from harness.worker.adapters.jax import settings as switches
 from harness.worker.adapters.jax import strategies
 from harness.worker.adapters.jax.strategies import Strategy
 from harness.worker.contracts import OutOfMemory
 from harness.worker.feed import Feed
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
 from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import Dropout
@@ -36,11 +38,12 @@ class JaxActivity:
         from harness.worker.adapters.jax.lowering import Lowered
 
         self._jax = jax
+        self._workload = workload
         net = self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
         self._strategy = strategy
-        self.state = strategy.replicate(draw(seed))
+        self.trained = strategy.replicate(draw(seed))
         given = jax.jit(
             lambda key: training.draw_batch(
                 net, (feed.batch_per_rank, *feed.input), feed.targets, key, jax.numpy.float32
@@ -54,25 +57,25 @@ class JaxActivity:
         self._loss: Any = None
         self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
         self.saver_name = "orbax"
-        jax.block_until_ready((self.state, self._given))
+        jax.block_until_ready((self.trained, self._given))
 
     def step(self) -> None:
         """Enqueue one step."""
         try:
-            self.state, self._loss = self._step(self.state, self._given)
+            self.trained, self._loss = self._step(self.trained, self._given)
         except self._jax.errors.JaxRuntimeError as error:
             raise _told(error) from error
 
     def sync(self) -> None:
         """Wait for the last step."""
         try:
-            self._jax.block_until_ready((self.state, self._loss))
+            self._jax.block_until_ready((self.trained, self._loss))
         except self._jax.errors.JaxRuntimeError as error:
             raise _told(error) from error
 
     def compiled(self) -> Any:
         """Compile the step ahead, and step with just that from now on."""
-        self._step = self._step.lower(self.state, self._given).compile()
+        self._step = self._step.lower(self.trained, self._given).compile()
         return self._step
 
     def values(self) -> Mapping[str, float]:
@@ -83,6 +86,27 @@ class JaxActivity:
         """Give the largest value any rank offers."""
         return self._strategy.agree(value)
 
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set what is trained; types and places stay, so that nothing is compiled again."""
+        from harness.worker.adapters.jax.training import loaded
+
+        new = loaded(self._net, self._workload, self.trained, state)
+        self.trained = self._strategy.replicate(new)
+
+    def give(self, given: Tensor, target: Tensor) -> None:
+        """Replace the batch."""
+        from harness.worker.adapters.jax.training import array_of
+
+        x = self._net.activation_in(self._jax.numpy.array(array_of(given)))
+        y = self._jax.numpy.array(array_of(target), self._given.target.dtype)
+        self._given = self._strategy.share(self._given._replace(input=x, target=y))
+
+    def state(self) -> Iterator[Made]:
+        """Give what is trained."""
+        from harness.worker.adapters.jax.training import named
+
+        return named(self._net, self._workload, self.trained)
+
     def saver(self) -> Any:
         """Give what saves the state."""
         from harness.worker.adapters.jax.saver import OrbaxSaver
@@ -91,7 +115,7 @@ class JaxActivity:
 
     def parameters(self) -> int:
         """Count what is trained."""
-        return sum(product(array.shape) for array in self.state.parameters.values())
+        return sum(product(array.shape) for array in self.trained.parameters.values())
 
 
 class FedActivity(JaxActivity):

@@ -35,7 +35,7 @@ def observe(activity: Any) -> Dict[str, Any]:
         **({} if layout is None else {"layout": layout}),
         **hlo.read(compiled.as_text()),
         **laid,
-        "device": device(activity.state.parameters.values()),
+        "device": device(activity.trained.parameters.values()),
         "onednn_isa": onednn.instruction_set(first + later),
         "busy_threads": busy,
         "temporary_bytes": int(memory.temp_size_in_bytes) if memory else None,

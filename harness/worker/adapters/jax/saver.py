@@ -62,9 +62,9 @@ class OrbaxSaver:
             os.path.join(os.path.abspath(folder), _FOLDER),
             args=self._orbax.args.StandardRestore(there),
         )
-        state = self._activity.state
+        state = self._activity.trained
         key = jax.random.wrap_key_data(found.pop("key"))
-        self._activity.state = jax.block_until_ready(state._replace(key=key, **found))
+        self._activity.trained = jax.block_until_ready(state._replace(key=key, **found))
 
     def digest(self) -> str:
         """Hash every array by its place."""
@@ -75,6 +75,6 @@ class OrbaxSaver:
         return whole.hexdigest()
 
     def _saved(self) -> Dict[str, Any]:
-        fields = self._activity.state._asdict()
+        fields = self._activity.trained._asdict()
         fields["key"] = jax.random.key_data(fields["key"])
         return {name: value for name, value in fields.items() if value is not None}

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, Mapping, Tuple
 
 import jax
-import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax import training
 from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
 from harness.worker.adapters.jax.settings import Settings
+from harness.worker.adapters.jax.training import array_of, made
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
@@ -34,7 +34,7 @@ class JaxSubject:
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set every parameter and running statistic."""
         loaded = {
-            name: self._net.weight_in(name, jnp.asarray(_array(tensor), self._dtype))
+            name: self._net.weight_in(name, jnp.asarray(array_of(tensor), self._dtype))
             for name, tensor in state.items()
         }
         self._state = self._state._replace(
@@ -60,13 +60,13 @@ class JaxSubject:
 
         slopes, (loss, updated, output, kept) = jax.jit(run)(self._state)
         self._state = self._state._replace(statistics=updated)
-        yield _made("output", self._net.activation_out(output))
-        yield _made("loss", loss)
+        yield made("output", self._net.activation_out(output))
+        yield made("loss", loss)
         for name, slope in slopes.items():
-            yield _made("gradient/" + name, self._net.weight_out(name, slope))
+            yield made("gradient/" + name, self._net.weight_out(name, slope))
         for path, value in kept.items():
             if not isinstance(self._net.sites[path].layer, Dropout):
-                yield _made("activation/" + path, self._net.activation_out(value))
+                yield made("activation/" + path, self._net.activation_out(value))
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one training step with dropout off."""
@@ -81,7 +81,7 @@ class JaxSubject:
         """Give every parameter and running statistic."""
         for arrays in (self._state.parameters, self._state.statistics):
             for name, value in arrays.items():
-                yield _made(name, self._net.weight_out(name, value))
+                yield made(name, self._net.weight_out(name, value))
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
         """Run one layer alone, forward and backward."""
@@ -94,17 +94,17 @@ class JaxSubject:
             for name, value in self._state.statistics.items()
             if name.rpartition("/")[0] == path
         }
-        x = self._net.activation_in(jnp.asarray(_array(given), compute))
-        slope = self._net.activation_in(jnp.asarray(_array(gradient), compute))
+        x = self._net.activation_in(jnp.asarray(array_of(given), compute))
+        slope = self._net.activation_in(jnp.asarray(array_of(gradient), compute))
         run = self._both(path, given.shape)
         y, (input_slope, slopes), moved = run(x, own, statistics, slope)
-        yield _made("output", self._net.activation_out(y))
-        yield _made("input-gradient", self._net.activation_out(input_slope))
+        yield made("output", self._net.activation_out(y))
+        yield made("input-gradient", self._net.activation_out(input_slope))
         for name in names:
             value = self._net.weight_out(name, slopes[_kind(name)])
-            yield _made("gradient/" + _kind(name), value)
+            yield made("gradient/" + _kind(name), value)
         for name, value in moved.items():
-            yield _made("statistic/" + _kind(name), value)
+            yield made("statistic/" + _kind(name), value)
 
     def _both(self, path: str, shape: Tuple[int, ...]) -> Any:
         """Compile a layer, forward and backward; equal ones once: ResNet-50 has 50 of 158."""
@@ -133,21 +133,11 @@ class JaxSubject:
         return {"compiled": "jax.jit", "precision": self._precision, "layers": len(shapes)}
 
     def _batch(self, given: Tensor, target: Tensor) -> training.Given:
-        x = self._net.activation_in(jnp.asarray(_array(given), self._dtype))
+        x = self._net.activation_in(jnp.asarray(array_of(given), self._dtype))
         is_classes = target.dtype == "int64"
-        wanted = jnp.asarray(_array(target), jnp.int32 if is_classes else self._dtype)
+        wanted = jnp.asarray(array_of(target), jnp.int32 if is_classes else self._dtype)
         return training.Given(x, wanted)
-
-
-def _array(tensor: Tensor) -> Any:
-    kind = {"float64": "<f8", "int64": "<i8"}[tensor.dtype]
-    return numpy.fromfile(tensor.path, kind).reshape(tensor.shape)
 
 
 def _kind(name: str) -> str:
     return name.rpartition("/")[2]
-
-
-def _made(name: str, value: Any) -> Made:
-    array = numpy.asarray(value, numpy.float64, order="C")
-    return name, array.shape, array

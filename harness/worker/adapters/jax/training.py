@@ -6,17 +6,20 @@ precisions compute on narrow copies of the weights, made inside the step where X
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import jax
+import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layer_rules import Parameter
 from harness.worker.network.shapes import parameters as parameters_of
 from harness.worker.network.shapes import statistics as statistics_of
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam, Training
+from harness.worker.network.workload import MOMENTS, SGD, Adam, Training
 
 COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
 FIRST_SCALE = 2.0**15
@@ -70,6 +73,45 @@ def moments(workload: Training, parameters: Mapping[str, Any]) -> Tuple[Arrays, 
     return tuple(
         {name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(count)
     )
+
+
+def loaded(net: Lowered, workload: Training, state: State, given: Mapping[str, Tensor]) -> State:
+    """Replace what is given of parameters, running statistics, moments and step count."""
+    names = MOMENTS[type(workload.optimiser)]
+
+    def taken(own: Arrays, suffix: str = "") -> Arrays:
+        for name, old in own.items():
+            if name + suffix in given:
+                # a copy: what XLA is handed to update in place must be its own
+                value = jnp.array(array_of(given[name + suffix]), old.dtype)
+                own[name] = net.weight_in(name, value)
+        return own
+
+    parameters, statistics = taken(state.parameters), taken(state.statistics)
+    moved = tuple(taken(one, "/" + name) for name, one in zip(names, state.moments))
+    step = jnp.array(array_of(given["step"]), state.step.dtype) if "step" in given else state.step
+    return state._replace(parameters=parameters, statistics=statistics, moments=moved, step=step)
+
+
+def named(net: Lowered, workload: Training, state: State) -> Iterator[Made]:
+    """Give parameters, running statistics and moments."""
+    names = MOMENTS[type(workload.optimiser)]
+    parts = [("", state.parameters), ("", state.statistics)]
+    parts += [("/" + name, one) for name, one in zip(names, state.moments)]
+    for suffix, arrays in parts:
+        for name, value in arrays.items():
+            yield made(name + suffix, net.weight_out(name, value), numpy.float32)
+
+
+def array_of(tensor: Tensor) -> Any:
+    """Read a tensor of a folder."""
+    return numpy.frombuffer(tensor.items(), tensor.dtype).reshape(tensor.shape)
+
+
+def made(name: str, value: Any, dtype: Any = numpy.float64) -> Made:
+    """Give an array as a folder takes it."""
+    array = numpy.asarray(value, dtype, order="C")
+    return name, array.shape, array
 
 
 def _draw(held: Parameter, key: Any, dtype: Any) -> Any:

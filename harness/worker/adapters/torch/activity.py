@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 import torch
 
 from harness.worker.adapters.torch import failures
+from harness.worker.adapters.torch.lowering.canonical import given_tensor
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.feed import Classes, Feed
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
 
 HELD_STEPS = 1024
 
@@ -39,6 +42,19 @@ class TrainingActivity:
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
         return self.trainer.strategy.agree(value)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set what is trained, in place."""
+        self.trainer.load(state)
+
+    def give(self, given: Tensor, target: Tensor) -> None:
+        """Replace the batch, in place: what was compiled or captured reads there."""
+        for own, tensor in zip(self.batch, (given, target)):
+            own.copy_(given_tensor(tensor))
+
+    def state(self) -> Iterator[Made]:
+        """Give what is trained."""
+        return self.trainer.state()
 
     def saver(self) -> Any:
         """Give what saves the trainer's state."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import replace
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
@@ -10,15 +9,13 @@ import torch
 from torch import nn
 from torch._dynamo.exc import TorchDynamoException
 
-from harness.worker.adapters.torch.lowering.initial import NORMS
+from harness.worker.adapters.torch.lowering.canonical import given_tensor, held, made, named
 from harness.worker.adapters.torch.lowering.network import operator
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.workload import Training
-
-TYPES = {"float64": torch.float64, "int64": torch.int64}
 
 
 class TorchSubject:
@@ -41,7 +38,7 @@ class TorchSubject:
             raise ValueError("state differs in {}".format(sorted(set(own) ^ set(state))))
         with torch.no_grad():
             for name, tensor in own.items():
-                tensor.copy_(_given(state[name]))
+                tensor.copy_(given_tensor(state[name]))
 
     def reset(self) -> None:
         """Forget moments and step count."""
@@ -60,11 +57,11 @@ class TorchSubject:
                 raise
             self._run_eagerly(error)
             output, loss = self._pass(batch)
-        yield _made("output", output)
-        yield _made("loss", loss)
+        yield made("output", output)
+        yield made("loss", loss)
         for name, parameter in self._named():
             if parameter.requires_grad:
-                yield _made("gradient/" + name, parameter.grad)
+                yield made("gradient/" + name, parameter.grad)
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one whole training step."""
@@ -75,7 +72,7 @@ class TorchSubject:
     def state(self) -> Iterator[Made]:
         """Give every parameter and running statistic."""
         for name, tensor in self._named():
-            yield _made(name, tensor)
+            yield made(name, tensor)
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
         """Run one layer alone; a Dropout drops here, a norm moves its statistics."""
@@ -83,21 +80,21 @@ class TorchSubject:
         was_training = module.training
         module.train()
         compute = self._settings.compute
-        x = self._trainer.place(_given(given).to(compute)).requires_grad_()
+        x = self._trainer.place(given_tensor(given).to(compute)).requires_grad_()
         module.zero_grad(set_to_none=True)
         with self._settings.autocast():
             # A view keeps the leaf itself from being overwritten by a layer that works in place.
             output = module(x.clone())
-        incoming = self._trainer.place(_given(gradient).to(output.dtype))
+        incoming = self._trainer.place(given_tensor(gradient).to(output.dtype))
         output.backward(incoming)
         module.train(was_training)
-        yield _made("output", output)
-        yield _made("input-gradient", x.grad)
-        for kind, tensor in _of(operator(module)):
+        yield made("output", output)
+        yield made("input-gradient", x.grad)
+        for kind, tensor in held(operator(module)):
             if tensor.requires_grad:
-                yield _made("gradient/" + kind, tensor.grad)
+                yield made("gradient/" + kind, tensor.grad)
             else:
-                yield _made("statistic/" + kind, tensor)
+                yield made("statistic/" + kind, tensor)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""
@@ -112,15 +109,13 @@ class TorchSubject:
 
     def _batch(self, given: Tensor, target: Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         wide = self._settings.compute == torch.float64
-        x, y = _given(given), _given(target).to(self._settings.device)
+        x, y = given_tensor(given), given_tensor(target).to(self._settings.device)
         if not wide:
             x, y = x.float(), y.float() if y.is_floating_point() else y
         return self._trainer.place(x), y
 
     def _named(self) -> Iterator[Tuple[str, torch.Tensor]]:
-        for path, module in self._trainer.network.at.items():
-            for kind, tensor in _of(operator(module)):
-                yield path + "/" + kind, tensor
+        return named(self._trainer.network)
 
     def _pass(self, batch: Tuple[torch.Tensor, torch.Tensor]) -> Any:
         output, loss = self._trainer.forward(*batch)
@@ -145,7 +140,7 @@ class TorchSubject:
             hook.remove()
         self._restore()
         for path, activation in seen.items():
-            yield _made("activation/" + path, activation)
+            yield made("activation/" + path, activation)
 
     def _restore(self) -> None:
         for name, tensor in self._trainer.network.named_buffers():
@@ -159,20 +154,6 @@ class TorchSubject:
         ]
 
 
-def _of(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
-    """Give a module's own tensors by the names of the examination."""
-    if isinstance(module, NORMS):
-        yield "gamma", module.weight
-        yield "beta", module.bias
-        yield "mean", module.running_mean
-        yield "variance", module.running_var
-        return
-    for kind in ("weight", "bias"):
-        tensor: Optional[torch.Tensor] = getattr(module, kind, None)
-        if tensor is not None:
-            yield kind, tensor
-
-
 # What a hook sees may be overwritten by the next layer, so it keeps a copy.
 
 
@@ -181,17 +162,3 @@ def _keep_output(seen: Dict[str, torch.Tensor], path: str) -> Any:
         seen[path] = output.detach().clone()
 
     return keep
-
-
-def _given(tensor: Tensor) -> torch.Tensor:
-    flat = torch.frombuffer(tensor.items(), dtype=TYPES[tensor.dtype])
-    return flat.reshape(tensor.shape)
-
-
-def _made(name: str, tensor: Any) -> Made:
-    flat = tensor.detach().to("cpu", torch.float64).contiguous()
-    size = flat.numel() * flat.element_size()
-    buffer = (ctypes.c_char * size).from_address(flat.data_ptr())
-    # The buffer borrows the tensor's memory and has to keep it alive.
-    buffer.tensor = flat
-    return name, tuple(flat.shape), buffer

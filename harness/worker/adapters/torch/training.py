@@ -7,24 +7,30 @@ that holds the weights of convolutions and dense layers.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from harness.worker.adapters.torch.lowering.canonical import given_tensor, made, named
 from harness.worker.adapters.torch.lowering.initial import CONVOLUTIONS, fill
 from harness.worker.adapters.torch.lowering.network import Lowered
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.strategies.strategy import Strategy
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam, Training, learning_rate
+from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
 
 DECAYED = (*CONVOLUTIONS, nn.Linear)
 LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
     "cross-entropy": functional.cross_entropy,
     "mean-squared-error": functional.mse_loss,
 }
+
+KEPT = {"velocity": "momentum_buffer", "first": "exp_avg", "second": "exp_avg_sq"}
+"""What torch's optimisers call what they keep."""
 
 
 class Trainer:
@@ -64,8 +70,8 @@ class Trainer:
         """Begin with fresh optimiser state, at the rate for this batch."""
         chosen = self._workload.optimiser
         rate = learning_rate(chosen, batch_per_step)
-        made = lowering_of(OPTIMISERS, type(chosen), "torch")(chosen, self.network, rate)
-        self.optimiser = self.strategy.wrap_optimiser(made, self.network)
+        plain = lowering_of(OPTIMISERS, type(chosen), "torch")(chosen, self.network, rate)
+        self.optimiser = self.strategy.wrap_optimiser(plain, self.network)
 
     def forward(self, x: torch.Tensor, target: torch.Tensor) -> Any:
         """Give the network's output and the loss, in the precision asked for."""
@@ -85,6 +91,35 @@ class Trainer:
             loss.backward()
             self.optimiser.step()
         return loss.detach()
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set, in place, what is given of parameters, running statistics and moments."""
+        with torch.no_grad():
+            for name, tensor in named(self.network):
+                if name in state:
+                    tensor.copy_(given_tensor(state[name]))
+                own = self.optimiser.state[tensor] if isinstance(tensor, nn.Parameter) else {}
+                for moment, theirs in self._moments(name).items():
+                    if moment in state:
+                        own.setdefault(theirs, torch.zeros_like(tensor))
+                        own[theirs].copy_(given_tensor(state[moment]))
+                if "exp_avg" in own and "step" in state:
+                    own.setdefault("step", torch.zeros((), device=tensor.device))
+                    own["step"].copy_(given_tensor(state["step"]))
+
+    def state(self) -> Iterator[Made]:
+        """Give what a step changes; moments are there once a step was made, or they were loaded."""
+        for name, tensor in named(self.network):
+            yield made(name, tensor, torch.float32)
+            own = self.optimiser.state.get(tensor, {})
+            for moment, theirs in self._moments(name).items():
+                if theirs in own:
+                    yield made(moment, own[theirs], torch.float32)
+
+    def _moments(self, name: str) -> Dict[str, str]:
+        """Give what the optimiser keeps of a parameter, by its canonical and by torch's name."""
+        names = MOMENTS[type(self._workload.optimiser)]
+        return {"{}/{}".format(name, one): KEPT[one] for one in names}
 
     def place(self, x: torch.Tensor) -> torch.Tensor:
         """Bring a batch of activations to the device and into the layout; flat ones have none."""
