@@ -30,7 +30,7 @@ _KEPT = (
     *("LD_PRELOAD", "PYTHONNOUSERSITE"),
 )
 """What every rank keeps, beside its framework's own."""
-_READ = ("data", "files")
+_READ = ("data", "files", "proof")
 _SAVED_TO = (TO, THROUGH)
 _STEERING = ("LD_*", "HOME", "USER", "TMPDIR", "XDG_*", "DOCKER_*", "CONTAINER*", "SLURM_*")
 """Variables that an engine reads for itself, beside search paths."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from harness.agent.protocol import TrialEnd
 from harness.agent.shim import new_door
 from harness.environments.worker_python import Interpreter
 from harness.errors import RunError
+from harness.gate.proof.judging import Untrained, sentence
+from harness.gate.proof.proofs import Asked, Proofs
 from harness.launch.contract import Worker
 from harness.machine.share import cpu_quota
 from harness.plan.cell import Cell
@@ -69,6 +72,8 @@ class SessionContext:
     measure: Measure
     nodes: Nodes
     interrupts: Interrupts
+    proofs: Proofs | None = None
+    """Examines what is timed; None: nothing is computed here."""
 
 
 def run_trial(
@@ -84,6 +89,9 @@ def run_trial(
     token = f"{bench.run_id}/{cell.key}/{name}"
     worker = _worker(bench, prepared, str(name), token)
     job = job_of(bench, cell, str(name))
+    asked = _asked(bench, cell, name)
+    if asked is not None:
+        job = replace(job, paths={**job.paths, **_proof_paths(bench, cell, asked, str(name))})
     trial = make_trial(bench.paths, cell.key, name, jobs.text(job))
     launch = bench.nodes.launcher.launch(str(trial.job), job, bench.platform, worker)
     started_ns = time.time_ns()
@@ -130,6 +138,9 @@ def run_trial(
     )
     if isinstance(end, TrialEnd):
         outcome = _with_testimony(outcome, end, _clocks(bench))
+    if asked is not None and isinstance(name, TrialName) and outcome.is_ok:
+        outcome = _proved(bench, cell, asked, trial, outcome)
+    shutil.rmtree(trial.proved, ignore_errors=True)
     write_outcome(outcome, trial)
     return outcome
 
@@ -164,6 +175,34 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
         directory=str(bench.paths.cell(cell.key) / name),
         paths={name: str(path) for name, path in paths.items()},
     )
+
+
+def _asked(bench: SessionContext, cell: Cell, name: TrialName | str) -> Asked | None:
+    """Say what a trial starts from; a probe and what is not trained start from nothing of ours."""
+    if bench.proofs is None or name == PROBE:
+        return None
+    return bench.proofs.asked(cell, name.block if isinstance(name, TrialName) else 0)
+
+
+def _proof_paths(bench: SessionContext, cell: Cell, asked: Asked, name: str) -> dict[str, str]:
+    paths = {"proof": str(asked.given)}
+    if not asked.why_not and name != COLD:
+        paths["proved"] = str(TrialPaths(bench.paths.cells / cell.key / name).proved)
+    return paths
+
+
+def _proved(
+    bench: SessionContext, cell: Cell, asked: Asked, trial: TrialPaths, outcome: Outcome
+) -> Outcome:
+    """Judge what a trial's activity made of its examination: a fault fails the trial."""
+    assert bench.proofs is not None
+    if asked.why_not:
+        return replace(outcome, proof=f"not examined: {asked.why_not}")
+    try:
+        words = bench.proofs.judge(cell, asked, trial.proved, outcome.seconds)
+    except Untrained as why:
+        return replace(outcome, ended=Ended.FAILED, reason=sentence(why))
+    return replace(outcome, proof=words)
 
 
 def _worker(bench: SessionContext, prepared: Prepared, name: str, token: str) -> Worker:

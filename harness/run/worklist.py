@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import partial
 
+from harness.gate.proof.proofs import Proofs
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.ranks.interrupts import Interrupts
@@ -62,6 +63,7 @@ class Work:
             measure=plan.measure,
             nodes=Nodes(plan.platform, paths.agent_errors),
             interrupts=self._interrupts,
+            proofs=None if plan.platform.is_simulated else Proofs(plan.measure.seed),
         )
         self._carry_out_one: Callable[..., Outcome] = partial(run_trial, self._bench)
         if plan.platform.is_simulated:
@@ -90,6 +92,8 @@ class Work:
                         break
         finally:
             self._bench.nodes.close()
+            if self._bench.proofs is not None:
+                self._bench.proofs.release()
         nothing_ran = self._position == self._first
         if self._short is not None and nothing_ran and not self._interrupts.count:
             raise self._short

@@ -20,6 +20,7 @@ RUN/
     starter.out, starter.err   what mpirun or srun printed, where one started the ranks
     samples.NODE.bin           what the collector read on one node
     samples.NODE.parquet       the same as a table: a cache, written anew where it is missing
+    proved/                    what the timed activity made of its examination; removed when judged
     outcome.json               written last, atomically: its absence means "run me again"
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   cells/KEY/probe/             the one untimed job that says what really ran
@@ -102,6 +103,11 @@ class TrialPaths:
     def events(self, rank: int) -> Path:
         """A rank's events."""
         return self.root / f"events.{rank}.jsonl"
+
+    @property
+    def proved(self) -> Path:
+        """What the timed activity made of its examination; removed once it is judged."""
+        return self.root / "proved"
 
     def stdout(self, rank: int) -> Path:
         """A rank's stdout."""

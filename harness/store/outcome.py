@@ -90,6 +90,8 @@ class Outcome:
     ended_wall_ns: int
     marks: tuple[str, ...] = field(default=(), metadata=WRITTEN)
     """What a reader must know of how it was started and observed."""
+    proof: str = ""
+    """What the examination of what was timed found, or why there was none; empty: it has none."""
     ranks: tuple[RankEnd, ...] = field(default=(), metadata=WRITTEN)
     memory: MemoryEvidence | None = None
     leftovers: int | None = None

@@ -42,6 +42,7 @@ class FrameworkInfo:
     strategies: Mapping[str, Strategy]
     distribution: str | None
     has_probe: bool
+    proves: bool
     computes: bool
     start_up_s: float
     factors: Mapping[str, tuple[Value, ...] | None]
@@ -144,6 +145,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         strategies=strategies,
         distribution=file.distribution,
         has_probe=file.probe,
+        proves=file.proves,
         computes=file.computes,
         start_up_s=file.start_up,
         factors=factors,

@@ -86,6 +86,8 @@ class FrameworkFile(Table):
     """The package whose version identifies it."""
     probe: bool = False
     """Whether a probe can say what really ran."""
+    proves: bool = False
+    """Whether what is timed has the doors through which it is examined."""
     computes: bool = True
     """Whether it computes anything; the gate examines no framework that does not."""
     start_up: Seconds = 5.0

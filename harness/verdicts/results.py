@@ -105,6 +105,8 @@ class TrialResult:
     """None where none were taken."""
     nodes: tuple[str, ...] = ()
     """Where its ranks ran."""
+    proof: str = ""
+    """What the examination of what was timed found, or why there was none."""
     starts: tuple[Start, ...] = ()
     """How its ranks started; empty where one of them does not tell."""
 

@@ -100,6 +100,7 @@ def _fields(record: TrialRecord, streams: Sequence[Stream]) -> dict[str, Any]:
         "counted": False,
         "peak_rss_bytes": _total(rank.max_rss_bytes for rank in outcome.ranks),
         "peak_device_bytes": _total(stream.facts.get("peak_device_bytes") for stream in streams),
+        "proof": outcome.proof,
         "starts": _starts(record, streams),
         "first_step_s": _first_step(streams),
         "started_wall_ns": outcome.started_wall_ns,

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from harness.store.records import NUMBERS
-from harness.study.factors import FACTORS
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layer_rules import ImpossibleNetwork
@@ -26,6 +24,11 @@ NOW = Sources()
 # know. One that would make such a word vanish in silence needs a table in `vocabulary.py` instead.
 ASKING = {
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
+    "harness/gate/proof/judging.py": "its moments are asked for by name in MOMENTS, which lacks it",
+    "harness/gate/proof/masks.py": "a dropout behind which it stands has no mask to be read",
+    "harness/gate/proof/request.py": "behind the last dense layer it leaves no start for a proof",
+    "harness/gate/proof/start.py": "it is walked through as it is; behind a dropout it leaves no "
+    "start for a proof",
     "harness/gate/reference.py": "the reference computes it as it does any other",
     "harness/gate/semantics.py": "no slack is given to it, or by it: it differs",
     "harness/gate/tensors/draws.py": "weights before it are drawn as before any other: one that "
@@ -86,6 +89,7 @@ def test_a_new_layer_with_layers_inside_is_demanded_of_all_who_walk_into_layers(
     assert outside(walking) == {
         "harness/exact/passes.py",
         "harness/gate/layers.py",
+        "harness/gate/proof/start.py",
         "harness/gate/semantics.py",
         "harness/worker/gate/rank_equality.py",
         "harness/worker/gate/subject.py",
@@ -177,8 +181,3 @@ def test_every_place_exists() -> None:
     tables = (*vocabulary.LAYERS, *vocabulary.LOSSES, *vocabulary.OPTIMISERS, *vocabulary.KINDS)
     for file in (*(table.file for table in tables), *ASKING):
         assert Path(vocabulary.ROOT, file).is_file()
-
-
-def test_the_factors_that_are_numbers_are_read_back_as_numbers() -> None:
-    numbers = {name for name, one in FACTORS.items() if one.type in ("count", "number")}
-    assert numbers == NUMBERS

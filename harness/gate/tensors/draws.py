@@ -47,7 +47,17 @@ def batch(workload: Training, samples: int) -> tuple[Array, npt.NDArray[np.int64
     """Draw inputs and targets."""
     inputs = normal("input", (samples, *workload.network.input))
     (outputs,) = sites(workload.network)[-1].output
-    return inputs, TARGETS[workload.loss](samples, outputs)
+    return inputs, targets(workload.loss, "target", samples, outputs)
+
+
+def targets(loss: str, name: str, samples: int, outputs: int) -> npt.NDArray[np.int64] | Array:
+    """Draw what a loss compares outputs with."""
+    return TARGETS[loss](name, samples, outputs)
+
+
+def number(name: str) -> int:
+    """Draw a whole number, to seed another generator with."""
+    return int(_stream(name).integers(2**62))
 
 
 def distinct(name: str, shape: Shape, kernel: int) -> Array:
@@ -104,15 +114,15 @@ def to(precision: str, values: Array) -> Array:
     return ((bits + half + odd) & kept).view(np.float32).astype(np.float64)
 
 
-def _classes(samples: int, outputs: int) -> npt.NDArray[np.int64]:
-    return _stream("target").integers(outputs, size=samples)
+def _classes(name: str, samples: int, outputs: int) -> npt.NDArray[np.int64]:
+    return _stream(name).integers(outputs, size=samples)
 
 
-def _vectors(samples: int, outputs: int) -> Array:
-    return normal("target", (samples, outputs))
+def _vectors(name: str, samples: int, outputs: int) -> Array:
+    return normal(name, (samples, outputs))
 
 
-TARGETS: Mapping[str, Callable[[int, int], npt.NDArray[np.int64] | Array]] = {
+TARGETS: Mapping[str, Callable[[str, int, int], npt.NDArray[np.int64] | Array]] = {
     "cross-entropy": _classes,
     "mean-squared-error": _vectors,
 }

@@ -11,8 +11,12 @@ import numpy.typing as npt
 
 from harness.worker.gate.tensors import Folder, Tensor, Writer, read
 
-_TYPES = {"float64": "<f8", "int64": "<i8"}
-_WRITTEN: dict[str, npt.DTypeLike] = {"float64": np.float64, "int64": np.int64}
+_TYPES = {"float64": "<f8", "float32": "<f4", "int64": "<i8"}
+_WRITTEN: dict[str, npt.DTypeLike] = {
+    "float64": np.float64,
+    "float32": np.float32,
+    "int64": np.int64,
+}
 
 
 def open_folder(path: Path) -> Folder:
@@ -40,9 +44,9 @@ def write(path: Path, tensors: Mapping[str, npt.NDArray[Any] | Tensor], about: A
     writer.close(about)
 
 
-def put(writer: Writer, name: str, values: npt.ArrayLike) -> None:
-    """Write one array."""
+def put(writer: Writer, name: str, values: npt.ArrayLike, dtype: str = "float64") -> None:
+    """Write one array; class numbers are written as such."""
     whole = np.asarray(values)
-    dtype = "int64" if whole.dtype.kind == "i" else "float64"
+    dtype = "int64" if whole.dtype.kind == "i" else dtype
     items = np.ascontiguousarray(whole, dtype=_WRITTEN[dtype])
     writer.put(name, whole.shape, items.reshape(-1), dtype)

@@ -1,0 +1,277 @@
+"""Compare the updates of what was timed with float64, and name in words what is wrong.
+
+A moment after an update is what it was, decayed, plus the gradient (of SGD also the weight decay):
+less the known parts it is the gradient, which is held to the reference's. How far weights then
+moved is held to the moments that were found, so that a wrong rate is told from a wrong gradient.
+What does not fit is taken apart by least squares into momentum, decay and gradient: a fault of the
+optimiser leaves nothing over, and its share says which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.exact.layer import Array
+from harness.exact.training import change_of
+from harness.gate.proof import masks
+from harness.gate.proof.request import Gradients, Start, has_dropout, read_start, reference, thinned
+from harness.gate.tensors import folders
+from harness.worker.gate.tensors import Folder
+from harness.worker.network.shapes import decayed, sites
+from harness.worker.network.workload import MOMENTS, SGD, Adam, Training
+
+TOLERANCES: Mapping[str, float] = {"fp32": 1e-3}
+"""By precision, of the largest item of a gradient."""
+COSINE = 0.8
+LENGTH = 0.1
+"""Of narrower precisions: in what direction a gradient may point, and how much longer it may be."""
+_STATISTICS = 0.05
+_ROUNDING = 2.0**-22
+"""Of a weight, which is added to and rounded."""
+_NOTHING = 1e-6
+"""A gradient that is so small a share of its terms cancels to nothing."""
+_LEFT = 0.1
+"""Shares of momentum, decay and gradient that leave no more of a difference explain it."""
+
+
+class Untrained(Exception):
+    """Say in what the step that was timed differs from training."""
+
+
+@dataclass(frozen=True)
+class Proved:
+    """An examination that found no fault."""
+
+    updates: int
+    error: float
+    """Of a gradient, of its largest item; of narrow precisions, 1 less the smallest cosine."""
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class _Update:
+    """One update, as many items of each tensor as a trial gives back."""
+
+    number: int
+    before: Mapping[str, Array]
+    after: Mapping[str, Array]
+
+
+def judge(workload: Training, precision: str, given: Folder, made: Folder) -> Proved:
+    """Compare each update; raise ``Untrained`` with the first fault, the plainest first."""
+    start = read_start(given)
+    before = {name: thinned(np.asarray(one, np.float64)) for name, one in start.state.items()}
+    updates = []
+    for number in range(1, len(start.batches) + 1):
+        after = made.under(f"after/{number}/")
+        lacking = sorted(set(before) - set(after) - {"step"})
+        if lacking:
+            raise Untrained(f"its state has no {lacking[0]}")
+        found = {k: np.asarray(folders.array(v), np.float64).reshape(-1) for k, v in after.items()}
+        updates.append(_Update(number, before, found))
+    for one in updates:
+        _refuse_standstill(workload, one)
+    worst = 0.0
+    drawn: list[Mapping[str, Array]] = []
+    for one in updates:
+        if has_dropout(workload):
+            drawn.append(_masks(workload, start, one))
+            expected = reference(workload, start, one.number, drawn[-1])
+        else:
+            expected = _stored(given, one.number)
+        worst = max(worst, _compare(workload, precision, start, one, expected))
+    for path, first in drawn[0].items() if drawn else ():
+        if np.array_equal(first, drawn[-1][path]):
+            raise Untrained(f"{path} drops the same values at every step")
+    return Proved(len(updates), worst, precision in TOLERANCES)
+
+
+def _refuse_standstill(workload: Training, one: _Update) -> None:
+    """Refuse an update that leaves everything as it was, or every weight."""
+    still = [name for name in one.after if np.array_equal(one.after[name], one.before[name])]
+    for name, values in one.after.items():
+        if not np.all(np.isfinite(values)):
+            raise Untrained(f"{name} is not a number after update {one.number}")
+    if len(still) == len(one.after):
+        raise Untrained(f"update {one.number} changes nothing")
+    if all(name in still for name in _learned(workload, one)):
+        raise Untrained(f"no weight moves in update {one.number}")
+    for moment in MOMENTS[type(workload.optimiser)]:
+        if all(f"{name}/{moment}" in still for name in _learned(workload, one)):
+            raise Untrained(f"the optimiser keeps no {moment}: update {one.number} leaves it as is")
+
+
+def _learned(workload: Training, one: _Update) -> list[str]:
+    (moment, *_) = MOMENTS[type(workload.optimiser)]
+    return [name for name in one.before if f"{name}/{moment}" in one.before]
+
+
+def _stored(given: Folder, number: int) -> Gradients:
+    return Gradients(
+        {k: folders.array(v) for k, v in given.under(f"gradient/{number}/").items()},
+        given.about["sizes"][number - 1],
+        {k: folders.array(v) for k, v in given.under(f"statistic/{number}/").items()},
+    )
+
+
+def _known(workload: Training, name: str, one: _Update) -> tuple[list[Array], list[float], str]:
+    """Give what a moment holds beside the gradient, with its shares, and the moment's name."""
+    optimiser = workload.optimiser
+    if isinstance(optimiser, SGD):
+        decay = optimiser.weight_decay if name in decayed(workload.network) else 0.0
+        key = f"{name}/velocity"
+        return [one.before[key], one.before[name]], [optimiser.momentum, decay], key
+    return [one.before[f"{name}/first"]], [optimiser.beta1], f"{name}/first"
+
+
+def _weight(workload: Training) -> float:
+    """Say with what share a gradient enters a moment."""
+    optimiser = workload.optimiser
+    return 1 - optimiser.beta1 if isinstance(optimiser, Adam) else 1.0
+
+
+def _rest(workload: Training, name: str, one: _Update) -> tuple[Array, Array]:
+    """Give what a moment holds beyond its known parts, and how large those are."""
+    parts, shares, key = _known(workload, name, one)
+    known = sum((share * part for share, part in zip(shares, parts, strict=True)), np.zeros(()))
+    terms = sum(
+        (abs(share) * np.abs(part) for share, part in zip(shares, parts, strict=True)), np.zeros(())
+    )
+    rest: Array = one.after[key] - known
+    return rest, np.asarray(terms)
+
+
+def _masks(workload: Training, start: Start, one: _Update) -> dict[str, Array]:
+    """Read the masks of the living sample."""
+    live = start.lives[one.number - 1]
+    assert live is not None
+    picture = start.batches[one.number - 1][live]
+    found = {}
+    for path, name in masks.readers(workload).items():
+        rest, terms = _rest(workload, name, one)
+        living = np.asarray(start.living[path][picture], dtype=bool)
+        try:
+            mask = masks.read_mask(workload, path, living, rest, terms)
+        except masks.WrongMask as why:
+            raise Untrained(str(why)) from None
+        found[path] = mask.reshape(1, *living.shape)
+    return found
+
+
+def _compare(
+    workload: Training, precision: str, start: Start, one: _Update, expected: Gradients
+) -> float:
+    """Hold one update to the reference; give how far off its gradients are."""
+    worst, faults = 0.0, []
+    for name, slope in expected.gradients.items():
+        is_still = np.array_equal(one.after[name], one.before[name])
+        if is_still and float(np.max(np.abs(slope))) > _NOTHING * expected.sizes[name]:
+            raise Untrained(f"{name} is not trained: update {one.number} leaves it as it was")
+    for name in reversed(_in_order(workload, expected)):  # backward: where a fault begins
+        rest, _ = _rest(workload, name, one)
+        off = _off(rest / _weight(workload), expected, name, precision)
+        if off > TOLERANCES.get(precision, 1.0):
+            faults.append((name, off))
+        worst = max(worst, off)
+    if faults:
+        raise Untrained(_named(workload, one, expected, faults))
+    batch = len(start.batches[0])
+    for name in _in_order(workload, expected):
+        _hold_weights(workload, name, one, batch, precision)
+    for name, value in expected.statistics.items():
+        moved = float(np.max(np.abs(value - one.before[name])))
+        off = float(np.max(np.abs(one.after[name] - value))) / moved
+        if off > (TOLERANCES.get(precision) or _STATISTICS):
+            raise Untrained(f"{name} is {off:.0%} of its change off after update {one.number}")
+    return worst
+
+
+def _in_order(workload: Training, expected: Gradients) -> list[str]:
+    order = [site.path for site in sites(workload.network)]
+    return sorted(expected.gradients, key=lambda name: order.index(name.rpartition("/")[0]))
+
+
+def _off(found: Array, expected: Gradients, name: str, precision: str) -> float:
+    """Say how far a gradient is off; of narrow precisions 1 less the cosine, 2 where its length is.
+
+    What cancels to nothing has no direction.
+    """
+    right, size = expected.gradients[name], expected.sizes[name]
+    if precision in TOLERANCES:
+        return float(np.max(np.abs(found - right))) / size if size else float(np.any(found))
+    length = float(np.linalg.norm(right))
+    if length <= 1e-2 * size:
+        return 0.0
+    cosine = float(found @ right) / (length * (float(np.linalg.norm(found)) or 1.0))
+    if abs(float(np.linalg.norm(found)) / length - 1) > LENGTH or cosine < COSINE:
+        return 2.0
+    return 1 - cosine
+
+
+def _hold_weights(workload: Training, name: str, one: _Update, batch: int, precision: str) -> None:
+    """Hold what a weight moved by to what the moments that were found say."""
+    moved = one.before[name] - one.after[name]
+    should = _movement(workload, name, one, batch)
+    largest = float(np.max(np.abs(should)))
+    allowed = TOLERANCES["fp32"] * largest + _ROUNDING * float(np.max(np.abs(one.before[name])))
+    if float(np.max(np.abs(moved - should))) <= allowed:
+        return
+    times = float(moved @ should) / float(should @ should)
+    if float(np.max(np.abs(moved - times * should))) <= allowed * max(1.0, abs(times)):
+        raise Untrained(f"the optimiser moves {name} {times:.3g} times as far as its rate says")
+    raise Untrained(f"{name} does not move as the optimiser's rule says in update {one.number}")
+
+
+def _movement(workload: Training, name: str, one: _Update, batch: int) -> Array:
+    """Say from the moments after an update how far it moves a weight."""
+    optimiser = workload.optimiser
+    if isinstance(optimiser, SGD):
+        scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
+        moved: Array = optimiser.rate * scaled * one.after[f"{name}/velocity"]
+        return moved
+    kept = {f"{name}/{moment}": one.before[f"{name}/{moment}"] for moment in ("first", "second")}
+    gradient = _rest(workload, name, one)[0] / _weight(workload)
+    step = int(one.before["step"][0]) + 1
+    return change_of(workload, batch, kept)(name, one.before[name], gradient, step)
+
+
+def _named(
+    workload: Training, one: _Update, expected: Gradients, faults: Sequence[tuple[str, float]]
+) -> str:
+    """Say what is wrong with moments: a share of momentum or decay, or the gradient itself."""
+    for name, off in faults:
+        if words := _share(workload, one, expected, name, off):
+            return words
+    name, off = faults[0]
+    return f"the gradient of {name} is wrong: {off:.1e} off in update {one.number}"
+
+
+def _share(
+    workload: Training, one: _Update, expected: Gradients, name: str, off: float
+) -> str | None:
+    """Name the share that explains a moment, if one does."""
+    parts, shares, key = _known(workload, name, one)
+    words = ["momentum", "weight decay"][: len(parts)]
+    parts, shares = [*parts, expected.gradients[name]], [*shares, _weight(workload)]
+    table = np.stack(parts, axis=1)
+    norms = np.linalg.norm(table, axis=0)
+    norms[norms == 0] = 1.0
+    fitted = np.linalg.lstsq(table / norms, one.after[key], rcond=None)[0] / norms
+    left = float(np.max(np.abs(one.after[key] - table @ fitted)))
+    if len(one.after[key]) <= 2 * len(parts) or left > _LEFT * off * expected.sizes[name]:
+        return None
+    moved = np.abs(fitted - shares) * norms
+    which = int(np.argmax(moved))
+    found = float(fitted[which])
+    if which == len(words):
+        return f"the gradient of {name} is {found / shares[which]:.3g} times what it should be"
+    found = found if abs(found) > _LEFT * shares[which] else 0.0
+    return f"{words[which]} is {found:.3g} where {shares[which]:.3g} is asked ({name})"
+
+
+def sentence(why: Untrained) -> str:
+    """Put a fault into a sentence for a trial's outcome."""
+    return f"the step that was timed does not train the network: {why}"

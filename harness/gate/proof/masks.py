@@ -1,0 +1,71 @@
+"""Read from an update which inputs a dropout kept for the sample that alone has a gradient.
+
+The weights of the dense layer behind a dropout have one column for each input, and no gradient
+where it was dropped: there momentum and decay stand alone, exactly but for rounding. An input that
+is zero anyway (behind a ReLU) says nothing, and its column is always so.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.exact.layer import Array
+from harness.gate.proof.request import THIN
+from harness.worker.gate.subject import stride
+from harness.worker.network.layers import Dense, Dropout, Flatten
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import Training
+
+_ROUNDING = 8 * 2.0**-24
+_DEVIATIONS = 6.0
+"""A dropout this many standard deviations off its rate is not chance."""
+
+
+class WrongMask(Exception):
+    """Say in what a dropout differs from one of its rate."""
+
+
+def readers(workload: Training) -> dict[str, str]:
+    """Name the dense weight behind each dropout."""
+    found, waiting = {}, None
+    for site in sites(workload.network):
+        if isinstance(site.layer, Dropout):
+            waiting = site.path
+        elif isinstance(site.layer, Dense) and waiting is not None:
+            found[waiting], waiting = f"{site.path}/weight", None
+        elif not isinstance(site.layer, Flatten):
+            waiting = None
+    return found
+
+
+def read_mask(
+    workload: Training, path: str, living: npt.NDArray[np.bool_], rest: Array, terms: Array
+) -> Array:
+    """Give a dropout's mask: 1 / (1 - rate) where it kept an input.
+
+    ``rest`` is what is left of the moment behind it without momentum and decay, ``terms`` how large
+    those were; both as many items as a trial gives back.
+    """
+    site = next(one for one in sites(workload.network) if one.path == path)
+    dense = next(
+        one for one in sites(workload.network) if f"{one.path}/weight" == readers(workload)[path]
+    )
+    assert isinstance(site.layer, Dropout)
+    inputs, rate = dense.input[0], site.layer.rate
+    columns = np.arange(len(rest)) * stride(inputs * dense.output[0], THIN) % inputs
+    is_moved = np.abs(rest) > _ROUNDING * terms
+    kept = np.zeros(inputs, dtype=bool)
+    np.logical_or.at(kept, columns[is_moved], True)
+    lives = living.reshape(-1)
+    total, dropped = int(lives.sum()), int((lives & ~kept).sum())
+    spread = math.sqrt(rate * (1 - rate) / max(1, total))
+    if total and dropped == total:
+        raise WrongMask(f"nothing behind {path} is reached by a gradient")
+    if abs(dropped / max(1, total) - rate) > _DEVIATIONS * spread:
+        raise WrongMask(
+            f"{path} drops {dropped} of {total} values where the network says {rate:.0%}"
+        )
+    return np.where(kept, 1 / (1 - rate), 0.0)

@@ -1,0 +1,118 @@
+"""Decide which trials are examined, hand them what they start from, and judge what they made.
+
+What a cell's trials start from is kept in the user's cache, by everything that decides it. The
+first trial of a cell in a session is examined; each further one too, where that took at most a
+small share of the trial, else a third of them, which the seed chooses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from harness import plugins
+from harness.environments import cache
+from harness.gate import reference, tolerances
+from harness.gate.proof import judging, masks, request, start
+from harness.gate.proof.judging import Proved
+from harness.gate.tensors import draws, folders
+from harness.plan.cell import Cell
+from harness.store.bounded_cache import Cache
+from harness.store.files import explained
+from harness.study.framework import ALONE, framework_info
+from harness.worker.network.workload import Training
+
+MOST_BYTES = 4 << 30
+_SHARE = 0.15
+"""Of a trial's time: a proof that takes no more is made in each."""
+_EVERY = 3
+_PRECISIONS = ("fp32", "tf32", "bf16")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One trial's proof: what it is given, and whether it is examined."""
+
+    given: Path
+    why_not: str
+    """Why it is not examined; empty: it is."""
+
+
+@dataclass
+class Proofs:
+    """The proofs of one session."""
+
+    seed: int
+    _kept: Cache | None = None
+    _shares: dict[str, float] = field(default_factory=dict)
+    """By cell, what part of its first trial the proof took."""
+
+    def asked(self, cell: Cell, block: int) -> Asked | None:
+        """Say what a trial is given; None where its activity has no doors for it."""
+        workload = plugins.workload(cell.workload)
+        if not framework_info(cell.adapter).proves or not isinstance(workload, Training):
+            return None
+        if cell.strategy != ALONE or cell.scale.ranks * cell.scale.devices_per_rank > 1:
+            return None
+        if cell.factors["precision"] not in _PRECISIONS:
+            return None
+        given = self._given(workload, cell.scale.batch_per_rank)
+        return Asked(given, folders.open_folder(given).about.get("why") or self._skips(cell, block))
+
+    def judge(self, cell: Cell, asked: Asked, made: Path, trial_s: float) -> str:
+        """Compare what a trial made with float64; raise ``Untrained`` if it is off.
+
+        ``trial_s`` is how long the trial took.
+        """
+        workload = plugins.workload(cell.workload)
+        assert isinstance(workload, Training)
+        began = time.monotonic()
+        if not made.is_dir():  # code that an earlier version laid out
+            return "not examined: the code that ran has no doors for it"
+        given, answer = (folders.open_folder(one) for one in (asked.given, made))
+        found = judging.judge(workload, str(cell.factors["precision"]), given, answer)
+        spent_s = float(answer.about["seconds"]) + time.monotonic() - began
+        self._shares[cell.key] = spent_s / max(trial_s, 1e-9)
+        return in_words(found)
+
+    def release(self) -> None:
+        """Let other processes remove what this session used."""
+        if self._kept is not None:
+            self._kept.release_all()
+
+    def _skips(self, cell: Cell, block: int) -> str:
+        if self._shares.get(cell.key, 0.0) <= _SHARE:
+            return ""
+        drawn = hashlib.sha256(f"{self.seed}/{cell.key}/{block}".encode()).digest()[0]
+        return "" if drawn % _EVERY == 0 else "other trials of its cell are"
+
+    def _given(self, workload: Training, batch: int) -> Path:
+        if self._kept is None:
+            folder = cache.home() / "gate" / "proofs"
+            with explained(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._kept = Cache(folder, MOST_BYTES)
+        name = cache.digest([_code_digest(), np.__version__, repr(workload), batch, self.seed])
+        return self._kept.take(
+            f"{workload.name}-{batch}-{name}",
+            lambda beside: request.write_given(workload, batch, self.seed, beside),
+        )
+
+
+def in_words(found: Proved) -> str:
+    """Say what was proved."""
+    how = f"{found.updates} updates as timed"
+    if found.is_exact:
+        return f"{how} equal float64's within {found.error:.0e}"
+    return f"{how} point where float64's do (cosine at least {1 - found.error:.3f})"
+
+
+def _code_digest() -> str:
+    whole = hashlib.sha256(reference.code_digest().encode())
+    for module in (draws, judging, masks, request, start, tolerances):
+        whole.update(Path(module.__file__ or "").read_bytes())
+    return whole.hexdigest()

@@ -1,0 +1,168 @@
+"""Draw a start without kinks, where fp32's gradients of a whole network can be compared.
+
+From an ordinary start a correct ResNet-50 in fp32 is 20 % off float64: values near zero fall on the
+other side of a ReLU. Here some channels before a ReLU lie wholly above zero for the given samples
+and some wholly below, so that a skipped ReLU shows. What is below passes no gradient, and decay and
+momentum stand there alone. In max-pooling two nearly equal values do the same harm: a start where a
+living window has two has to be drawn again (``TooNear``).
+
+Where dropouts drop, units are raised beyond what any mask may change (``_DEVIATIONS``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.exact.layer import Array
+from harness.exact.passes import alone
+from harness.exact.windows import window_values
+from harness.gate.tensors import draws
+from harness.worker.network.layers import (
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    Layer,
+    LeakyReLU,
+    MaxPool,
+    Network,
+    ReLU,
+    Residual,
+)
+from harness.worker.network.shapes import sites
+
+_MARGIN = 0.5
+"""How far from zero a channel stays, in its own standard deviations."""
+_DEVIATIONS = 10.0
+"""How many standard deviations of what masks may change."""
+_NEAREST = 1e-6
+"""What fp32 may confuse, of the largest value."""
+_SHIFTED_BY: dict[type, str] = {Conv: "bias", Dense: "bias", BatchNorm: "beta"}
+
+
+class NoStart(Exception):
+    """Say why a network cannot be given a start without kinks."""
+
+
+class TooNear(Exception):
+    """Say that a value comes too near to a ReLU's kink, or to the largest of its window."""
+
+
+@dataclass
+class Raised:
+    """A network's start, raised layer by layer while one batch walks through it."""
+
+    network: Network
+    state: dict[str, Array]
+    seed: str
+    is_fixed: bool = False
+    """Whether to leave the start as it is, and only look whether it comes too near to a kink."""
+    living: dict[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    """Of what enters a dropout: what is not zero."""
+    _noise: Array | None = None
+    """Variance that the masks of dropouts so far cause."""
+    _shifted_by: str | None = None
+    """The parameter that moves whole channels of the current values."""
+
+    def walk(self, x: Array) -> Array:
+        """Walk through the network; give its output, with nothing dropped."""
+        self._sites = {site.path: site for site in sites(self.network)}
+        return self._row(self.network.layers, "", x)
+
+    @property
+    def noise(self) -> float:
+        """How far the masks may move an output."""
+        if self._noise is None:
+            return 0.0
+        return _DEVIATIONS * float(np.sqrt(self._noise.max()))
+
+    def _row(self, layers: Sequence[Layer], prefix: str, x: Array) -> Array:
+        for layer in layers:
+            x = self._layer(layer, prefix + layer.name, x)
+        return x
+
+    def _layer(self, layer: Layer, path: str, x: Array) -> Array:
+        if isinstance(layer, Residual):
+            body = self._row(layer.body, f"{path}/", x)
+            return body + self._row(layer.shortcut, f"{path}/", x)
+        if isinstance(layer, (ReLU, LeakyReLU)):
+            x = self._raised(path, x)
+        if isinstance(layer, MaxPool):
+            counts = self._sites[path].output[1:]
+            _refuse_near(_distance_of_windows(layer, x, counts), path)
+        y = alone(self._sites[path], self.state, x)[0]
+        self._follow(layer, path, x)
+        return y
+
+    def _follow(self, layer: Layer, path: str, x: Array) -> None:
+        """Follow what shifts whole channels, and what masks change."""
+        kind = _SHIFTED_BY.get(type(layer))
+        name = f"{path}/{kind}"
+        if kind is not None:
+            self._shifted_by = name if name in self.state else None
+        elif not isinstance(layer, MaxPool):
+            self._shifted_by = None
+        noise = np.zeros_like(x) if self._noise is None else self._noise
+        if isinstance(layer, Dropout):
+            self.living[path] = x != 0
+            self._noise = (noise + layer.rate * x * x) / (1 - layer.rate)
+        elif self._noise is None or isinstance(layer, (ReLU, LeakyReLU)):
+            return
+        elif isinstance(layer, Dense):
+            self._noise = noise @ np.square(self.state[f"{path}/weight"]).T
+        elif isinstance(layer, Flatten):
+            self._noise = noise.reshape(len(noise), -1)
+        else:
+            raise NoStart(f"{path} stands behind a dropout, and is no dense layer")
+
+    def _raised(self, path: str, x: Array) -> Array:
+        """Shift each channel wholly above zero or wholly below."""
+        others = (0, *range(2, x.ndim))
+        noise = np.zeros(x.shape[1])
+        if self._noise is not None:
+            noise = _DEVIATIONS * np.sqrt(self._noise.max(axis=0))
+        low, high = x.min(axis=others) - noise, x.max(axis=others) + noise
+        largest = float(np.max(np.abs(x)))
+        if not self.is_fixed:
+            shift = self._shift(path, low, high, _MARGIN * x.std(axis=others) + 0.02 * largest)
+            x = x + shift.reshape(-1, *[1] * (x.ndim - 2))
+            low, high = low + shift, high + shift
+        is_above = low > -high
+        nearest = np.where(is_above, low, -high).min()
+        _refuse_near(float(nearest) / largest, path)
+        if self._noise is not None:
+            self._noise = self._noise * is_above
+        return x
+
+    def _shift(self, path: str, low: Array, high: Array, margin: Array) -> Array:
+        name = self._shifted_by
+        if name is None:
+            raise NoStart(f"nothing before {path} shifts whole channels")
+        order = np.argsort(draws.normal(f"{self.seed}/above/{path}", low.shape))
+        is_above = order < (len(order) + 1) // 2
+        before = self.state[name]
+        after = draws.to("fp32", before + np.where(is_above, margin - low, -margin - high))
+        self.state[name] = after
+        shift: Array = after - before
+        return shift
+
+
+def _refuse_near(distance: float, path: str) -> None:
+    if distance < _NEAREST:
+        raise TooNear(path)
+
+
+def _distance_of_windows(layer: MaxPool, x: Array, counts: Sequence[int]) -> float:
+    """Say how near a window's second value comes to its largest, where the largest is above 0."""
+    values = window_values(layer, x, counts)
+    if len(values) == 1:
+        return float(np.inf)
+    values.partition(len(values) - 2, axis=0)
+    second, first = values[-2:]
+    gaps = (first - second)[first > 0]
+    return float(gaps.min() / np.max(np.abs(x))) if gaps.size else float(np.inf)

@@ -1,0 +1,97 @@
+"""Run whole trials of real frameworks, from payloads that tests may change, and judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness.gate.proof import judging, request
+from harness.gate.proof.judging import Proved
+from harness.gate.tensors import folders
+from harness.ranks import payload
+from harness.study.framework import framework_info
+from harness.worker import job as jobs
+from harness.worker.job import Job, Span
+from harness.worker.scale import Scale
+from tests.gate.conftest import INSIDE, Change, Subject, Workers
+
+BATCH = 16
+
+Given = Callable[[ModuleType, int], Path]
+Prove = Callable[..., Proved]
+
+
+@pytest.fixture(scope="session")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
+    """Make what trials of a network start from, once for each seed."""
+
+    @cache
+    def made(network: ModuleType, seed: int) -> Path:
+        place = tmp_path_factory.mktemp("given")
+        request.write_given(network.WORKLOAD, BATCH, seed, place)
+        return place
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def prove(workers: Workers, given: Given, tmp_path_factory: pytest.TempPathFactory) -> Prove:
+    """Run a trial from a payload in which some sources were changed, and judge its updates."""
+
+    def run(
+        name: str,
+        network: ModuleType,
+        changes: Mapping[str, Change] | None = None,
+        *,
+        precision: str = "fp32",
+        seed: int = 1,
+        compiled: bool = False,
+    ) -> Proved:
+        place, start = tmp_path_factory.mktemp("trial"), given(network, seed)
+        source = place / "payload"
+        payload.gather().copy(source)
+        (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
+        for file, (old, new) in (changes or {}).items():
+            text = (source / file).read_text()
+            assert text.count(old) == 1, f"{file} has changed: {old}"
+            (source / file).write_text(text.replace(old, new))
+        job = _job(name, place, start, precision, seed, compiled)
+        (place / "job.json").write_text(jobs.text(job))
+        workers.run(Subject(name), source, place)
+        asked, made = folders.open_folder(start), folders.open_folder(place / "proved")
+        return judging.judge(network.WORKLOAD, precision, asked, made)
+
+    return run
+
+
+def _job(name: str, place: Path, start: Path, precision: str, seed: int, compiled: bool) -> Job:
+    info = framework_info(name)
+    return Job(
+        purpose="trial",
+        cell_key="proved",
+        trial="trial-1",
+        workload="gated",
+        workload_module="workloads.gated",
+        framework=name,
+        adapter_module=info.module,
+        environment=name,
+        strategy="none",
+        scale=Scale(batch_per_device=BATCH),
+        factors={
+            "device": "cpu",
+            "precision": precision,
+            "layout": "default",
+            "threads": 1,
+            "compile": compiled or info.default("compile"),
+        },
+        options={},
+        warmup=Span(steps=3),
+        until=Span(steps=12),
+        seed=seed,
+        directory=str(place),
+        paths={"proof": str(start), "proved": str(place / "proved")},
+    )
