@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import IO
 
 from harness.errors import Unavailable
@@ -72,6 +73,14 @@ def run(
             process.kill()
             raise
     return Answer(what, process.returncode, stdout, stderr)
+
+
+def signal_text(number: int) -> str:
+    """Name a signal by its number and, where it has one, its name."""
+    try:
+        return f"signal {number} ({Signals(number).name})"
+    except ValueError:  # between the first and the last of the real-time ones
+        return f"signal {number}"
 
 
 def _printed(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, str]:

@@ -103,6 +103,8 @@ class Evidence:
 
     recordings: Recordings | None = None
     questions: Questions | None = None
+    damaged: tuple[str, ...] = ()
+    """What could not be read, and was left out."""
     comparison: Versus | None = None
     """The second of exactly two runs against the first, where a page is to compare them."""
 

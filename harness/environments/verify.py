@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from signal import Signals
 
 from harness import commands
-from harness.commands import Unanswered
+from harness.commands import Unanswered, signal_text
 from harness.environments.lock import EnvironmentReference, Lock, normal
 from harness.errors import Unavailable
 from harness.worker.last_words import last_words
@@ -96,12 +95,12 @@ def imported(
     if answer.code == 0:
         try:
             python, versions = json.loads(answer.stdout.rpartition("\n")[2])
-        except ValueError:
+        except (ValueError, TypeError):
             raise Unavailable(f"{argv[0]} is no Python: it never said what it imported") from None
         return Imported(python, tuple(versions))
     ending = f"exit code {answer.code}"
     if answer.code < 0:
-        ending = f"importing was ended by signal {-answer.code} ({Signals(-answer.code).name})"
+        ending = f"importing was ended by {signal_text(-answer.code)}"
     last = last_words(answer.stderr.splitlines(), 1)
     raise Unavailable(": ".join([ending] * (not last or answer.code < 0) + last))
 

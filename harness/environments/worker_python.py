@@ -210,16 +210,16 @@ def _foreign(
     what = f"{reference}: {path} ({origin})"
     answer = commands.run([path, "-c", _CONTENT], timeout_s=_PATIENCE_S, env=env, what=what)
     try:
-        content = json.loads(answer.required().rpartition("\n")[2])
-    except ValueError:
+        version, names = content = json.loads(answer.required().rpartition("\n")[2])
+    except (ValueError, TypeError):
         raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
     changes = dict(given.changes or {})
     return Interpreter(
         argv=(path,),
         env=env,
         fingerprint=cache.digest([content, changes]),
-        description=f"{path} (Python {content[0].split()[0]}, {origin})",
-        packages=dict(sorted(map(_named, content[1]))),
+        description=f"{path} (Python {version.split()[0]}, {origin})",
+        packages=dict(sorted(map(_named, names))),
     )
 
 

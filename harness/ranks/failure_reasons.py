@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from signal import Signals
 
 from harness.agent.protocol import TrialEnd
+from harness.commands import signal_text
 from harness.ranks.on_nodes import AgentLost
 from harness.ranks.stuck_ranks import who_waited
 from harness.store.events.rank_tail import RankTail
@@ -94,7 +95,7 @@ def _failure(end: RankEnd, tail: RankTail, trial: TrialPaths, *, has_peers: bool
     if tail.failed_kind is not None:
         message = f"{rank} failed{where}: {_sentence(tail.failed_message)}"
     elif end.signal is not None:
-        message = f"{rank} was ended by signal {end.signal} ({Signals(end.signal).name}){where}."
+        message = f"{rank} was ended by {signal_text(end.signal)}{where}."
         if end.signal == Signals.SIGKILL:
             message += " Neither Bakeoff nor the kernel's memory killer did that: somebody else."
             return f"{message} Log: {trial.stderr(end.rank)}"  # its last line is no reason

@@ -126,14 +126,20 @@ def resume(
         return work.carry_out()
 
 
-def prepare_jobs(run: Path, *, retry_failed: bool, trust: Trust = NOTHING) -> None:
+def prepare_jobs(
+    run: Path, *, mix: bool = False, retry_failed: bool = False, trust: Trust = NOTHING
+) -> None:
     """Make a run ready for jobs that go on with it: as `resume` does before its first trial."""
     paths = store.open_run(run.resolve())
     plan = read_plan(paths)
     with store.locked(paths):
         require_plan(paths, plan, trust)
-        admit_payload(paths, gather(), trust)
         _claim(paths, read_due(paths).left())
+        if mix:
+            basis = survey(with_hidden_values(paths, plan))
+            accept(paths, plan, basis, sorted(basis.fingerprints), mix=True, allowed=trust)
+        else:
+            admit_payload(paths, gather(), trust)
         if retry_failed:
             _retry(paths, Ledger(paths, plan, lambda _: None, lambda _: None), None)
 

@@ -242,22 +242,22 @@ class Contained:
             finally:
                 os.close(descriptor)
 
-    def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
+    def lines(self, path: Path, most: int = MOST_LOG) -> Iterator[tuple[int, bytes]]:
         """Give the lines of a file with their numbers; none where there is no file.
 
-        A line that is too long is left out, and what lies beyond the bounds of a log.
+        A line that is too long is left out.
         """
         try:
             file = self.reading(path)
         except FileNotFoundError:
             return
         with file, _named(path):
-            number = read = 0
-            while read < MOST_LOG and (line := file.readline(MOST_LINE)):
-                number, read, is_long = number + 1, read + len(line), False
-                while read < MOST_LOG and len(line) == MOST_LINE and not line.endswith(b"\n"):
+            _bounded(path, os.fstat(file.fileno()), most)
+            number = 0
+            while line := file.readline(MOST_LINE):
+                number, is_long = number + 1, False
+                while len(line) == MOST_LINE and not line.endswith(b"\n"):
                     line, is_long = file.readline(MOST_LINE), True
-                    read += len(line)
                 if not is_long:
                     yield number, line
 

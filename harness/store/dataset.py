@@ -40,7 +40,9 @@ class Dataset:
             )
         trials_by_run = [read_trials(run) for run in self.runs]
         complete = [trial for one in trials_by_run for trial in one.records]
-        self.warnings = (*skipped, *(text for one in trials_by_run for text in one.damaged))
+        damaged = [text for run in self.runs for text in run.damaged]
+        damaged += [text for one in trials_by_run for text in one.damaged]
+        self.warnings = (*skipped, *damaged)
         """What could not be read, and was left out."""
         self.trials: tuple[TrialRecord, ...] = tuple(
             trial for trial in complete if trial.outcome.origin in self.origins

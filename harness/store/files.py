@@ -61,9 +61,3 @@ def read_json(path: Path) -> Any:
         raise RunError(f"{path}: there is no such file.") from None
     except ValueError as problem:
         raise RunError(f"{path}: this file is damaged ({problem}).") from None
-
-
-def append_line(path: Path, value: Any) -> None:
-    """Add one line of JSON; readers skip a last line that a crash cut short."""
-    with explained(path), path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(value, sort_keys=True) + "\n")

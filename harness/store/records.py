@@ -22,6 +22,16 @@ from harness.worker.redaction.redact import redact_text, redact_values
 from harness.worker.scale import Scale
 
 Scalar = str | bool | int | float | None
+NUMBERS = frozenset(
+    {
+        *("nodes", "ranks_per_node", "devices_per_rank", "batch", "global_batch", "threads"),
+        *("interop_threads", "samples", "reader_threads", "prefetch", "buffers", "buffer_samples"),
+        *("compute_ms", "checkpoint_every", "stripe_count", "stripe_mb", "bucket_mb"),
+        "message_bytes",
+    }
+)
+"""The factors that are calculated with (a contract test holds them to the vocabulary)."""
+_NUMBER: Any = float | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,8 @@ class RunRecord:
     """How many trials the plan asks for in each block."""
     looks: tuple[int, ...]
     """After how many blocks it was to be decided whether to go on."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with files that the trials can be shown without."""
 
 
 def read_run(directory: Path) -> RunRecord:
@@ -107,11 +119,11 @@ def read_run(directory: Path) -> RunRecord:
     plan = _object(paths, paths.plan)
     refuse_other_format(directory, plan.get("version"))
     with damage(paths.plan):
-        stated = read(_Plan, plan)
+        stated = read(_Plan, {**plan, "measure": plan.get("measure") or {}})
+        read(_Measure, stated.measure, "measure")
         cells = tuple(_cell(raw, f"cells[{index}]") for index, raw in enumerate(stated.cells))
-    identity, run = _Identity(), _object(paths, paths.run)
-    with damage(paths.run):
-        identity = read(_Identity, run)
+    others = _Others(paths)
+    identity = others.identity()
     study = stated.study
     name = directory.resolve().name
     info = RunInfo(
@@ -120,12 +132,9 @@ def read_run(directory: Path) -> RunRecord:
         title=redact_text(study.title or identity.title or name),
         started_wall_ns=identity.started_wall_ns or 0,
         platform=redact_values(stated.platform or {}),
-        provenance=redact_values(_object(paths, paths.provenance)),
-        measure=stated.measure or {},
-        environments={
-            name: redact_values(_object(paths, paths.environment(name)))
-            for name in _environments(paths)
-        },
+        provenance=redact_values(others.read(paths.provenance)),
+        measure=stated.measure,
+        environments=redact_values(others.environments()),
         seed=stated.seed or 0,
     )
     return RunRecord(
@@ -138,7 +147,50 @@ def read_run(directory: Path) -> RunRecord:
         reference=stated.reference or {},
         planned=Counter(block for _, block in stated.order),
         looks=stated.looks,
+        damaged=tuple(others.damaged),
     )
+
+
+class _Others:
+    """Reads what stands beside a run's plan; a damaged file is named, and counts as empty."""
+
+    def __init__(self, paths: RunPaths) -> None:
+        self._paths = paths
+        self.damaged: list[str] = []
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """Read one object."""
+        try:
+            return _object(self._paths, path)
+        except RunError as problem:
+            self.damaged.append(f"{problem} It is left out.")
+            return {}
+
+    def identity(self) -> _Identity:
+        """Read what the run's identity adds to its plan."""
+        raw = self.read(self._paths.run)
+        try:
+            with damage(self._paths.run):
+                return read(_Identity, raw)
+        except DamagedFile as problem:
+            self.damaged.append(f"{problem} It is left out.")
+            return _Identity()
+
+    def environments(self) -> dict[str, dict[str, Any]]:
+        """Read every environment that was recorded."""
+        folder, suffix = self._paths.root / "environments", ".json"
+        try:
+            there = self._paths.files.files(folder)
+        except FileNotFoundError:
+            return {}
+        except DamagedFile as problem:
+            self.damaged.append(f"{problem} It is left out.")
+            return {}
+        return {
+            name.removesuffix(suffix): self.read(folder / name)
+            for name in there
+            if name.endswith(suffix)
+        }
 
 
 @dataclass(frozen=True)
@@ -157,12 +209,22 @@ class _Plan:
     cells: tuple[Mapping[str, Any], ...]
     study: _Study = field(default_factory=_Study)
     platform: Mapping[str, Any] | None = None
-    measure: Mapping[str, Any] | None = None
+    measure: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
     holes: tuple[Hole, ...] = ()
     reference: Mapping[str, str] | None = None
     order: tuple[tuple[str, int], ...] = ()
     looks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What is looked at again of how was measured."""
+
+    trials: int | None = None
+    tolerate: tuple[str, ...] | None = None
+    until_interval: float | None = None
+    budget_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -219,15 +281,6 @@ def _record(run: RunRecord, name: TrialName, trial: TrialPaths) -> TrialRecord:
     return TrialRecord(run.info.name, name, trial, read_complete(trial))
 
 
-def _environments(paths: RunPaths) -> list[str]:
-    folder = paths.environment("any").parent
-    if not paths.files.exists(folder):
-        return []
-    return [
-        name.removesuffix(".json") for name in paths.files.files(folder) if name.endswith(".json")
-    ]
-
-
 def _cell(raw: Mapping[str, Any], where: str) -> CellRecord:
     cell = read(
         CellRecord,
@@ -240,6 +293,8 @@ def _cell(raw: Mapping[str, Any], where: str) -> CellRecord:
         where,
     )
     path_part(cell.key, "cell's key")
+    for name in NUMBERS & cell.factors.keys():
+        read(_NUMBER, cell.factors[name], f"{where}.factors.{name}")
     return cell
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from harness.errors import DamagedFile
+from harness.store.contained import MOST_EVENTS
+from harness.store.events.known_events import event_of
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_outcome
 from harness.verdicts.asked_vs_ran import contradictions
@@ -39,7 +42,10 @@ def what_ran(
 def _ended(probe: TrialPaths) -> str:
     if not probe.files.exists(probe.outcome):
         return NOT_PROBED
-    how = read_outcome(probe)
+    try:
+        how = read_outcome(probe)
+    except DamagedFile as problem:
+        return str(problem)
     if how.is_ok:
         return WATCHED
     first_line = how.reason.partition("\n")[0]  # what it printed last comes below
@@ -68,10 +74,9 @@ def _first_step(cold: TrialPaths) -> float | None:
 
 
 def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:
-    """Read the first rank's events, up to a line that a crash cut off."""
-    for _, line in trial.files.lines(trial.events(0)):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            return
-        yield event
+    """Read the first rank's events; lines that are damaged are left out."""
+    with suppress(DamagedFile):
+        for _, line in trial.files.lines(trial.events(0), MOST_EVENTS):
+            event = event_of(line)
+            if event is not None:
+                yield event

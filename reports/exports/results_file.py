@@ -7,7 +7,6 @@ raises ``VERSION``; a new field does not.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.errors import DamagedFile, RunError
-from harness.store.files import explained
+from harness.store.contained import Contained
 from harness.store.json_text import json_text
 from harness.store.records import Hole, RunInfo
 from harness.verdicts.results import CellResult, Comparison, Estimate
@@ -113,14 +112,10 @@ def results_text(results: Results) -> str:
 
 def read_results_file(path: Path) -> ResultsFile:
     """Read a ``results.json`` back; refuse what is none, and one of another version."""
-    with explained(path):
-        text = path.read_bytes()
+    files = Contained(path.parent)
+    found = files.read_json(path)
     from pydantic import TypeAdapter, ValidationError  # slow to import, and writing needs it not
 
-    try:
-        found = json.loads(text)
-    except ValueError as fault:
-        raise DamagedFile(f"{path} is damaged: {fault}") from None
     version = found.get("version") if isinstance(found, dict) else None
     if isinstance(version, int) and version != VERSION:
         raise RunError(

@@ -49,7 +49,8 @@ def write_page(runs: Sequence[Path], place: Path, *, comparison: Versus | None =
     results, evidence = read_page(runs)
     evidence = replace(evidence, comparison=comparison)
     files, page = _place_inside(place, runs)
-    if files.root == page.parent and page.exists() and not page.is_file():
+    is_own = not any(page.is_relative_to(run.absolute()) for run in runs)
+    if is_own and page.exists() and not page.is_file():
         write_whole(place, render(results, evidence, place=place))  # a pipe has nothing beside it
         return Written(results, None)
     readings = write_readings(evidence.timelines, page, files)

@@ -39,7 +39,7 @@ over = { framework = "jax" }
 
 
 def found(results: Results) -> tuple[PaperFinding, ...]:
-    return findings(results, questions(results))
+    return findings(results, questions(results, pytest.fail))
 
 
 def results(folder: Path) -> Results:

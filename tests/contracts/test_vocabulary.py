@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from harness.store.records import NUMBERS
+from harness.study.factors import FACTORS
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layer_rules import ImpossibleNetwork
@@ -181,3 +183,8 @@ def test_every_place_exists() -> None:
     tables = (*vocabulary.LAYERS, *vocabulary.LOSSES, *vocabulary.OPTIMISERS, *vocabulary.KINDS)
     for file in (*(table.file for table in tables), *ASKING):
         assert Path(vocabulary.ROOT, file).is_file()
+
+
+def test_the_factors_that_are_numbers_are_read_back_as_numbers() -> None:
+    numbers = {name for name, one in FACTORS.items() if one.type in ("count", "number")}
+    assert numbers == NUMBERS

@@ -266,6 +266,7 @@ def test_a_bare_python_needs_an_environment_for_a_format_s_library(
     [
         ("exit 0", r"is no Python: asked for its version, it said none"),
         ("echo hello", r"is no Python"),
+        ("echo 5", r"is no Python"),
         ("echo 'libpython3.so: not found' >&2; exit 127", r"ended with 127: libpython3\.so: not"),
     ],
 )

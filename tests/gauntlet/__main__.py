@@ -21,10 +21,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.store.files import write_json
-from tests.gauntlet import command, faults, fuzzing, kills
+from tests.gauntlet import command, faults, fuzzing, hostile, kills
 from tests.gauntlet.part import Part, Stage
 
-STAGES = {stage.name: stage for stage in (kills.STAGE, faults.STAGE, fuzzing.STAGE)}
+STAGES = {stage.name: stage for stage in (kills.STAGE, faults.STAGE, fuzzing.STAGE, hostile.STAGE)}
 ROOT = Path(__file__).resolve().parents[2]
 _TESTED = ("harness", "reports", "workloads", "tests/gauntlet")
 _SHOWN = 30

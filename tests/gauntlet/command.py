@@ -10,8 +10,10 @@ import atexit
 import importlib
 import os
 import select
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -93,9 +95,17 @@ def prepare(lane: str) -> None:
     """Mark this process and its children, adopt their orphans, and import what commands need."""
     os.environ[MARK] = lane
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a fork must not meet threads
+    state = tempfile.mkdtemp(prefix="bakeoff-gauntlet-state-")
+    os.environ["XDG_STATE_HOME"] = state  # what is known of thousands of runs is not the user's
+    atexit.register(_remove, state, os.getpid())
     processes.adopt_orphans()
     for module in _IMPORTED:
         importlib.import_module(module)
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not by what is forked from it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def start(

@@ -28,7 +28,6 @@ from harness.store import run_directory
 from harness.store.dataset import Dataset
 from harness.store.events import event_lines, rank_tail
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.outcome import read_outcome
 from harness.store.records import read_run, read_trials
 from harness.store.samples.recording import read_recording
 from harness.study import requirements
@@ -111,8 +110,13 @@ def _read_all(paths: RunPaths) -> object:
     return read_trials(read_run(paths.root))
 
 
-def _run_file(name: str, pattern: str, read: Callable[[RunPaths], object] = _read_all) -> Parser:
-    return Parser(name, _of_run(pattern), _in_run(pattern, read), is_json=True, share=0.3)
+def _run_file(
+    name: str,
+    pattern: str,
+    read: Callable[[RunPaths], object] = _read_all,
+    share: float = 0.15,
+) -> Parser:
+    return Parser(name, _of_run(pattern), _in_run(pattern, read), is_json=True, share=share)
 
 
 def _due(paths: RunPaths) -> object:
@@ -379,6 +383,7 @@ PARSERS = (
         _of_run("cells/*/*/events.0.jsonl"),
         lambda data, _: event_lines.read_event_files([data, data]),
         is_json=True,
+        share=0.2,
     ),
     Parser("ends of event files", _of_run("cells/*/*/events.0.jsonl"), _tail, True, share=0.5),
     Parser(
@@ -390,10 +395,9 @@ PARSERS = (
     Parser(
         "outcomes",
         _of_run("cells/*/*/outcome.json"),
-        lambda data, folder: read_outcome(
-            TrialPaths(_file(data, folder, "alone/outcome.json").parent)
-        ),
+        _in_run("cells/*/trial-1/outcome.json", lambda paths: run_directory.outcomes(paths)),
         is_json=True,
+        share=0.5,
     ),
     _run_file("run.json", "run.json", lambda paths: run_directory.identity(paths)),
     _run_file("run.json, the run read", "run.json"),
@@ -405,7 +409,7 @@ PARSERS = (
     _run_file("outcome.json, the run read", "cells/*/trial-1/outcome.json"),
     _run_file("job.json", "cells/*/trial-1/job.json"),
     _run_file("log.jsonl", "log.jsonl", _due),
-    _run_file("events, queried", "cells/*/trial-1/events.0.jsonl", _queried),
+    _run_file("events, queried", "cells/*/trial-1/events.0.jsonl", _queried, share=0.005),
     Parser(
         "jobs.json",
         _texts(json.dumps({"version": 1, "jobs": [vars(one) for one in _JOBS]})),

@@ -5,22 +5,30 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import needs
+from tests.cli.command import bakeoff
+from tests.gauntlet.attacks import FIRED, attacks
+from tests.gauntlet.hostile import VERBS
 from tests.gauntlet.kills import KINDS
+from tests.gauntlet.small_run import RESUME, RUN
+from tests.gauntlet.small_run import write as write_small
 
 pytestmark = pytest.mark.gauntlet
-CALLS = range(0, 900, 60)
+CALLS = range(0, 900, 90)
 """Which modifying calls of a run fail: some in each of its stages."""
 
 
-BEING_MENDED = {
-    *("event files", "ends of event files", "run.json", "run.json, the run read", "LMDBs"),
-    *("plan.json, the run read", "plan.json, to resume", "log.jsonl"),
-}
+ATTACKS = (
+    *(".report.html.new is a link to victim", "report-data is a link to a folder"),
+    *("plan.json: pipe", "cells/CELL/trial-1/outcome.json: zeros", "words 0"),
+    *("a cell called '../..'", "harness/worker/__main__.py is edited", "another interpreter"),
+)
+BEING_MENDED = {"event files", "ends of event files", "LMDBs"}
 
 
 def parts(stage: str, *words: str) -> dict[str, Any]:
@@ -54,3 +62,22 @@ def test_whatever_call_fails_there_is_one_error_and_resume_completes_the_run() -
 def test_every_parser_reads_damaged_input_or_refuses_it_by_name() -> None:
     counts = parts("parsers", "--inputs", "12000", "--part", "parsers")
     assert counts["inputs"] > 10_000
+
+
+def test_a_planted_run_writes_runs_and_fetches_nothing_whatever_opens_it() -> None:
+    known = [attack.name for attack in attacks()]
+    counts = parts("hostile", "--part", "hostile", *(str(known.index(one)) for one in ATTACKS))
+    assert counts["openings"] == len(ATTACKS) * len(VERBS)
+
+
+def test_planted_code_does_run_where_it_is_trusted(tmp_path: Path) -> None:
+    """The attacks above are real."""
+    place = write_small(tmp_path)
+    bakeoff(*RUN, cwd=tmp_path)
+    edited = next(one for one in attacks() if one.name == "harness/worker/loop.py is edited")
+    edited.plant(place)
+    refused = bakeoff(*RESUME, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert not (place.parent / FIRED).exists()
+    bakeoff(*RESUME, "--trust-payload", cwd=tmp_path)
+    assert (place.parent / FIRED).exists()

@@ -138,6 +138,11 @@ def test_a_stack_trace_does_not_push_out_what_was_said_before_it():
     assert "Fatal Python error: Aborted" in reason
 
 
+def test_a_signal_without_a_name_is_told_by_its_number():
+    reason = judge(end(killed(signal=40)), {}, trial=TRIAL, timeout_s=60).reason
+    assert reason.startswith("Rank 0 was ended by signal 40 before its first event.")
+
+
 def test_a_kill_is_not_explained_by_the_line_that_happened_to_be_the_last():
     tail = RankTail(phase="build", stderr='layer {\n  top: "loss"\n}')
     reason = judge(end(killed()), {0: tail}, trial=TRIAL, timeout_s=60).reason

@@ -61,7 +61,7 @@ def test_several_runs_are_loaded_side_by_side(tmp_path: Path) -> None:
     [
         ((), "no run was named"),
         (("nowhere",), "there is no such run"),
-        (("nowhere.json",), "No such file"),
+        (("nowhere.json",), "there is no such file"),
     ],
 )
 def test_a_user_s_mistake_is_told_in_a_sentence(

@@ -97,6 +97,16 @@ def test_mixing_runs_this_installations_code_instead_of_what_was_edited(run, tmp
     assert store.identity(run).payload == "payload.2"
 
 
+def test_jobs_that_are_to_mix_find_this_installations_code(run, tmp_path):
+    plant(run, tmp_path / "planted")
+    with pytest.raises(RunError, match="--mix"):
+        prepare_jobs(run.root)
+    prepare_jobs(run.root, mix=True)
+    assert store.identity(run).payload == "payload.2"
+    assert resume(run.root, observer=Listener()).ok == 4
+    assert not (tmp_path / "planted").exists()
+
+
 def test_a_run_archived_without_its_code_goes_on_with_this_installations(run):
     shutil.rmtree(run.payload)
     assert not any("was changed" in text for text in analyse(Dataset([run.root])).warnings)
@@ -141,7 +151,7 @@ def test_compile_caches_that_came_with_a_copy_are_not_used(run):
 
 def test_a_job_on_a_node_with_another_home_knows_the_run_by_its_script(run, elsewhere):
     with pytest.raises(RunError, match="--trust-plan"):
-        prepare_jobs(run.root, retry_failed=False)
+        prepare_jobs(run.root)
     own = Trust(digests=frozenset(queue.digests(run)))
     assert resume(run.root, trust=own, observer=Listener()).ok == 4
 

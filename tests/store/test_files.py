@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.store.files import append_line, read_json, write_json, write_whole
+from harness.store.files import read_json, write_json, write_whole
 
 
 def test_a_file_is_replaced_whole_and_nothing_stays_beside_it(tmp_path):
@@ -78,9 +78,3 @@ def test_numbers_that_json_does_not_know_are_refused(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         write_json(tmp_path / "outcome.json", {"rate": float("nan")})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_lines_are_added_one_by_one(tmp_path):
-    append_line(tmp_path / "log.jsonl", {"b": 1, "a": 2})
-    append_line(tmp_path / "log.jsonl", {"c": 3})
-    assert (tmp_path / "log.jsonl").read_text() == '{"a": 2, "b": 1}\n{"c": 3}\n'

@@ -69,7 +69,7 @@ def command(
                 f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "
                 "takes it back."
             )
-        session.prepare_jobs(paths.root, retry_failed=retry_failed, trust=trust)
+        session.prepare_jobs(paths.root, mix=mix, retry_failed=retry_failed, trust=trust)
         waiting = read_due(paths).left()
         if not waiting:
             raise UsageError(f"{run}: nothing is left to run.")

@@ -6,8 +6,8 @@ Timelines are of one trial per cell shown: the one nearest its cell's median.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ from harness.analysis.evidence import (
 from harness.analysis.results import Results
 from harness.analysis.timelines.phases import by_phase
 from harness.analysis.timelines.timelines import RecordingTitle, timelines
+from harness.errors import DamagedFile
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.records import RunInfo
 from harness.store.samples.recording import Recording, read_recording
+from harness.store.typed import damage, read
 from harness.verdicts.results import CellResult, TrialResult
 
 MOST_TRIALS = 4
@@ -34,15 +36,24 @@ MOST_TRIALS = 4
 
 def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Evidence:
     """Gather what is needed, and nothing else: recordings take long to read."""
+    damaged: list[str] = []
     return Evidence(
         recordings=_recorded(dataset, results) if "recordings" in needs else None,
-        questions=questions(results) if "questions" in needs else None,
+        questions=questions(results, damaged.append) if "questions" in needs else None,
+        damaged=tuple(damaged),
     )
 
 
-def questions(results: Results) -> Questions:
-    """Read what each run's study asks about its paper."""
-    return {run.name: _asked(run) for run in results.runs}
+def questions(results: Results, damaged: Callable[[str], None]) -> Questions:
+    """Read what each run's study asks about its paper; say which study is damaged."""
+    asked: dict[str, Sequence[Mapping[str, Any]]] = {}
+    for run in results.runs:
+        try:
+            asked[run.name] = _asked(run)
+        except DamagedFile as problem:
+            damaged(f"{problem} Its findings are left out.")
+            asked[run.name] = ()
+    return asked
 
 
 def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
@@ -51,8 +62,15 @@ def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
         text = paths.files.read_text(paths.study)
     except FileNotFoundError:
         return ()
-    asked: Sequence[Mapping[str, Any]] = tomllib.loads(text).get("finding", ())
-    return asked
+    with damage(paths.study):
+        return read(_Asked, tomllib.loads(text)).finding
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is read here of a study."""
+
+    finding: tuple[Mapping[str, Any], ...] = ()
 
 
 def _recorded(dataset: Dataset, results: Results) -> Recordings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.analyse import analyse
@@ -18,7 +19,8 @@ def read_page(directories: Sequence[Path]) -> tuple[Results, Evidence]:
     """Read runs with everything that sections show beside the results."""
     dataset = Dataset(directories)
     results = analyse(dataset)
-    return results, gather(dataset, results, needs())
+    evidence = gather(dataset, results, needs())
+    return replace(results, warnings=(*results.warnings, *evidence.damaged)), evidence
 
 
 def read_table(directories: Sequence[Path], name: str) -> Table:

@@ -16,6 +16,8 @@ from functools import lru_cache
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
+from harness.store.events.known_events import usable
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -235,8 +237,8 @@ def _column(event: Mapping[str, Any]) -> tuple[list[int], int]:
     """Give the numbers of a window and its phase; it is unread if it lacks one of them."""
     values = [event.get(name) for name in _NUMBERS]
     column = [value if type(value) is int else UNKNOWN for value in values]
-    if event.get("event") != "window" or any(type(event.get(name)) is not int for name in _NEEDED):
-        return column, _UNREAD
+    if usable(event) is None or event["event"] != "window":
+        return [UNKNOWN] * len(_NUMBERS), _UNREAD
     return column, _PHASES.get(str(event.get("phase")), _UNREAD)
 
 
@@ -244,17 +246,17 @@ def _events(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     """Read lines as JSON, all at once if none is torn; torn lines are left out."""
     try:
         events = json.loads(b"[%s]" % b",".join(lines))
-    except ValueError:
+    except (ValueError, RecursionError):
         events = []
     if len(events) < len(lines):
-        return [event for line in lines if (event := _parsed(line))]
-    return [event for event in events if isinstance(event, dict)]
+        events = [_parsed(line) for line in lines]
+    return [one for event in events if (one := usable(event)) is not None]
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return event if isinstance(event, dict) else {}
 

@@ -5,13 +5,13 @@ Only the last kilobytes are read, so that looking at a running trial costs next 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile
+from harness.store.events.known_events import event_of
 from harness.store.layout import TrialPaths
 
 _TAIL = 1 << 16
@@ -79,11 +79,8 @@ def last_events(trial: TrialPaths, rank: int, size: int) -> Iterator[dict[str, A
 
 def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for text in lines:
-        try:
-            event = json.loads(text)
-        except ValueError:
-            continue  # cut by the bounds of what is read, by a crash, or still being written
-        if isinstance(event, dict) and "event" in event:
+        event = event_of(text)
+        if event is not None:  # else cut by what is read, by a crash, or still being written
             yield event
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from harness.store import run_directory
 from harness.store.events.rank_tail import first_events, last_events
 from harness.store.layout import RunPaths, TrialPaths
+from harness.store.typed import damage, read
 
 _TAIL = 1 << 13
 
@@ -33,8 +34,22 @@ def latest_trial(paths: RunPaths) -> TrialPaths | None:
 def label(paths: RunPaths, trial: TrialPaths) -> str:
     """Name a trial's cell as the run's plan does."""
     key = trial.root.parent.name
-    labels = {cell["key"]: cell["label"] for cell in paths.files.read_object(paths.plan)["cells"]}
-    return str(labels.get(key, key))
+    with damage(paths.plan):
+        plan = read(_Labels, paths.files.read_object(paths.plan))
+    return next((cell.label for cell in plan.cells if cell.key == key), key)
+
+
+@dataclass(frozen=True)
+class _Label:
+    key: str
+    label: str
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """What is read here of ``plan.json``."""
+
+    cells: tuple[_Label, ...]
 
 
 def read_trial_progress(trial: TrialPaths) -> TrialProgress:
@@ -50,7 +65,8 @@ def read_trial_progress(trial: TrialPaths) -> TrialProgress:
         elif event["event"] == "phase":
             phase = phase or event["name"]
         elif event["event"] == "values" and loss is None:
-            loss = event["values"].get("loss")
+            told = event["values"].get("loss")
+            loss = told if isinstance(told, int | float) else None
         if None not in (phase, steps, loss):
             break
     return TrialProgress(phase=phase, steps=steps, steps_per_s=rate, loss=loss)

@@ -137,8 +137,9 @@ def read_recording(path: Path, files: Contained | None = None) -> Recording | No
 
     One of a run is read through the run's ``files``.
     """
+    files = files or Contained(path.parent)
     try:
-        data = (files or Contained(path.parent)).read_bytes(path, MOST_SAMPLES)
+        data = files.read_bytes(path, MOST_SAMPLES)
     except (FileNotFoundError, DamagedFile):
         return None
     facts: Mapping[str, Any] = {}

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.store.contained import MOST_SAMPLES
+from harness.errors import DamagedFile
+from harness.store.contained import MOST_SAMPLES, Contained
 from harness.store.records import RunRecord, TrialRecord, read_trials
 from harness.store.samples import samples_format
 from harness.store.samples.recording import Recording, read_recording
@@ -21,6 +22,7 @@ from harness.store.sql.queries import connect, interruptible
 if TYPE_CHECKING:
     import duckdb
 
+_MAGIC = b"PAR1"
 _PLACE: Mapping[str, str] = {
     "run": "VARCHAR",
     "cell_key": "VARCHAR",
@@ -57,13 +59,22 @@ def write_missing(record: TrialRecord) -> list[Path]:
     tables = []
     for node in sorted(set(record.hosts.values())):
         table = paths.sample_table(node)
-        if not files.exists(table):
+        if not _is_whole(files, table):
             recording = read_recording(paths.samples(node), files)
             if recording is None:
                 continue
             files.write(table, as_parquet(recording, node))
         tables.append(files.checked(table, MOST_SAMPLES))
     return tables
+
+
+def _is_whole(files: Contained, table: Path) -> bool:
+    """Tell a table from what is none, which is written anew."""
+    try:
+        ends = (files.read_begin(table, len(_MAGIC)), files.read_end(table, len(_MAGIC)))
+        return ends == (_MAGIC, _MAGIC) and bool(files.checked(table, MOST_SAMPLES))
+    except (FileNotFoundError, DamagedFile):
+        return False
 
 
 def write_missing_of_run(run: RunRecord) -> None:
