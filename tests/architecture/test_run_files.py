@@ -30,6 +30,7 @@ OTHERS = {
     "harness/store/files.py": "files that a user names",
     "harness/store/run_directory.py": "the run directory itself, while it is made",
     "harness/store/samples/sample_parquet.py": "what DuckDB wrote to a temporary folder",
+    "harness/store/sql/tables.py": "a handle by which DuckDB opens files that were checked",
     "harness/run/storage/lustre.py": "folders on a storage tier",
     "harness/run/storage/tiers.py": "folders on a storage tier",
     "harness/run/trust.py": "the user's own state folder",

@@ -223,7 +223,7 @@ def openable(trial: TrialRecord, file: Path) -> str:
 @cache
 def _handle(folder: Path) -> int:
     """Open a folder for as long as this process lives."""
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def files_read(trials: Sequence[TrialRecord]) -> list[str]:
