@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,29 +112,39 @@ def _runs() -> list[Row]:
     rows: list[Row] = []
     for folder in sorted(Path("runs").glob("*")):
         paths = RunPaths(folder)
-        if not paths.files.exists(paths.run):
-            continue
-        if not paths.files.exists(paths.plan):
-            rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
-            continue
         try:
+            if not paths.files.exists(paths.run):
+                continue
+            if not paths.files.exists(paths.plan):
+                rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
+                continue
             rows.append(_run(paths))
         except (OSError, ValueError, BakeoffError) as error:
             rows.append({"name": folder.name, "problem": str(error)})
     return rows
 
 
+@dataclass(frozen=True)
+class _Started:
+    """What is listed of ``run.json``."""
+
+    title: str
+    started_wall_ns: int
+
+
 def _run(paths: RunPaths) -> Row:
     from harness.run.due import read_due
     from harness.store import run_directory
     from harness.store.run_code import doubts
+    from harness.store.typed import damage, read
 
-    run = paths.files.read_object(paths.run)
-    started = datetime.fromtimestamp(run["started_wall_ns"] / 1e9, UTC)
+    with damage(paths.run):
+        run = read(_Started, paths.files.read_object(paths.run))
+    started = datetime.fromtimestamp(run.started_wall_ns / 1e9, UTC)
     count, holder = read_due(paths).count(), run_directory.holder(paths)
     return {
         "name": paths.root.name,
-        "title": run["title"],
+        "title": run.title,
         "started": started.strftime("%Y-%m-%d %H:%M UTC"),
         "done": count.done,
         "left": count.left,

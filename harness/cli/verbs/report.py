@@ -46,7 +46,7 @@ def command(
     """
     import_numpy()
     from harness.analysis.read import read_comparison, run_directories
-    from harness.errors import UsageError
+    from harness.errors import RunError, UsageError
     from harness.store.layout import RunPaths
     from reports.page.files import write_page
 
@@ -57,7 +57,12 @@ def command(
         RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
     )
     comparison = read_comparison(*directories) if compare_them else None
-    written = write_page(directories, place, comparison=comparison)
+    try:
+        written = write_page(directories, place, comparison=comparison)
+    except RunError as problem:
+        if output is not None or not isinstance(problem.__cause__, OSError):
+            raise
+        raise RunError(f"{problem}\n`--output page.html` writes it to another place.") from None
     page = Page(place.resolve(), written.data and written.data.resolve())
     emit(page, lambda: str(place), as_json=as_json)
     if open_it:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import DamagedFile
+from harness.errors import DamagedFile, RunError
 from harness.store.contained import MOST_SAMPLES, Contained
 from harness.store.records import RunRecord, TrialRecord, read_trials
 from harness.store.samples import samples_format
@@ -44,12 +44,11 @@ _READ: Mapping[str, str] = {
     "gap": "VARCHAR",
 }
 _CHANNEL = {"id": "INTEGER", "scale": "DOUBLE", **{name: _READ[name] for name in list(_READ)[:6]}}
-_WRITTEN = """
-COPY (SELECT c.node, c.source, c.scope, c.channel, c.unit, c.kind, r.t_ns, r.half_width_ns, r.raw,
-        CASE WHEN g.raw IS NULL THEN r.raw * c.scale END AS value, g.gap
-    FROM readings r JOIN channels c USING (id) LEFT JOIN gaps g ON r.raw = g.raw
-    ORDER BY r.id, r.t_ns)
-TO $path (FORMAT parquet, COMPRESSION zstd)
+_TABLE = """
+SELECT c.node, c.source, c.scope, c.channel, c.unit, c.kind, r.t_ns, r.half_width_ns, r.raw,
+    CASE WHEN g.raw IS NULL THEN r.raw * c.scale END AS value, g.gap
+FROM readings r JOIN channels c USING (id) LEFT JOIN gaps g ON r.raw = g.raw
+ORDER BY r.id, r.t_ns
 """
 
 
@@ -85,6 +84,16 @@ def write_missing_of_run(run: RunRecord) -> None:
 
 def as_parquet(recording: Recording, node: str) -> bytes:
     """Give one recording as a table."""
+    connection = _loaded(recording, node)
+    with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
+        made = Path(folder) / "samples.parquet"
+        written = f"COPY ({_TABLE}) TO $path (FORMAT parquet, COMPRESSION zstd)"
+        interruptible(connection, lambda: connection.execute(written, {"path": str(made)}))
+        return made.read_bytes()
+
+
+def _loaded(recording: Recording, node: str) -> duckdb.DuckDBPyConnection:
+    """Open a database with one recording, of which ``_TABLE`` makes a table."""
     import numpy as np
 
     series = [one for one in recording.series if len(one.raw)]
@@ -118,41 +127,73 @@ def as_parquet(recording: Recording, node: str) -> bytes:
             "raw": np.concatenate([one.raw for one in series] or empty),
         },
     )
-    with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
-        made = Path(folder) / "samples.parquet"
-        interruptible(connection, lambda: connection.execute(_WRITTEN, {"path": str(made)}))
-        return made.read_bytes()
+    return connection
 
 
 def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord]) -> None:
-    """Make the view ``samples`` of all trials' Parquet, written first where it is missing."""
-    files = list(_files(trials))
+    """Make the view ``samples`` of all trials' Parquet, written first where it is missing.
+
+    Parquet that cannot be written, as on a file system that is read-only, or be read, is a cache
+    that is done without.
+    """
+    import duckdb
+
+    files: list[tuple[Any, ...]] = []
+    unwritten: list[TrialRecord] = []
+    for trial in trials:
+        try:
+            there = write_missing(trial)
+        except RunError:
+            unwritten.append(trial)
+        else:
+            files += [(tables.openable(trial, file), *_place(trial)) for file in there]
+    if not files and not unwritten:
+        return
+    rows = [row for trial in unwritten for row in _rows(trial)]
+    try:
+        interruptible(connection, lambda: _declare_over(connection, files, rows))
+    except duckdb.Error:
+        rows = [row for trial in trials for row in _rows(trial)]
+        interruptible(connection, lambda: _declare_over(connection, [], rows))
+
+
+def _declare_over(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[tuple[Any, ...]],
+    rows: Sequence[tuple[Any, ...]],
+) -> None:
+    for name in ("samples", "sample_files", "sample_rows"):
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    tables.fill(connection, "sample_rows", {**_PLACE, **_READ}, rows)
+    from_files = ""
     if files:
-        interruptible(connection, lambda: _declare_over(connection, files))
+        tables.fill(connection, "sample_files", {"file": "VARCHAR", **_PLACE}, files)
+        connection.execute(
+            "SET VARIABLE sample_files = (SELECT list(file) FROM (SELECT unnest($1) AS file))",
+            [[str(row[0]) for row in files]],
+        )
+        from_files = (
+            f"SELECT f.* EXCLUDE file, {', '.join(f's.{n}' for n in _READ)} "  # noqa: S608  column names from the table above
+            "FROM read_parquet(getvariable('sample_files'), filename = true) s "
+            "JOIN sample_files f ON f.file = s.filename UNION ALL "
+        )
+    connection.execute(f"CREATE VIEW samples AS {from_files} SELECT * FROM sample_rows")  # noqa: S608  as above
 
 
-def _declare_over(connection: duckdb.DuckDBPyConnection, files: Sequence[tuple[Any, ...]]) -> None:
-    connection.execute("DROP TABLE IF EXISTS samples")
-    tables.fill(connection, "sample_files", {"file": "VARCHAR", **_PLACE}, files)
-    connection.execute(
-        "SET VARIABLE sample_files = (SELECT list(file) FROM (SELECT unnest($1) AS file))",
-        [[str(row[0]) for row in files]],
-    )
-    connection.execute(
-        f"CREATE VIEW samples AS SELECT f.* EXCLUDE file, {', '.join(f's.{n}' for n in _READ)} "  # noqa: S608  column names from the table above
-        "FROM read_parquet(getvariable('sample_files'), filename = true) s "
-        "JOIN sample_files f ON f.file = s.filename"
-    )
+def _place(trial: TrialRecord) -> tuple[Any, ...]:
+    name = trial.name
+    return (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
+
+
+def _rows(trial: TrialRecord) -> Iterator[tuple[Any, ...]]:
+    """Give the samples of a trial without writing them."""
+    for node in sorted(set(trial.hosts.values())):
+        recording = read_recording(trial.paths.samples(node), trial.paths.files)
+        if recording is not None:
+            for row in _loaded(recording, node).execute(_TABLE).fetchall():
+                yield (*_place(trial), *row)
 
 
 def declare(connection: duckdb.DuckDBPyConnection) -> None:
     """Make an empty table of the same columns, for a query that asks for no samples."""
     tables.fill(connection, "samples", {**_PLACE, **_READ}, [])
-
-
-def _files(trials: Sequence[TrialRecord]) -> Iterator[tuple[Any, ...]]:
-    for trial in trials:
-        name = trial.name
-        for file in write_missing(trial):
-            where = (trial.run, trial.outcome.cell_key, str(name), name.block, name.attempt)
-            yield (tables.openable(trial, file), *where)
