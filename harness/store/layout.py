@@ -36,6 +36,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import RunError
 from harness.store.contained import Contained
@@ -49,13 +50,19 @@ PILOT = 0
 _TRIAL = re.compile(r"trial-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
-def refuse_other_format(root: Path, version: object) -> None:
-    """Refuse a run directory that another version wrote."""
+def up_to_date(root: Path, raw: dict[str, Any]) -> dict[str, Any]:
+    """Give what ``run.json`` or ``plan.json`` holds in today's format; refuse another one.
+
+    Both files pass here before anything else reads them: when ``VERSION`` grows, what the format
+    before it says is turned into today's here, and a run recorded in it stays in the tests.
+    """
+    version = raw.get("version")
     if version != VERSION:
         raise RunError(
             f"{root}: this run has format {version}, and this bakeoff reads format {VERSION}: "
             "run the study again, or use the bakeoff that wrote it."
         )
+    return raw
 
 
 @dataclass(frozen=True, order=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
-from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
+from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, up_to_date
 from harness.store.names import path_part
 from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_complete
@@ -116,8 +116,7 @@ def read_run(directory: Path) -> RunRecord:
             f"{directory} is not a run: it has no {paths.plan.name}. "
             "`bakeoff list runs` names the runs in this folder."
         )
-    plan = _object(paths, paths.plan)
-    refuse_other_format(directory, plan.get("version"))
+    plan = up_to_date(directory, paths.files.read_object(paths.plan))
     with damage(paths.plan):
         stated = read(_Plan, {**plan, "measure": plan.get("measure") or {}})
         read(_Measure, stated.measure, "measure")

@@ -22,7 +22,7 @@ from harness import locks
 from harness.errors import DamagedFile, RunError
 from harness.locks import Holder
 from harness.store.files import explained
-from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, refuse_other_format
+from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, up_to_date
 from harness.store.names import path_part, payload_name
 from harness.store.outcome import Outcome, read_complete
 from harness.store.typed import damage, read
@@ -74,7 +74,7 @@ def open_run(root: Path) -> RunPaths:
     paths = RunPaths(root)
     if not paths.files.exists(paths.run):
         raise RunError(f"{root}: this is no run directory (it has no run.json).")
-    refuse_other_format(root, paths.files.read_object(paths.run).get("version"))
+    up_to_date(root, paths.files.read_object(paths.run))
     return paths
 
 
@@ -108,9 +108,7 @@ def _new_id(root: Path) -> str:
 
 def stored_plan(paths: RunPaths) -> dict[str, Any]:
     """Read the plan of a run; refuse one of another version."""
-    plan = paths.files.read_object(paths.plan)
-    refuse_other_format(paths.root, plan.get("version"))
-    return plan
+    return up_to_date(paths.root, paths.files.read_object(paths.plan))
 
 
 @contextmanager
