@@ -48,7 +48,7 @@ check: setup
 bench: setup
 	@$(BIN)/python -m tests.bench
 
-# The method against simulated studies whose truth is known: a quarter of an hour of one core.
+# The method against simulated studies whose truth is known: forty minutes of one core.
 # What was interrupted goes on where it was.
 truth: setup
 	@$(BIN)/python -m tests.stats.truth_table --studies 10000

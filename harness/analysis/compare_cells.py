@@ -72,7 +72,9 @@ def _compared_task(
 def _comparison(reference: str, answer: compare.Answer, cells: int, looks: int) -> Comparison:
     interval = None
     if answer.low is not None and answer.high is not None:
-        joint = f"holds for all {cells} compared cells together" if cells > 1 else "exact"
+        joint = "exact"
+        if cells > 1:
+            joint = f"variances moderated, holds for all {cells} compared cells together"
         shared = f", the error shared by {looks} looks" if looks > 1 else ""
         meaning = f"inverted sign flips of {answer.blocks} blocks, {joint}{shared}"
         interval = Interval(answer.low, answer.high, answer.level, meaning)

@@ -4,10 +4,9 @@ Per block and cell the datum is log(cell rate / reference rate). Under "no diffe
 a whole block may be flipped without changing the joint distribution of all cells, so every one of
 the 2^n flips is as likely as what was seen. Each cell's studentised |t| is compared with the
 largest |t| over cells in every flip (Westfall & Young, Resampling-Based Multiple Testing, 1993,
-single step): the chance that any equal cell is called different stays below alpha, whatever the
-correlation between cells. Inverting the test, with the other cells centred where they were seen,
-gives intervals that hold for all cells together. "Faster" and "slower" need both: the exact test
-and the interval, which is the stricter of the two where most cells differ.
+single step), whatever the correlation between cells. A single cell is tested exactly, and its
+interval is that test inverted. The variances of several cells lean on each other (``moderated``),
+which finds far smaller differences in as many blocks.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats import answers
+from harness.stats import answers, moderated
 from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS
+from harness.stats.moderated import Prior
 from harness.stats.resample import SlopeFits, simultaneous
 from harness.stats.student import critical_t
 
@@ -69,16 +69,15 @@ def compare(
     ).reshape(len(logs), -1)
     enough = np.isfinite(table).sum(axis=1) >= FEWEST_BLOCKS
     answers_by_name: dict[str, Answer] = {}
-    family = _intervals(table[enough], alpha, seed) if enough.any() else None
+    family = _family(table[enough], alpha, seed) if enough.any() else None
     place = 0
     for index, name in enumerate(logs):
         data = table[index][np.isfinite(table[index])]
         if not enough[index] or family is None:
             answers_by_name[name] = _too_few(data, alpha)
             continue
-        low, high, p = (float(column[place]) for column in family)
+        answers_by_name[name] = _answer(data, family, place, alpha, equivalence)
         place += 1
-        answers_by_name[name] = _answer(data, low, high, p, int(enough.sum()), alpha, equivalence)
     return answers_by_name
 
 
@@ -116,13 +115,13 @@ def log_ratios(
 def reachable_looks(looks: Sequence[int], alpha: float = ALPHA) -> tuple[tuple[int, ...], float]:
     """Split the error over those looks (numbers of blocks) at which anything could be said.
 
-    A look at n blocks can only speak if 2^(1-n), the smallest p-value there is, does not exceed its
-    share; looks that cannot are dropped, which gives the others a larger share.
+    A look at n blocks can only speak if the smallest p-value there is does not exceed its share;
+    looks that cannot are dropped, which gives the others a larger share.
     """
     reachable = sorted(look for look in set(looks) if look >= FEWEST_BLOCKS)
     while reachable:
         share = alpha / len(reachable)
-        silent = [look for look in reachable if 2.0 ** (1 - look) > share]
+        silent = [look for look in reachable if moderated.smallest_p(look) > share * (1 + 1e-9)]
         if not silent:
             return tuple(reachable), share
         reachable = reachable[1:]
@@ -156,15 +155,30 @@ def _t(sums: Array, squares: Array, counts: Array) -> Array:
     return ratio
 
 
-def _intervals(table: Array, alpha: float, seed: int) -> tuple[Array, Array, Array]:
-    """Give simultaneous interval ends and adjusted p-values of all cells (rows)."""
-    present = np.isfinite(table)
-    data = np.where(present, table, 0.0)
+@dataclass(frozen=True)
+class _Family:
+    """What all compared cells get together, one element per cell."""
+
+    low: Array
+    high: Array
+    p: Array
+    prior: Prior
+    """What a single cell does not have weighs nothing."""
+
+
+def _family(table: Array, alpha: float, seed: int) -> _Family:
     flips = _flips(table.shape[1], seed)
-    counts = present.sum(axis=1)[:, None].astype(np.float64)
-    sums = data @ flips.T
-    signs = present.astype(np.float64) @ flips.T
-    squares = (data * data).sum(axis=1)[:, None]
+    if len(table) > 1:
+        return _Family(*moderated.intervals(table, flips, alpha))
+    return _Family(*_exact(table[:, np.isfinite(table[0])], seed, alpha), Prior(0.0, 0.0))
+
+
+def _exact(table: Array, seed: int, alpha: float) -> tuple[Array, Array, Array]:
+    """Give one cell's interval, its exact test inverted, and p-value."""
+    flips = _flips(table.shape[1], seed)
+    counts = np.full((1, 1), float(table.shape[1]))
+    sums, signs = table @ flips.T, flips.sum(axis=1)[None, :]
+    squares = (table * table).sum(axis=1)[:, None]
     centre = sums[:, :1] / counts
 
     def flipped(shift: Array) -> Array:
@@ -176,15 +190,23 @@ def _intervals(table: Array, alpha: float, seed: int) -> tuple[Array, Array, Arr
     return simultaneous(lines, flipped(np.zeros_like(centre)), flipped(centre), alpha)
 
 
-def _answer(
-    data: Array, low: float, high: float, p: float, cells: int, alpha: float, equivalence: float
-) -> Answer:
+def _answer(data: Array, family: _Family, place: int, alpha: float, equivalence: float) -> Answer:
+    low, high, p = (float(one[place]) for one in (family.low, family.high, family.p))
     blocks, centre = len(data), float(data.mean())
     answered, why = answers.answer(low, high, p, alpha, equivalence)
     more = None
     if answered == "cannot tell":
-        margin = log(1 + equivalence)
-        more = more_blocks(centre, float(data.std(ddof=1)), blocks, cells, alpha, margin)
+        freedom = np.array([blocks - 1.0])
+        variance = family.prior.moderated(data.var(ddof=1, keepdims=True), freedom)
+        more = more_blocks(
+            centre,
+            sqrt(float(variance[0])),
+            blocks,
+            len(family.low),
+            alpha,
+            log(1 + equivalence),
+            prior=family.prior.freedom,
+        )
         if more is None:
             why += f", and more than {MOST_BLOCKS} blocks would be needed"
     ends = answers.ends(low, high)
@@ -192,18 +214,26 @@ def _answer(
 
 
 def more_blocks(
-    centre: float, deviation: float, blocks: int, cells: int, alpha: float, margin: float
+    centre: float,
+    deviation: float,
+    blocks: int,
+    cells: int,
+    alpha: float,
+    margin: float,
+    *,
+    prior: float = 0.0,
 ) -> int | None:
     """Estimate how many more blocks would tell, if centre and deviation stay as they are.
 
     The aim is an interval that either excludes 1 or lies within the margin, whichever is nearer,
-    with Student's t at alpha shared equally by the cells (slightly too many blocks).
+    with Student's t at alpha shared equally by the cells (slightly too many blocks). ``prior`` is
+    what the other cells add to the degrees of freedom.
     """
     needed = max(abs(centre), margin - abs(centre))
     for count in range(blocks + 1, MOST_BLOCKS + 1):
-        if 2.0 ** (1 - count) > alpha:
+        if moderated.smallest_p(count) > alpha:
             continue
-        if critical_t(alpha / cells, count - 1) * deviation / sqrt(count) < needed:
+        if critical_t(alpha / cells, count - 1 + prior) * deviation / sqrt(count) < needed:
             return count - blocks
     return None
 

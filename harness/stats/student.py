@@ -6,7 +6,7 @@ from math import expm1, inf, pi, sqrt, tan
 from statistics import NormalDist
 
 
-def critical_t(alpha: float, freedom: int) -> float:
+def critical_t(alpha: float, freedom: float) -> float:
     """Give the two-sided critical value (Hill, Algorithm 396, Comm. ACM 13, 1970).
 
     Exact for one and two degrees of freedom, within 1e-5 of it from three on.
@@ -17,7 +17,7 @@ def critical_t(alpha: float, freedom: int) -> float:
         return 1 / tan(alpha * pi / 2)
     if freedom == 2:
         return sqrt(2 / (alpha * (2 - alpha)) - 2)
-    n = float(freedom)
+    n = freedom
     a = 1 / (n - 0.5)
     b = 48 / a**2
     c = ((20700 * a / b - 98) * a - 16) * a + 96.36

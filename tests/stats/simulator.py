@@ -20,7 +20,20 @@ NOISE = 0.01
 RECORDED: Mapping[str, Any] = tomllib.loads(
     (Path(__file__).parent / "recorded.toml").read_text(encoding="utf-8")
 )
-TAILS = ("normal", "bursts", "uneven", "drift", "autocorrelation", "clocks", "nodes")
+TAILS = (
+    "normal",
+    "heavy",
+    "bursts",
+    "uneven",
+    "one noisy",
+    "ties",
+    "bad block",
+    "drift",
+    "autocorrelation",
+    "clocks",
+    "nodes",
+    "one skewed",
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +46,12 @@ class Truth:
     block_noise: float = 0.03
     """What the cells of a block have in common; pairing removes it."""
     tail: str = "normal"
-    """normal; bursts (a tenth of the trials is 10 % slower); uneven (cells differ tenfold in
-    noise); drift (10 % over the run); autocorrelation (0.9 between trials that follow each other);
-    clocks (four in ten trials are 8 % slower); nodes (each trial on one of four that differ)."""
+    """normal; heavy (t with three degrees); bursts (a tenth of the trials is 10 % slower); uneven
+    (cells differ tenfold in noise); one noisy (the first cell has ten times the noise); ties (all
+    rates are rounded to 1 %); bad block (in the first block cells differ by another 20 %); drift
+    (10 % over the run); autocorrelation (0.9 between trials that follow each other); clocks (four
+    in ten trials are 8 % slower); nodes (each trial on one of four that differ); one skewed (the
+    first cell's trials are exponential, so that their mean says what their shape hides)."""
 
 
 def draw(truth: Truth, chance: np.random.Generator) -> Array:
@@ -52,7 +68,14 @@ def trials(truth: Truth, chance: np.random.Generator) -> Array:
     scale = np.full((cells, 1), truth.noise)
     if truth.tail == "uneven":
         scale = truth.noise * np.logspace(-0.5, 0.5, cells)[:, None]
-    logs = scale * chance.standard_normal(shape)
+    elif truth.tail == "one noisy":
+        scale[1] *= 10
+    heavy = truth.tail == "heavy"
+    logs = scale * (chance.standard_t(3, shape) if heavy else chance.standard_normal(shape))
+    if truth.tail == "one skewed":
+        logs[1] = 5 * truth.noise * (chance.exponential(1, truth.blocks) - 1)
+    elif truth.tail == "bad block":
+        logs[:, 0] += 0.2 * chance.standard_normal(cells)
     if truth.tail == "bursts":
         logs -= 0.1 * (chance.random(shape) < 0.1)
     elif truth.tail == "clocks":
@@ -63,7 +86,7 @@ def trials(truth: Truth, chance: np.random.Generator) -> Array:
         logs += _in_order(_course(truth, cells * truth.blocks, chance), shape, chance)
     logs += truth.block_noise * chance.standard_normal(truth.blocks)
     logs += np.array((0.0, *truth.effects))[:, None]
-    return logs
+    return np.round(logs, 2) if truth.tail == "ties" else logs
 
 
 def true_median(truth: Truth) -> float:

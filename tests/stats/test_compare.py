@@ -6,10 +6,12 @@ from math import exp, log
 
 import numpy as np
 import pytest
+import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from harness.stats import moderated
 from harness.stats.compare import (
     all_pairs,
     compare,
@@ -95,13 +97,66 @@ def test_exchanging_cell_and_reference_inverts_the_answer(values: list[float]) -
 
 
 @settings(max_examples=30, deadline=None)
+@given(st.lists(rows.map(lambda row: row[:6]), min_size=2, max_size=5), st.permutations(range(6)))
+def test_the_order_of_blocks_does_not_matter_to_many_cells(
+    table: list[list[float]], order: list[int]
+) -> None:
+    before = compare({str(place): row for place, row in enumerate(table)})
+    after = compare({str(place): [row[i] for i in order] for place, row in enumerate(table)})
+    for name, one in before.items():
+        assert after[name].answer == one.answer
+        assert after[name].low == pytest.approx(one.low)
+        assert after[name].p == pytest.approx(one.p)
+
+
+@settings(max_examples=30, deadline=None)
 @given(st.lists(rows.map(lambda row: row[:6]), min_size=2, max_size=5))
-def test_more_cells_never_make_a_cell_more_certain(table: list[list[float]]) -> None:
-    alone = compare({"0": table[0]})["0"]
-    among = compare({str(index): row for index, row in enumerate(table)})["0"]
-    assert alone.p is not None
-    assert among.p is not None
-    assert among.p >= alone.p
+def test_intervals_of_many_cells_include_one_unless_the_test_rejects(
+    table: list[list[float]],
+) -> None:
+    for one in compare({str(place): row for place, row in enumerate(table)}).values():
+        assert one.low is not None
+        assert one.high is not None
+        assert one.p is not None
+        assert (one.low > 1 or one.high < 1) == (one.p <= 0.05) or one.p == pytest.approx(0.05)
+
+
+def test_a_cell_that_takes_two_values_leaves_the_others_their_answers() -> None:
+    # some flip gives all its residuals one sign, and its own variance is nothing there
+    two = [0.01, -0.01, 0.01, -0.01, 0.01, -0.01]
+    told = compare({"two": cell(0.0, tuple(two)), "fast": cell(0.3), "twin": cell(0.0)})
+    assert told["fast"].answer == "faster"
+    assert told["two"].low is not None
+
+
+def test_a_small_difference_is_found_where_other_cells_tell_the_noise() -> None:
+    chance = np.random.default_rng(11)
+    rows_of_twenty = {str(i): list(0.01 * chance.standard_normal(6)) for i in range(19)}
+    rows_of_twenty["slow"] = cell(-0.05, (0.02, -0.015, 0.01, 0.0, -0.02, 0.005))
+    assert compare(rows_of_twenty)["slow"].answer == "slower"
+
+
+def test_five_blocks_of_one_cell_do_not_silence_six_of_the_others() -> None:
+    told = compare({"a": cell(0.1), "b": [*cell(0.1)[:5], None], "c": cell(-0.1)})
+    assert [told[name].answer for name in "abc"] == ["faster", "cannot tell", "slower"]
+
+
+@pytest.mark.parametrize("value", [0.05, 0.5, 1.0, 2.5, 12.0, 200.0])
+def test_gamma_functions_agree_with_scipy(value: float) -> None:
+    assert moderated.digamma(value) == pytest.approx(scipy.special.digamma(value), rel=1e-9)
+    assert moderated.trigamma(value) == pytest.approx(scipy.special.polygamma(1, value), rel=1e-9)
+    assert moderated.trigamma(moderated.inverse_trigamma(value)) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_the_prior_is_found_again_in_variances_that_were_drawn_from_it() -> None:
+    chance = np.random.default_rng(2)
+    cells, prior = 4000, 8.0
+    truth = 0.0004 * prior / chance.chisquare(prior, cells)
+    seen = truth * chance.chisquare(20, cells) / 20
+    found = moderated.common(seen, np.full(cells, 20.0))
+    assert found.freedom == pytest.approx(prior, rel=0.15)
+    assert found.variance == pytest.approx(0.0004, rel=0.05)
 
 
 def test_many_blocks_are_sampled_the_same_way_each_time() -> None:
@@ -118,7 +173,7 @@ def test_intervals_hold_the_truth_together() -> None:
 
 def test_the_error_is_split_over_looks_that_could_speak() -> None:
     assert reachable_looks((6,)) == ((6,), 0.05)
-    # at six blocks the smallest p is 1/32, above half of 5 %
+    # at six blocks the smallest p of several cells is 5 %, above half of it
     assert reachable_looks((6, 12)) == ((12,), 0.05)
     assert reachable_looks((7, 12)) == ((7, 12), 0.025)
     assert reachable_looks((3, 4)) == ((), 0.05)

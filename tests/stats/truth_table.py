@@ -1,6 +1,6 @@
 """Count over many simulated studies in parts that are kept, and print the table.
 
-``python -m tests.stats.truth_table --studies 10000`` takes about a quarter of an hour of one core.
+``python -m tests.stats.truth_table --studies 10000`` takes about forty minutes of one core.
 Each part has its own seed and is kept under ``--folder``, by the code that it tested: what was
 interrupted, or ended after ``--minutes``, goes on where it was. docs/method.md records the table.
 """
@@ -23,6 +23,7 @@ from harness.store.files import write_json
 from tests.stats.simulator import KINDS
 from tests.stats.truth import (
     MUST_BE_UNSTEADY,
+    NULLS,
     POWER,
     TRUTHS,
     Seed,
@@ -60,6 +61,10 @@ def _study(name: str, studies: int, seed: Seed) -> Shares:
     return asdict(tally(TRUTHS[name], studies, seed))
 
 
+def _null(name: str, studies: int, seed: Seed) -> Shares:
+    return asdict(tally(NULLS[name], studies, seed))
+
+
 def _runs(effect: float, studies: int, seed: Seed) -> Shares:
     return asdict(tally_runs(effect, studies, seed))
 
@@ -76,6 +81,10 @@ TABLES = {
             *(Row(name, partial(_study, name)) for name in TRUTHS),
             *(Row(name, partial(_runs, effect)) for name, effect in RUNS.items()),
         ),
+    ),
+    "no cell differs": Table(
+        ("rejected", "false_news", "power", "same", "covered", "width", "medians"),
+        tuple(Row(name, partial(_null, name)) for name in NULLS),
     ),
     "repetition": Table(
         ("covered", "blocks"),
@@ -126,9 +135,10 @@ def broken_by(table: str, name: str, studies: int, shares: Shares) -> list[str]:
     if table == "windows of a trial":
         seldom = name in MUST_BE_UNSTEADY and (shares["unsteady"] or 0) < 0.9
         return [f"unsteady in {shares['unsteady']:.1%}"] if seldom else []
-    if table != "studies":
+    if table not in ("studies", "no cell differs"):
         return []
-    found = promises_broken(Tally(studies, **shares), TRUTHS.get(name))  # type: ignore[arg-type]
+    truth = TRUTHS.get(name) or NULLS.get(name)
+    found = promises_broken(Tally(studies, **shares), truth)  # type: ignore[arg-type]
     if (shares["power"] or 0) < POWER.get(name, 0):
         found.append(f"power {shares['power']:.3f}")
     return found
