@@ -81,6 +81,8 @@ class RecordedCell:
     environment: str = "torch-cpu"
     factors: Mapping[str, Any] = field(default_factory=dict)
     behaviour: Behaviour = field(default_factory=Behaviour)
+    behaviours: Mapping[int, Behaviour] = field(default_factory=dict)
+    """Block -> how its trial behaved, where it is another way."""
     unit: str = "images"
     parameters: int | None = 34_000
     macs: int | None = 9_000_000
@@ -195,7 +197,7 @@ def _trial(
     chance = random.Random(f"{told.seed}/{cell.key}/{block}")
     started = START_NS + position * 5_000_000_000
     outcome = cell.outcomes.get(block, "ok")
-    times = step_times(cell.behaviour, chance, shift)
+    times = step_times(cell.behaviours.get(block, cell.behaviour), chance, shift)
     trial.job.write_text(job_text(_job(cell, name, trial.root)), encoding="utf-8")
     for rank in range(cell.scale.ranks):
         lines = _events(cell, rank, times, outcome=outcome, started=started)

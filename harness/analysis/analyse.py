@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
-from harness.analysis import stopping
+from harness.analysis import beginnings, stopping
 from harness.analysis.compare_cells import compared
 from harness.analysis.results import Results
 from harness.analysis.warnings import criticise
 from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
+from harness.stats.steady import Steady
 from harness.store import gate_results
 from harness.store.dataset import Dataset
-from harness.store.events.rank_streams import read_streams
+from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended
-from harness.store.records import CellRecord, Gate, RunRecord
+from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
 from harness.verdicts.thresholds import rejecting
-from harness.verdicts.trial import judge_trial
+from harness.verdicts.trial import has_windows, judge_trial, step_times
 from harness.verdicts.what_ran import what_ran
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def analyse(
@@ -63,22 +70,34 @@ def estimate_cells(
     units = {(run.info.name, cell.key): cell.unit for run in dataset.runs for cell in run.cells}
     runs = {run.info.name: run for run in dataset.runs}
     tolerated = {run.info.name: run.info.measure.get("tolerate") or () for run in dataset.runs}
-    trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
+
+    def judged(record: TrialRecord, streams: Sequence[Stream], begin: Steady | None) -> TrialResult:
+        return judge_trial(
+            record,
+            streams,
+            units[record.run, record.outcome.cell_key],
+            begin=begin,
+            tolerated=tolerated[record.run],
+            run=runs[record.run],
+        )
+
+    by_hand = None
+    if steady_from is not None:
+        by_hand = Steady(max(0, steady_from), f"set by hand to window {steady_from}", True)
     # an attempt that somebody cancelled says nothing of the cell, and is made again
     ended = [record for record in dataset.trials if record.outcome.ended is not Ended.CANCELLED]
     ran = gate_results.fingerprints_by_cell(ended)
+    records: dict[tuple[str, str], list[TrialRecord]] = {place: [] for place in units}
+    trials: dict[tuple[str, str], list[TrialResult]] = {place: [] for place in units}
     for record, streams in read_streams(ended):
         place = (record.run, record.outcome.cell_key)
         if place in units:
-            judged = judge_trial(
-                record,
-                streams,
-                units[place],
-                steady_from=steady_from,
-                tolerated=tolerated[record.run],
-                run=runs[record.run],
-            )
-            trials[place].append(judged)
+            records[place].append(record)
+            trials[place].append(judged(record, streams, by_hand))
+    for place, own in records.items() if by_hand is None else ():
+        common = beginnings.shared(trials[place], partial(_step_times, own))
+        if common is not None:
+            trials[place] = [judged(*both, common) for both in read_streams(own)]
     return {
         run.info.name: [
             _cell(
@@ -91,6 +110,11 @@ def estimate_cells(
         ]
         for run in dataset.runs
     }
+
+
+def _step_times(records: Sequence[TrialRecord]) -> list[NDArray[np.float64]]:
+    complete = ((record, streams) for record, streams in read_streams(records))
+    return [step_times(streams) for record, streams in complete if has_windows(record, streams)]
 
 
 def _rejecting(run: RunRecord) -> frozenset[str]:

@@ -3,7 +3,8 @@
 The beginning is a change point: the cut after which the mean is known best, MSER (White, "An
 effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997), on
 logarithms clipped at five robust deviations so that single hiccups do not steer it. The cut is
-taken only if what it removes really differs from what it keeps.
+taken only if what it removes is really slower than what it keeps: a program that warms up becomes
+faster, and one that becomes slower met somebody else, or a lower clock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FEWEST_WINDOWS = 8
 """With fewer measured windows no warm-up is looked for, and nothing can be said of their shape."""
 CLIP = 5.0
 RELEVANT = 0.01
-"""A beginning less than 1 % slower or faster than the rest is left in."""
+"""A beginning less than 1 % slower than the rest is left in."""
 CLEAR = 4.0
 """And it must differ by four standard errors."""
 
@@ -68,15 +69,12 @@ class Shape:
     """Distance of two clusters of window times, relative; 0 when one cluster fits."""
 
 
-def begin(times: Array, override: int | None = None, ordered: Array | None = None) -> Steady:
+def begin(times: Array, ordered: Array | None = None) -> Steady:
     """Choose the first steady window from the step times of the measured windows, in order.
 
     Sorting takes a quarter of the time: who has sorted them already hands them over.
     """
     count = len(times)
-    if override is not None:
-        start = min(max(0, override), max(0, count - 1))
-        return Steady(start, f"set by hand to window {start}", True)
     if count < FEWEST_WINDOWS:
         return Steady(0, f"only {count} windows: too few to look for a warm-up", True)
     logs, _, limit = _clipped(times, np.sort(times) if ordered is None else ordered)
@@ -93,21 +91,19 @@ def begin(times: Array, override: int | None = None, ordered: Array | None = Non
     cut = int(np.argmin(score))
     if cut == 0:
         return Steady(0, f"all {count} windows: no warm-up was left in them", True)
-    difference = float(ahead[cut]) / cut - float(rest[cut]) / (count - cut)
+    # medians of what was measured: clipped, a beginning of a very quiet trial would be no slower
+    usual = float(np.median(times[cut:]))
     clear = CLEAR * deviation * (1 / cut + 1 / (count - cut)) ** 0.5
-    if abs(difference) < max(log(1 + RELEVANT), clear):
+    is_slower = log(float(np.median(times[:cut])) / usual) > max(log(1 + RELEVANT), clear)
+    # a slow stretch that comes later is no beginning, though what ends with it is slower too
+    begins_slow = log(float(np.median(times[: cut // 3 + 1])) / usual) > log(1 + RELEVANT)
+    if not (is_slower and begins_slow):
         return Steady(0, f"all {count} windows: no warm-up was left in them", True)
-    raw = float(np.mean(times[:cut])) / float(np.mean(times[cut:])) - 1
-    way = "slower" if difference > 0 else "faster"
+    raw = (float(np.mean(times[:cut])) / float(np.mean(times[cut:])) - 1) * 100
     if cut == latest:
-        return Steady(
-            cut, f"times still change half-way ({abs(raw) * 100:.0f} % {way} before)", False
-        )
-    return Steady(
-        cut,
-        f"the first {cut} of {count} windows were {abs(raw) * 100:.0f} % {way} than the rest",
-        True,
-    )
+        return Steady(cut, f"times still change half-way ({raw:.0f} % slower before)", False)
+    why = f"the first {cut} of {count} windows were {raw:.0f} % slower than the rest"
+    return Steady(cut, why, True)
 
 
 def describe(times: Array, ordered: Array | None = None) -> Shape:
@@ -189,20 +185,37 @@ def _line(logs: Array) -> tuple[float, float, Array, float]:
 
 
 def _rhythm(residuals: Array, total_variance: float) -> tuple[float | None, float]:
-    """Find the strongest frequency (Fisher, "Tests of significance in harmonic analysis", 1929)."""
+    """Find the strongest frequency (Fisher, "Tests of significance in harmonic analysis", 1929).
+
+    The test holds for white noise. Speed that wanders is red, and its slow frequencies are strong
+    without any rhythm: so each is weighed by what a chain of neighbours that are as much alike
+    (autoregression of the first order, fitted without the strongest frequency) would have there.
+    """
     spectrum = np.fft.rfft(residuals)
-    power = (spectrum.real**2 + spectrum.imag**2)[1:]
+    power: Array = (spectrum.real**2 + spectrum.imag**2)[1:]
     total = float(power.sum())
     if total <= 0:
         return None, 0.0
-    best = int(np.argmax(power))
-    share = float(power[best]) / total
-    chance = len(power) * (1 - share) ** (len(power) - 1)
+    turns = np.cos(2 * np.pi * np.arange(1, len(power) + 1) / len(residuals))
+    white, best = power, int(np.argmax(power))
+    for _ in range(2):  # the strongest of the weighed ones may be another
+        white = _weighed(power, turns, best)
+        best = int(np.argmax(white))
+    share = float(white[best]) / float(white.sum())
+    chance = len(white) * (1 - share) ** (len(white) - 1)
     around = float(power[max(0, best - 1) : best + 2].sum()) / total
     # one or two cycles in a whole trial are drift or wander, not a rhythm
     if chance > 1e-3 or best + 1 < 3:
         return None, 0.0
     return len(residuals) / (best + 1), 2 * (around * total_variance) ** 0.5
+
+
+def _weighed(power: Array, turns: Array, best: int) -> Array:
+    others = power.copy()
+    others[max(0, best - 1) : best + 2] = np.median(power)
+    alike = min(max(float(others @ turns) / float(others.sum()), 0.0), 0.99)
+    weighed: Array = power * (1 + alike * alike - 2 * alike * turns)
+    return weighed
 
 
 def _modes(ordered: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ def judge_trial(
     streams: Sequence[Stream],
     unit: str,
     *,
-    steady_from: int | None = None,
+    begin: steady.Steady | None = None,
     tolerated: Sequence[str] = (),
     run: RunRecord | None = None,
 ) -> TrialResult:
@@ -34,13 +35,14 @@ def judge_trial(
 
     A trial has figures only if it ended well, every rank recorded windows, and every epoch that was
     read delivered each sample once; of the others only how they ended is known. Its rate is taken
-    over the steady windows, or over whole epochs where reading is all that it does. Every finding
-    is kept as evidence, and the gravest one gives the verdict.
+    over the steady windows, or over whole epochs where reading is all that it does; they begin with
+    ``begin``, if given, else where its own windows say. Every finding is kept as evidence, and the
+    gravest one gives the verdict.
     """
     import numpy as np
 
     fields, marks = _fields(record, streams), record.outcome.marks
-    if not _has_windows(record, streams):
+    if not has_windows(record, streams):
         if record.outcome.is_ok:
             marks = (*marks, "it ended well, but not every rank recorded windows")
         return TrialResult(**fields, **_UNKNOWN, evidence=marks)
@@ -51,7 +53,7 @@ def judge_trial(
         fields["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
     times = step_times(streams)
     ordered = np.sort(times)
-    begin = _begin(times, steady_from, fed, ordered)
+    begin = _begin(times, begin, fed, ordered)
     shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = hardware_use.nodes_of(record, streams, begin.start)
     findings = thresholds.gravest_first(
@@ -123,7 +125,7 @@ _UNKNOWN: Mapping[str, Any] = {
 }
 
 
-def _has_windows(record: TrialRecord, streams: Sequence[Stream]) -> bool:
+def has_windows(record: TrialRecord, streams: Sequence[Stream]) -> bool:
     """Tell whether a trial ended well and every one of its ranks recorded windows."""
     is_complete = len(streams) == len(record.outcome.ranks) and all(
         len(stream.steps) for stream in streams
@@ -164,13 +166,15 @@ def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...
 
 def _begin(
     times: NDArray[np.float64],
-    steady_from: int | None,
+    chosen: steady.Steady | None,
     fed: InputResult | None,
     ordered: NDArray[np.float64],
 ) -> steady.Steady:
     """Find the first steady window; an epoch that is read whole has no beginning to leave out."""
-    if fed is None or fed.rate is None or steady_from is not None:
-        return steady.begin(times, steady_from, ordered)
+    if chosen is not None:
+        return replace(chosen, start=min(chosen.start, len(times) - 1))
+    if fed is None or fed.rate is None:
+        return steady.begin(times, ordered)
     return steady.Steady(0, settled=True, why="whole epochs are measured, their starts included")
 
 

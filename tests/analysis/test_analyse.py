@@ -86,8 +86,23 @@ def test_a_warm_up_left_in_the_windows_is_cut_off(tmp_path: Path) -> None:
     cell = named(results(tmp_path, slow), "torch")
     assert cell.rate is not None
     assert cell.rate.value == pytest.approx(16 / 0.02, rel=0.05)
-    assert {trial.steady_from for trial in cell.trials} <= {14, 15, 16}
+    (begin,) = {trial.steady_from for trial in cell.trials}
+    assert begin in range(14, 21)
     assert "slower" in cell.trials[0].steady_why
+
+
+def test_all_trials_of_a_cell_leave_out_as_much(tmp_path: Path) -> None:
+    cut = {block: replace(QUIET, slow_windows=8 + 4 * block) for block in (1, 2, 3, 4)}
+    trials = named(results(tmp_path, replace(TORCH, behaviours=cut)), "torch").trials
+    assert len({trial.steady_from for trial in trials}) == 1
+    assert "all 6 trials of the cell together" in trials[0].steady_why
+
+
+def test_a_slow_beginning_of_one_trial_alone_stays_in_it_and_marks_it(tmp_path: Path) -> None:
+    met = {3: replace(QUIET, slow_windows=40)}
+    trials = named(results(tmp_path, replace(TORCH, behaviours=met)), "torch").trials
+    assert {trial.steady_from for trial in trials} == {0}
+    assert {trial.block for trial in trials if trial.verdict != "valid"} == {3}
 
 
 def test_the_beginning_can_be_overridden(tmp_path: Path) -> None:

@@ -134,6 +134,10 @@ def windows(kind: str, chance: np.random.Generator, count: int = 300) -> Array:
         noise += level
     elif kind == "two clocks 8 % apart":
         noise += 0.08 * (chance.random(count) < 0.4)
+    elif kind == "a neighbour that comes after 30 % and stays":
+        noise[count * 3 // 10 :] += 0.1
+    elif kind == "one switch of the clock by 8 %":
+        noise[chance.integers(count // 10, count * 9 // 10) :] += 0.08
     elif kind == "rhythm of 8 %":
         noise += 0.08 * (np.arange(count) % 20 < 10)
     elif kind == "bursts":
@@ -154,5 +158,7 @@ KINDS = (
     "drift of 10 %",
     "wandering by 5 %",
     "two clocks 8 % apart",
+    "a neighbour that comes after 30 % and stays",
+    "one switch of the clock by 8 %",
     "rhythm of 8 %",
 )

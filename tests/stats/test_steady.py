@@ -35,11 +35,32 @@ def test_a_trial_that_is_steady_from_the_start_loses_nothing(seed: int) -> None:
 
 
 @pytest.mark.parametrize("slow", [1, 5, 20, 60])
-@pytest.mark.parametrize("factor", [0.8, 1.1, 1.5, 10.0])
+@pytest.mark.parametrize("factor", [1.1, 1.5, 10.0])
 def test_a_warm_up_that_outlasts_the_fixed_rule_is_cut_off(slow: int, factor: float) -> None:
     found = begin(times(replace(QUIET, slow_windows=slow, slow_factor=factor)))
     assert abs(found.start - slow) <= 2
-    assert "slower" in found.why if factor > 1 else "faster" in found.why
+    assert "slower" in found.why
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_neighbour_that_comes_and_stays_makes_no_beginning_of_the_fast_part(seed: int) -> None:
+    windows = times(QUIET, seed)
+    windows[60:] *= 1.1
+    found = begin(windows)
+    assert found.start == 0
+    assert worst(judge(found, describe(windows))) == "unsteady"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_slow_stretch_that_comes_later_is_no_beginning(seed: int) -> None:
+    windows = times(QUIET, seed)
+    windows[30:70] *= 1.1
+    assert begin(windows).start == 0
+
+
+def test_a_warm_up_of_a_very_quiet_trial_is_cut_off() -> None:
+    found = begin(times(replace(QUIET, window_noise=0.0004, slow_windows=20)))
+    assert found.start == 20
 
 
 def test_a_decaying_warm_up_is_cut_where_it_stops_mattering() -> None:
@@ -61,12 +82,6 @@ def test_a_trial_that_never_settles_says_so() -> None:
 
 def test_a_change_in_the_second_half_is_called_unsteady() -> None:
     assert verdict(replace(QUIET, slow_windows=150))[0] == "unsteady"
-
-
-def test_the_choice_can_be_overridden() -> None:
-    found = begin(times(QUIET), override=17)
-    assert found.start == 17
-    assert "by hand" in found.why
 
 
 def test_few_windows_are_all_kept_and_marked() -> None:
@@ -154,3 +169,27 @@ def test_verdicts_keep_their_rates(kind: str, verdict: str, least: float) -> Non
 
 def test_every_threshold_says_what_it_limits() -> None:
     assert all(limit.meaning and limit.value > 0 for limit in THRESHOLDS.values())
+
+
+@pytest.mark.parametrize("alike", [0.5, 0.7, 0.9])
+def test_speed_that_wanders_is_seldom_called_a_rhythm(alike: float) -> None:
+    chance, rhythms = np.random.default_rng(8), 0
+    for _ in range(200):
+        course = np.zeros(300)
+        for index in range(1, 300):
+            step = 0.03 * (1 - alike**2) ** 0.5 * chance.standard_normal()
+            course[index] = alike * course[index - 1] + step
+        shape = describe(0.02 * np.exp(course + 0.01 * chance.standard_normal(300)))
+        rhythms += shape.period is not None and shape.rhythm > THRESHOLDS["rhythm"].value
+    assert rhythms / 200 <= 0.15
+
+
+@pytest.mark.parametrize("gap", [0.05, 0.08, 0.2])
+def test_a_clock_that_switches_inside_a_trial_is_called_unsteady(gap: float) -> None:
+    chance, found = np.random.default_rng(9), 0
+    for _ in range(200):
+        switched = np.arange(300) >= chance.integers(30, 270)
+        windows = 0.02 * np.exp(gap * switched + 0.01 * chance.standard_normal(300))
+        steady = begin(windows)
+        found += worst(judge(steady, describe(windows[steady.start :]))) == "unsteady"
+    assert found / 200 >= 0.9

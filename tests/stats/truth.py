@@ -204,7 +204,13 @@ def verdicts(kind: str, trials: int, seed: Seed = 1) -> dict[str, float]:
     return found
 
 
-MUST_BE_UNSTEADY = ("drift of 10 %", "wandering by 5 %", "two clocks 8 % apart")
+MUST_BE_UNSTEADY = (
+    "drift of 10 %",
+    "wandering by 5 %",
+    "two clocks 8 % apart",
+    "a neighbour that comes after 30 % and stays",
+    "one switch of the clock by 8 %",
+)
 POWER = {"19 cells 5 % slower, n 6": 0.98, "19 cells 2 % faster, n 6": 0.4}
 """What share of different cells must be found in some studies."""
 
