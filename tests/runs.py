@@ -70,6 +70,8 @@ class Behaviour:
     period: int = 0
     period_amplitude: float = 0.0
     """A square wave over the windows: a throttling clock, a neighbour's cron job."""
+    stall_at: int | None = None
+    """The window that takes as long as two hundred."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,8 @@ def step_times(behaviour: Behaviour, chance: random.Random, shift: float = 0.0) 
             time *= behaviour.slow_factor
         if behaviour.outlier_every and index % behaviour.outlier_every == 1:
             time *= behaviour.outlier_factor
+        if index == behaviour.stall_at:
+            time *= 200
         if behaviour.period and index % behaviour.period < behaviour.period / 2:
             time *= 1 + behaviour.period_amplitude
         times.append(time * (1 + behaviour.drift * index / max(1, behaviour.windows - 1)))

@@ -21,6 +21,7 @@ from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended
 from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
+from harness.verdicts import recurring
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
 from harness.verdicts.thresholds import rejecting
 from harness.verdicts.trial import has_windows, judge_trial, step_times
@@ -103,7 +104,7 @@ def estimate_cells(
             _cell(
                 run,
                 cell,
-                _counted(trials[run.info.name, cell.key], _rejecting(run)),
+                _believed(run, trials[run.info.name, cell.key]),
                 gate_results.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
             )
             for cell in run.cells
@@ -117,8 +118,17 @@ def _step_times(records: Sequence[TrialRecord]) -> list[NDArray[np.float64]]:
     return [step_times(streams) for record, streams in complete if has_windows(record, streams)]
 
 
-def _rejecting(run: RunRecord) -> frozenset[str]:
-    return rejecting(run.info.measure.get("tolerate") or ())
+def _believed(run: RunRecord, trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Let trials count, though they stood still, where all of the cell do at the same place."""
+    tolerated = list(run.info.measure.get("tolerate") or ())
+    if not recurring.is_own_stall(trials):
+        return _counted(trials, rejecting(tolerated))
+    why = "most trials of this cell stand still there: the program itself does, and it counts"
+    told = [
+        trial if trial.stall_at is None else replace(trial, evidence=(*trial.evidence, why))
+        for trial in trials
+    ]
+    return _counted(told, rejecting([*tolerated, recurring.STALLED]))
 
 
 def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[TrialResult, ...]:

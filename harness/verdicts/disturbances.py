@@ -170,6 +170,7 @@ def _with_stall(
     return replace(
         seen,
         stall_s=span.seconds,
+        stall_at=at,
         window_s=float(sorted(longest.elapsed_ns[start:])[len(longest.elapsed_ns[start:]) // 2])
         / 1e9,
         stalled_cores=used,

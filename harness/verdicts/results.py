@@ -109,6 +109,8 @@ class TrialResult:
     """What the examination of what was timed found, or why there was none."""
     starts: tuple[Start, ...] = ()
     """How its ranks started; empty where one of them does not tell."""
+    stall_at: int | None = None
+    """The measured window in which it stood still; None where it never did."""
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,8 @@ class HardwareEvidence:
     """GPU, its clock in the first third and in the last."""
     stall_s: float | None = None
     """The longest window."""
+    stall_at: int | None = None
+    """Which of the measured windows that is."""
     window_s: float | None = None
     """The median one."""
     stalled_cores: Mapping[int, float] = field(default_factory=dict)
@@ -222,9 +224,7 @@ def _throttled(seen: HardwareEvidence) -> Iterator[Finding]:
 
 
 def _stalled(seen: HardwareEvidence) -> Iterator[Finding]:
-    if seen.stall_s is None or seen.window_s is None:
-        return
-    if seen.stall_s < max(_limit("stall"), _limit("stall windows") * seen.window_s):
+    if not stood_still(seen):
         return
     text = f"no step ended for {seen.stall_s:.1f} s (usual: {seen.window_s:.3g} s)"
     meanwhile = [
@@ -232,6 +232,13 @@ def _stalled(seen: HardwareEvidence) -> Iterator[Finding]:
     ]
     meanwhile += [f"rank {rank} used {used:.2f} cores" for rank, used in seen.stalled_cores.items()]
     yield Finding("stalled", f"{text} while {', '.join(meanwhile)}" if meanwhile else text)
+
+
+def stood_still(seen: HardwareEvidence) -> bool:
+    """Whether the longest window was far too long."""
+    if seen.stall_s is None or seen.window_s is None:
+        return False
+    return seen.stall_s >= max(_limit("stall"), _limit("stall windows") * seen.window_s)
 
 
 def gravest_first(findings: Sequence[Finding], tolerated: Sequence[str] = ()) -> list[Finding]:

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 from harness.stats import steady
 from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import TrialPaths
-from harness.store.records import RunRecord, TrialRecord, read_run, read_trial
-from harness.verdicts import checkpoints, disturbances, epochs, hardware_use, thresholds
+from harness.store.records import RunRecord, TrialRecord, read_run, read_trial, read_trials
+from harness.verdicts import (
+    checkpoints,
+    disturbances,
+    epochs,
+    hardware_use,
+    recurring,
+    thresholds,
+)
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import Start, TrialResult
 from harness.verdicts.thresholds import rejecting
@@ -56,12 +63,13 @@ def judge_trial(
     begin = _begin(times, begin, fed, ordered)
     shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = hardware_use.nodes_of(record, streams, begin.start)
+    seen = disturbances.hardware_evidence(nodes, streams, begin.start)
     findings = thresholds.gravest_first(
         (
             *thresholds.judge(begin, shape),
             *thresholds.judge_ranks(_step_by_rank(record, streams, begin.start)),
             *_routes(run, record, streams),
-            *_of_hardware(nodes, streams, begin.start),
+            *(one for evidence in seen for one in thresholds.judge_hardware(evidence)),
         ),
         tolerated,
     )
@@ -85,6 +93,7 @@ def judge_trial(
         readings=hardware_use.readings(nodes),
         input=fed,
         checkpoints=checkpoints.judge_checkpoints(streams[0], begin.start),
+        stall_at=next((one.stall_at for one in seen if thresholds.stood_still(one)), None),
     )
 
 
@@ -137,16 +146,6 @@ def _input(streams: Sequence[Stream]) -> InputResult | None:
     """Judge the input of a trial; None unless every rank waited for input."""
     inputs = [stream.input for stream in streams if stream.input is not None]
     return epochs.judge_epochs(inputs) if len(inputs) == len(streams) else None
-
-
-def _of_hardware(
-    nodes: Sequence[hardware_use.NodeUse], streams: Sequence[Stream], start: int
-) -> list[thresholds.Finding]:
-    return [
-        finding
-        for evidence in disturbances.hardware_evidence(nodes, streams, start)
-        for finding in thresholds.judge_hardware(evidence)
-    ]
 
 
 def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...]:
@@ -266,13 +265,23 @@ def doubt(trial: TrialPaths) -> str | None:
     """Give the reason why a trial that ended well is rejected; None if it is not."""
     run = _run(trial.root.parents[2])
     record = read_trial(run, trial)
+    tolerated = run.info.measure.get("tolerate") or ()
+    judged = _judged(run, record)
+    if judged.verdict not in rejecting(tolerated):
+        return None
+    if judged.verdict == recurring.STALLED:
+        cell = record.outcome.cell_key
+        others = [one for one in read_trials(run).records if one.outcome.cell_key == cell]
+        if recurring.is_own_stall([_judged(run, one) for one in others]):
+            return None
+    return f"{judged.verdict}: {judged.evidence[0]}"
+
+
+def _judged(run: RunRecord, record: TrialRecord) -> TrialResult:
     unit = next(cell.unit for cell in run.cells if cell.key == record.outcome.cell_key)
     ((_, streams),) = read_streams([record])
     tolerated = run.info.measure.get("tolerate") or ()
-    judged = judge_trial(record, streams, unit, tolerated=tolerated, run=run)
-    if judged.verdict not in rejecting(tolerated):
-        return None
-    return f"{judged.verdict}: {judged.evidence[0]}"
+    return judge_trial(record, streams, unit, tolerated=tolerated, run=run)
 
 
 @lru_cache(maxsize=1)
