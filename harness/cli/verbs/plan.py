@@ -62,7 +62,9 @@ def headline(plan: Plan, guess: Estimate) -> str:
 
 
 def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
-    measure = plan.measure
+    from harness.plan.prospects import prospects
+
+    measure, can_tell = plan.measure, prospects(plan)
     parts: list[Part] = [
         plan.study.title,
         headline(plan, guess),
@@ -72,6 +74,7 @@ def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
             f"Blocks are shuffled with seed {measure.seed}."
         ),
         *_schedule(plan),
+        *([can_tell] if can_tell else ()),
         f"Cost: {guess.node_hours:.2f} node-hours.",
         _observer(plan),
         "",
