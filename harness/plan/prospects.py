@@ -29,12 +29,12 @@ def prospects(plan: Plan) -> str | None:
         )
     if len(plan.measure.looks) > 1:
         return None
-    found = [
-        f"{smallest_difference(most - 1, blocks, scatter) * 100:.2g} % where trials scatter by "
+    found = (
+        f"{smallest_difference(most - 1, blocks, scatter) * 100:.2g} % where they scatter by "
         f"{scatter * 100:.0f} %"
         for scatter in _SCATTER
-    ]
+    )
     return (
-        f"What it can tell: in {OFTEN * 10:.0f} studies of 10, a cell that differs from the "
-        f"reference by {', '.join(found)}."
+        f"What it can tell: {OFTEN * 10:.0f} times in 10, that a cell's trials differ from the "
+        f"reference's by {', '.join(found)}."
     )

@@ -26,7 +26,7 @@ def test_a_plan_of_six_blocks_says_how_small_a_difference_it_finds(planned: Plan
     told = prospects(planned(f"{TWO}[measure]\ntrials = 6\n"))
     assert told is not None
     small = smallest_difference(1, 6, 0.01) * 100
-    assert f"{small:.2g} % where trials scatter by 1 %" in told
+    assert f"{small:.2g} % where they scatter by 1 %" in told
 
 
 def test_a_plan_of_three_blocks_says_that_it_can_never_compare(planned: Planned) -> None:
