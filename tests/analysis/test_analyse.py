@@ -11,7 +11,7 @@ import pytest
 from harness.analysis.analyse import analyse
 from harness.analysis.results import Results
 from harness.store.dataset import Dataset
-from harness.store.layout import RunPaths, TrialName
+from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.verdicts.results import CellResult
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
@@ -131,6 +131,13 @@ def test_failed_trials_are_shown_and_not_counted(tmp_path: Path) -> None:
     assert any("fewer than 6 common blocks" in warning for warning in told.warnings)
 
 
+def renamed(trial: Path) -> None:
+    """Have a trial's outcome say where it lies now."""
+    outcome = TrialPaths(trial).outcome
+    said = json.loads(outcome.read_text(encoding="utf-8"))
+    outcome.write_text(json.dumps({**said, "trial": trial.name}), encoding="utf-8")
+
+
 def test_a_second_attempt_stands_for_a_failed_first(tmp_path: Path) -> None:
     run = write_run(tmp_path, [replace(TORCH, outcomes={2: "failed"})])
     good = RunPaths(run).trial(TORCH.key, TrialName(3)).root
@@ -138,6 +145,7 @@ def test_a_second_attempt_stands_for_a_failed_first(tmp_path: Path) -> None:
     again.mkdir()
     for file in good.iterdir():
         (again / file.name).write_bytes(file.read_bytes())
+    renamed(again)
     cell = analyse(Dataset([run])).cells[0]
     counted = [(trial.block, trial.attempt) for trial in cell.trials if trial.counted]
     assert counted == [(1, 1), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1)]
@@ -224,9 +232,9 @@ def test_a_clean_run_has_nothing_to_criticise(tmp_path: Path) -> None:
 def test_the_pilot_block_chooses_the_reference_and_is_discarded(tmp_path: Path) -> None:
     run = write_run(tmp_path, [JAX, TORCH], Recording(reference=None, trials=7))
     for cell in (JAX, TORCH):
-        RunPaths(run).trial(cell.key, TrialName(7)).root.rename(
-            RunPaths(run).trial(cell.key, TrialName(0)).root
-        )
+        pilot = RunPaths(run).trial(cell.key, TrialName(0)).root
+        RunPaths(run).trial(cell.key, TrialName(7)).root.rename(pilot)
+        renamed(pilot)
     cell = named(analyse(Dataset([run])), "jax")
     assert cell.comparison is not None
     assert (cell.comparison.reference_key, cell.comparison.blocks) == (TORCH.key, 6)
