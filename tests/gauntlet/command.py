@@ -26,6 +26,8 @@ from harness.agent import processes
 
 MARK = "BAKEOFF_GAUNTLET_LANE"
 """Carried by all that a lane starts, so that what is left over is found."""
+_RUNS = "in _run\n"
+"""A line of each stack of a command that has begun."""
 TRACEBACK = "Traceback (most recent call last)"
 _IMPORTED = (
     *("duckdb", "rich.live", "scipy.stats", "reports.page.files", "reports.text.terminal"),
@@ -49,8 +51,9 @@ class Ended:
 
     @property
     def has_traceback(self) -> bool:
-        """Whether it showed a stack trace."""
-        return TRACEBACK in self.errors or TRACEBACK in self.output
+        """Whether it showed a stack trace; Ctrl-C before its first line is Python's to answer."""
+        is_python_s = self.errors.endswith("KeyboardInterrupt\n") and _RUNS not in self.errors
+        return (TRACEBACK in self.errors or TRACEBACK in self.output) and not is_python_s
 
     @property
     def last_words(self) -> str:
