@@ -141,4 +141,7 @@ def moment(wall_ns: int | None) -> str:
     """Print a point in time, in UTC, to the minute."""
     if wall_ns is None:
         return UNKNOWN
-    return datetime.fromtimestamp(wall_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    try:
+        return datetime.fromtimestamp(wall_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, ValueError, OSError):  # no clock ever said so
+        return UNKNOWN

@@ -12,8 +12,9 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from harness.data.lmdb_keys import keys_and_lengths
 from harness.errors import UsageError
 from harness.worker.input import records
 
@@ -172,25 +173,5 @@ def _records(path: Path, size: int) -> Iterator[tuple[int, int]]:
 
 def _of_lmdb(found: Files) -> Samples:
     (name,) = found.names
-    library = _lmdb()
-    keys, lengths = [], array("Q")
-    try:
-        with (
-            library.open(str(found.root / name), subdir=False, readonly=True, lock=False) as map_,
-            map_.begin(buffers=True) as transaction,
-        ):
-            for key, value in transaction.cursor():
-                if bytes(key[:2]) != b"__":  # __len__, __keys__: notes that people keep there
-                    keys.append(bytes(key))
-                    lengths.append(len(value))
-    except library.Error as problem:
-        raise UsageError(f"{found.root / name} is no LMDB that can be read: {problem}") from None
+    keys, lengths = keys_and_lengths(found.root / name)
     return Samples([len(keys)], lengths, None, keys)
-
-
-def _lmdb() -> Any:
-    try:
-        import lmdb
-    except ImportError:
-        raise UsageError("an LMDB is looked into with lmdb: pip install lmdb") from None
-    return lmdb

@@ -153,6 +153,12 @@ def damaged(path: Path) -> Path:
     return path
 
 
+def cut_database(path: Path) -> Path:
+    file = database(path) / "data.mdb"
+    file.write_bytes(file.read_bytes()[: 2 * 4096 + 100])
+    return path
+
+
 def empty_picture(path: Path) -> Path:
     (pictures(path) / "kind1" / "void.jpg").touch()
     return path
@@ -178,6 +184,7 @@ def strange(path: Path) -> Path:
         (compressed, "compressed"),
         (cut, "train-00001-of-00002 ends in the middle of record 4"),
         (damaged, "train-00000-of-00002: record 1 is damaged, at byte 116"),
+        (cut_database, r"data\.mdb is no LMDB that can be read"),
         (empty_picture, r"void\.jpg is empty"),
     ],
 )

@@ -417,7 +417,7 @@ PARSERS = (
         is_json=True,
     ),
     Parser("TFRecord files", _records_seeds, _own_files("x.tfrecord"), share=0.1),
-    Parser("LMDBs", _lmdb_seeds, _own_files("data.mdb"), share=0.1),
+    Parser("LMDBs", _lmdb_seeds, _own_files("data.mdb"), share=0.02),
     Parser("checkpoints' manifests", _checkpoint_seeds, _checkpoint, is_json=True, share=0.3),
     Parser(
         "npy headers",

@@ -28,7 +28,6 @@ ATTACKS = (
     *("plan.json: pipe", "cells/CELL/trial-1/outcome.json: zeros", "words 0"),
     *("a cell called '../..'", "harness/worker/__main__.py is edited", "another interpreter"),
 )
-BEING_MENDED = {"event files", "ends of event files", "LMDBs"}
 
 
 def parts(stage: str, *words: str) -> dict[str, Any]:
@@ -41,7 +40,6 @@ def parts(stage: str, *words: str) -> dict[str, Any]:
     )
     assert made.stdout, made.stderr
     told: dict[str, Any] = json.loads(made.stdout)
-    told["findings"] = [one for one in told["findings"] if one.get("parser") not in BEING_MENDED]
     assert told["findings"] == [], f"{stage}:\n{json.dumps(told['findings'], indent=1)}"
     counts: dict[str, Any] = told["counts"]
     return counts

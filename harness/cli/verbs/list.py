@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +132,7 @@ class _Started:
 
 
 def _run(paths: RunPaths) -> Row:
+    from harness.analysis.numbers import moment
     from harness.run.due import read_due
     from harness.store import run_directory
     from harness.store.run_code import doubts
@@ -140,12 +140,11 @@ def _run(paths: RunPaths) -> Row:
 
     with damage(paths.run):
         run = read(_Started, paths.files.read_object(paths.run))
-    started = datetime.fromtimestamp(run.started_wall_ns / 1e9, UTC)
     count, holder = read_due(paths).count(), run_directory.holder(paths)
     return {
         "name": paths.root.name,
         "title": run.title,
-        "started": started.strftime("%Y-%m-%d %H:%M UTC"),
+        "started": moment(run.started_wall_ns),
         "done": count.done,
         "left": count.left,
         "planned": count.total,
