@@ -114,7 +114,7 @@ def test_every_rank_starts_from_the_same_weights_but_its_own_batch():
         where = Place(rank, 2, rank, 2, "here", "none")
         described = fed(workload, {"batch": 2}, where)
         starts.append(opened("fp32").activity(workload, described, {}))
-    names = starts[0].state.parameters
+    names = starts[0].trained.parameters
     for name in names:
-        assert (starts[0].state.parameters[name] == starts[1].state.parameters[name]).all()
+        assert (starts[0].trained.parameters[name] == starts[1].trained.parameters[name]).all()
     assert (starts[0]._given.input != starts[1]._given.input).any()
