@@ -1,6 +1,7 @@
 """Lock files, alone or with other readers, and tell who holds a lock; a crash releases it.
 
-A file system without locks, as Lustre is unless told otherwise, refuses nobody.
+A file system without locks, as Lustre is unless told otherwise, refuses nobody; there a lock by
+name goes by the name, as far as this machine can tell whether that process lives.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import IO, Any
 
 _LOOKS, _LOOK_S = 5, 0.01
@@ -47,7 +49,7 @@ def is_free(file: IO[Any]) -> bool:
 @contextmanager
 def held_by_name(file: int) -> Iterator[bool]:
     """Hold a lock alone, with this process's name in its file; give False if another one does."""
-    if not _take_from_lookers(file):
+    if not _take_from_lookers(file) or _is_held_by_its_word(file):
         yield False
         return
     own = Holder(os.getpid(), socket.gethostname(), time.time_ns())
@@ -69,6 +71,16 @@ def holder(file: int) -> Holder | None:
         return Holder(**json.loads(text))
     except (ValueError, TypeError):
         return None if locked is None else Holder()
+
+
+def _is_held_by_its_word(file: int) -> bool:
+    """Tell, where the file system has no locks, whether a process of this machine is named."""
+    if _lock(file, alone=True, wait=False) is not None:
+        return False  # it has locks, and this process has just got one
+    named = holder(file)
+    if named is None or named.pid is None or named.host != socket.gethostname():
+        return False
+    return named.pid != os.getpid() and Path(f"/proc/{named.pid}").exists()
 
 
 def _take_from_lookers(descriptor: int) -> bool:

@@ -89,3 +89,21 @@ def test_a_file_system_without_locks_refuses_nobody_and_goes_by_the_name(
         assert found is not None
         assert found.pid == os.getpid()
     assert holder(path) is None
+
+
+def test_without_locks_a_living_process_of_this_machine_is_heeded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(_file: object, _how: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    path = tmp_path / "lock"
+    for pid, host, is_free in (
+        (os.getppid(), socket.gethostname(), False),
+        (2**22 + 1, socket.gethostname(), True),
+        (os.getppid(), "elsewhere", True),
+    ):
+        path.write_text(f'{{"pid": {pid}, "host": "{host}", "since_wall_ns": 1}}')
+        with held_by_name(path) as is_ours:
+            assert is_ours is is_free

@@ -37,6 +37,7 @@ def creating(
 
     One that exists is refused, or the name gets a number: ``root-2``, ``root-3`` …
     """
+    _refuse_colon(root)
     with explained(root):
         root = _made(root, numbered=numbered)
     paths = RunPaths(root)
@@ -67,6 +68,15 @@ def _made(root: Path, *, numbered: bool) -> Path:
             place = root.with_name(f"{root.name}-{number}")
         else:
             return place
+
+
+def _refuse_colon(root: Path) -> None:
+    """Refuse a path that cannot be a part of PYTHONPATH, by which workers find their code."""
+    if ":" in str(root.absolute()):
+        raise RunError(
+            f"{root.absolute()}: the path of a run cannot hold a colon, which separates search "
+            "paths. Start from another folder, or move the run."
+        )
 
 
 def open_run(root: Path) -> RunPaths:
@@ -114,6 +124,7 @@ def stored_plan(paths: RunPaths) -> dict[str, Any]:
 @contextmanager
 def locked(paths: RunPaths) -> Iterator[None]:
     """Lock the run directory against other bakeoff processes; a crash releases the lock."""
+    _refuse_colon(paths.root)
     with paths.files.writing(paths.lock) as file, locks.held_by_name(file.fileno()) as is_ours:
         if not is_ours:
             who = locks.holder(file.fileno()) or "another bakeoff process"

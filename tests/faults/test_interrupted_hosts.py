@@ -39,6 +39,22 @@ def test_after_kill_9_of_the_host_nothing_is_left_and_resume_repeats_nothing(stu
     assert len(list(study.paths.interrupted.iterdir())) == 1
 
 
+def test_a_run_that_is_renamed_meanwhile_goes_on_where_it_is(study, start_host, tmp_path):
+    study.write("wait-for-go", trials=2)
+    os.mkfifo(tmp_path / "go")
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    away = study.paths.root.rename(tmp_path / "away")
+    with (tmp_path / "go").open("wb"):
+        (tmp_path / "go").unlink()
+    assert host.end() != 0
+    assert not study.paths.root.exists()
+    away.rename(study.paths.root)
+    again = start_host()
+    again.wait_for("result", done=2, total=2, interrupted=0)
+    assert again.end() == 0
+
+
 def test_a_copy_of_a_run_is_resumed_without_harm_to_its_running_original(
     study, start_host, tmp_path
 ):

@@ -189,3 +189,12 @@ def test_a_damaged_line_of_the_log_costs_that_line_and_is_named(tmp_path):
         f"{paths.log}:2 is damaged: block is not a whole number. It is left out.",
         f"{paths.log}:4 is damaged: the file is not an object. It is left out.",
     )
+
+
+def test_a_path_that_cannot_be_searched_for_code_is_refused_before_anything_is_made(tmp_path):
+    with (
+        pytest.raises(RunError, match="cannot hold a colon"),
+        store.creating(tmp_path / "a:b" / "run", {"id": "x"}),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())

@@ -71,7 +71,7 @@ def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ..
 
 def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[RoofCeiling]:
     device = str(cell.factors.get("device") or "cpu")
-    wanted = (f"{device}-{cell.factors.get('precision')}", *_MEMORY[device])
+    wanted = (f"{device}-{cell.factors.get('precision')}", *_MEMORY.get(device, ()))
     for name, ceiling in (run.platform.get("ceilings") or {}).items():
         flops, bandwidth = ceiling.get("compute"), ceiling.get("bandwidth")
         if name.startswith(wanted) and isinstance(flops or bandwidth, int | float):
