@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import importlib
 import io
-import os
 import signal
 import sys
 from types import FrameType
@@ -17,10 +16,10 @@ from typing import Any
 
 import click
 
-from harness.cli.output import note, say
+from harness.cli.output import discard, lost_output, note, open_closed_streams, say
 from harness.errors import BakeoffError, nearest
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What a full disk or a broken device behind the standard output says."""
 
 _BY_SIGNAL = 128
@@ -108,6 +107,7 @@ def bakeoff() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; 0 fine, 1 something failed, 2 usage, 130 interrupted, 143 killed."""
+    open_closed_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
@@ -140,7 +140,7 @@ def _run(arguments: list[str] | None) -> int:
         raise
     except BrokenPipeError:
         # The reader of our output (head, less) went away; that is no fault.
-        _say_no_more()
+        discard(sys.stdout)
         return 0
     except (BlockingIOError, RuntimeError) as error:
         if not isinstance(error, BlockingIOError) and str(error) != _NO_THREAD:
@@ -153,12 +153,16 @@ def _run(arguments: list[str] | None) -> int:
     except OSError as error:
         if error.filename is not None or error.errno not in _FULL:
             raise
-        note(f"The output cannot be written: {error.strerror}.")
-        _say_no_more()
-        return 1
-    return result if isinstance(result, int) else 0
+        discard(sys.stdout)
+        return _of_lost(error)
+    code = result if isinstance(result, int) else 0
+    lost = lost_output()
+    return code if code or lost is None else _of_lost(lost)
 
 
-def _say_no_more() -> None:
-    """Discard buffered output: Python would otherwise fail on the closed pipe again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _of_lost(error: OSError) -> int:
+    """Say that results were lost; nothing is wrong where their reader (head, less) went away."""
+    if isinstance(error, BrokenPipeError):
+        return 0
+    note(f"The output cannot be written: {error.strerror}.")
+    return 1

@@ -6,10 +6,13 @@ and colours are put on afterwards; in JSON it is escaped.
 
 from __future__ import annotations
 
+import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TextIO
 
 import click
 
@@ -54,13 +57,13 @@ def emit(value: object, words: Callable[[], Part | Iterable[Part]], *, as_json: 
 
 def emit_json(value: object) -> None:
     """Print a result as JSON."""
-    click.echo(json_text(value, indent=1))
+    _put(json_text(value, indent=1))
 
 
 def say(part: Part = "", *, err: bool = False) -> None:
     """Print lines, or a table."""
     for line in _lines(part):
-        click.echo(line, err=err)
+        _put(line, err=err)
 
 
 def note(part: Part) -> None:
@@ -72,9 +75,58 @@ def emit_data(data: str | bytes) -> None:
     """Print for a program, as it is; on a terminal nothing in a text steers that."""
     if isinstance(data, str) and sys.stdout.isatty():
         data = visible(data)
-    sys.stdout.buffer.write(
-        data.encode(errors="backslashreplace") if isinstance(data, str) else data
-    )
+    if isinstance(data, str):
+        data = data.encode(errors="backslashreplace")
+    with _unless_lost(sys.stdout):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def lost_output() -> OSError | None:
+    """Give why a result could not be printed; None where all were."""
+    return _lost[0] if _lost else None
+
+
+def discard(stream: TextIO) -> None:
+    """Drop what a stream still holds and gets: Python would fail on it again at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def open_closed_streams() -> None:
+    """Open the standard streams that were closed: the next file opened would take their place.
+
+    Reading from them finds the end, writing results fails, and what is said to a person is dropped.
+    """
+    flags = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, flags[number])
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+_lost: list[OSError] = []
+
+
+def _put(line: str, *, err: bool = False) -> None:
+    """Print a line; work goes on where nobody can read it, and a lost result is remembered."""
+    with _unless_lost(sys.stderr if err else sys.stdout):
+        click.echo(line, err=err)
+
+
+@contextmanager
+def _unless_lost(stream: TextIO) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        if stream is sys.stdout:
+            _lost.append(fault)
+        discard(stream)
 
 
 def visible(text: str) -> str:
