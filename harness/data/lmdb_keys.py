@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import UsageError
+from harness.worker.input.lmdb_pages import why_cut_short
 
 _HEAD = struct.Struct("<HQ")
-_META = struct.Struct("<24xI92xQQ")
-"""Behind a page's 16 bytes: magic, version, address and size; the page size in the first of two
-tables of 48 bytes; the last page and the number of the transaction (mdb.c: MDB_meta)."""
-_PAGE_HEAD = 16
 
 
 def keys_and_lengths(path: Path) -> tuple[list[bytes], array[int]]:
     """Give the keys of an LMDB in their order, and how long their values are."""
     _library()
-    if (cut := _cut_off(path)) is not None:
+    if (cut := why_cut_short(str(path))) is not None:
         raise UsageError(f"{path} is no LMDB that can be read: {cut}")
     keys, lengths = [], array("Q")
     with subprocess.Popen(
@@ -46,22 +43,6 @@ def keys_and_lengths(path: Path) -> tuple[list[bytes], array[int]]:
     if process.returncode:
         raise UsageError(f"{path} is no LMDB that can be read: {problem}")
     return keys, lengths
-
-
-def _cut_off(path: Path) -> str | None:
-    """Say what a file lacks of the pages that the newer of its two headers counts."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        first = file.read(_PAGE_HEAD + _META.size)
-        if len(first) < _PAGE_HEAD + _META.size:
-            return "it ends in its header"
-        page, last, number = _META.unpack_from(first, _PAGE_HEAD)
-        file.seek(page)
-        second = file.read(_PAGE_HEAD + _META.size)
-    if len(second) == len(first) and _META.unpack_from(second, _PAGE_HEAD)[2] > number:
-        last = _META.unpack_from(second, _PAGE_HEAD)[1]
-    whole = (last + 1) * page
-    return f"it has {size:,} of {whole:,} bytes" if size < whole else None
 
 
 def _records(pipe: IO[bytes]) -> Iterator[tuple[bytes, int]]:

@@ -214,3 +214,51 @@ def test_a_run_is_shown_beside_the_nearest_figures_as_information(tmp_path: Path
     assert told is not None, shown
     assert "differs:" in told[2]
     assert "verdict" not in told[2]
+
+
+GOOD = """version = 1
+[[figure]]
+machine = "m"
+model = "resnet50"
+value = 3
+unit = "images/s"
+source = "s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("figure = 3", "figure"),
+        ("figure = [1]", "figure"),
+        (GOOD.replace("value = 3", 'value = "x"'), "value"),
+        (GOOD.replace("value = 3", "value = []"), "value"),
+        (GOOD.replace("value = 3", 'value = [1, "x"]'), "value"),
+        (GOOD.replace("value = 3", "value = nan"), "value"),
+        (GOOD.replace("value = 3", "value = true"), "value"),
+        (GOOD.replace("value = 3", "value = { a = 1 }"), "value"),
+        (GOOD.replace("value = 3", f"value = {'9' * 5000}"), ""),
+        (GOOD.replace('machine = "m"', "machine = 3"), "machine"),
+        (GOOD + "kind = []", "kind"),
+        (GOOD + "kind = {}", "kind"),
+        (GOOD + "devices = -1", "devices"),
+        (GOOD + "batch = 1.5", "batch"),
+        (GOOD + "note = 1979-05-27", "note"),
+        (GOOD + "note = " + "[" * 5000, ""),
+        ("\x00", ""),
+    ],
+)
+def test_figures_of_a_wrong_type_are_faults_of_their_file(
+    tmp_path: Path, text: str, what: str
+) -> None:
+    (tmp_path / "own.toml").write_text(text if "version" in text else f"version = 1\n{text}")
+    with pytest.raises(FaultyFile) as told:
+        own(tmp_path)
+    assert what in str(told.value)
+    assert "own.toml" in str(told.value)
+
+
+def test_figures_that_are_no_text_are_a_fault_of_their_file(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_bytes(b"version = 1 # \xff")
+    with pytest.raises(FaultyFile, match=r"own\.toml"):
+        own(tmp_path)

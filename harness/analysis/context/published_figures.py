@@ -55,6 +55,8 @@ class Figure:
     note: str = ""
 
 
+_MOST = 1e15
+_SAYS = ("is a whole number above 0, or a list of them", "is a number above 0, or a list of them")
 _LISTED = ("devices", "nodes", "batch", "global_batch", "value")
 
 
@@ -70,20 +72,31 @@ def published() -> tuple[Figure, ...]:
 
 def own(folder: Path = FOLDER) -> tuple[Figure, ...]:
     """Read the figures kept beside a project's studies."""
-    files = sorted(folder.glob("*.toml"))
-    return tuple(figure for file in files for figure in parse(file.read_text("utf-8"), str(file)))
+    files = sorted(file for file in folder.glob("*.toml") if file.is_file())
+    return tuple(figure for file in files for figure in parse(_text(file), str(file)))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, ValueError) as fault:
+        raise FaultyFile([Fault(str(file), None, "", str(fault))]) from None
 
 
 def parse(text: str, name: str) -> tuple[Figure, ...]:
     """Read figures from TOML; report all faults of the file together."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
+    except (ValueError, RecursionError) as fault:
         raise FaultyFile([Fault(name, None, "", str(fault))]) from None
     found, faults = [], []
     if raw.get("version") != VERSION:
         faults.append(Fault(name, None, "version", f"expected {VERSION}"))
-    for index, entry in enumerate(raw.get("figure", [])):
+    entries = raw.get("figure", [])
+    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        faults.append(Fault(name, None, "figure", "figures are written as [[figure]] tables"))
+        entries = []
+    for index, entry in enumerate(entries):
         where = f"figure[{index}]"
         fields = {"source": raw.get("source"), **entry}
         problems = list(_problems(fields))
@@ -100,13 +113,28 @@ def _problems(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in entry.keys() - known:
         yield key, f"unknown key; known: {', '.join(sorted(known))}"
     for key in ("machine", "model", "value", "unit", "source"):
-        if not entry.get(key):
+        if entry.get(key) in (None, "", []):
             yield key, "is missing"
-    if entry.get("kind", "measured") not in KINDS:
+    if str(entry.get("kind", "measured")) not in KINDS:
         yield "kind", f"is one of {', '.join(KINDS)}"
+    for key, value in entry.items():
+        several = value if isinstance(value, list) and key in _LISTED else [value]
+        if key in known and not all(_fits(key, one) for one in several):
+            yield key, "is a text" if key not in _LISTED else _SAYS[key == "value"]
     lengths = {len(entry[key]) for key in _LISTED if isinstance(entry.get(key), list)}
     if len(lengths) > 1 or (lengths and not isinstance(entry.get("value"), list)):
         yield "value", "lists of one figure must be equally long, and value one of them"
+
+
+def _fits(key: str, value: Any) -> bool:
+    """Tell whether a value is of its key's kind; None is what nobody stated."""
+    if value is None:
+        return True
+    if key == "value":
+        return type(value) in (int, float) and 0 < value < _MOST
+    if key in _LISTED:
+        return type(value) is int and 0 < value < _MOST
+    return isinstance(value, str)
 
 
 def _expanded(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.worker.contracts import Unsupported
 from harness.worker.input.dataset import Dataset
+from harness.worker.input.lmdb_pages import why_cut_short
 
 
 class Lmdb:
@@ -46,6 +47,11 @@ class Lmdb:
     def _opened(self) -> Any:
         with self._lock:
             if self._map is None:
+                inside = os.path.join(self._path, "data.mdb")
+                file = inside if os.path.isdir(self._path) else self._path
+                why = why_cut_short(file)
+                if why is not None:
+                    raise ValueError("{} is no LMDB that can be read: {}".format(file, why))
                 self._map = self._library.open(
                     self._path,
                     subdir=os.path.isdir(self._path),

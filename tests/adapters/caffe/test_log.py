@@ -159,3 +159,31 @@ def test_every_whole_log_gives_what_it_holds() -> None:
             total = sum(log.passes.values())
             layers = sum(sum(layer.values()) for layer in log.layers.values())
             assert layers == pytest.approx(total, rel=0.1), path.name
+
+
+HEAD = "I20261121 11:03:08.100050 21012 solver.cpp:239] "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "Iteration 1 (2 iter/s), loss = 1.58.4",
+        HEAD + "Iteration 1 (2 iter/s), loss = .",
+        HEAD + f"Iteration {'9' * 5000}, loss = 1",
+        HEAD + f"Iteration 1, lr = 1e{'9' * 5000}",
+        HEAD + "Average Forward pass: 1.2.3 ms.",
+        HEAD + "conv1\tforward: ... ms.",
+        HEAD + "Setting up conv1\n" + HEAD + f"Top shape: {'9' * 5000} (1)",
+        HEAD + "Top shape: " + "1" * 60 + "x",
+        "I00000101 11:03:08.100050 21012 solver.cpp:239] Iteration 1, loss = 1",
+        f"[{'9' * 5000}] " + HEAD + "Iteration 1, loss = 1",
+    ],
+)
+def test_a_damaged_line_is_no_step_and_no_error(text: str) -> None:
+    log = Log(0)
+    for line in (*text.split("\n"), HEAD + "Iteration 7, lr = 0.01"):
+        assert log.add(line) is None
+    assert log.steps() == []
+    completed = log.add(HEAD + "Iteration 7 (2 iter/s), loss = 1.58419")
+    assert completed is not None
+    assert completed.loss == 1.58419

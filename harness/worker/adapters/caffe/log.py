@@ -25,19 +25,21 @@ from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 from harness.worker.last_words import last_words
 
 _LINE = re.compile(
-    r"^(?:\[(?P<rank>\d+)\] ?)?(?P<level>[IWEF])(?P<date>\d{8}|\d{4}) +"
+    r"^(?:\[(?P<rank>\d{1,9})\] ?)?(?P<level>[IWEF])(?P<date>\d{8}|\d{4}) +"
     r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)\.(?P<us>\d{6}) +\d+ +(?P<file>[\w.+-]+):\d+\] ?"
-    r"(?P<text>.*)$"
+    r"(?P<text>.*)$",
+    re.ASCII,
 )
-_NUMBER = r"([-+]?(?:nan|inf|[\d.]+(?:e[-+]?\d+)?))"
-_LOSS = re.compile(r"^Iteration (\d+)(?: \([^)]*\))?, loss = " + _NUMBER + r"$")
-_RATE = re.compile(r"^Iteration (\d+), lr = " + _NUMBER + r"$")
-_PASS = re.compile(r"^Average (Forward|Backward) pass: " + _NUMBER + r" ms\.$")
-_LAYER = re.compile(r"^ *(\S+)\t(forward|backward): " + _NUMBER + r" ms\.$")
+_COUNT = r"(\d{1,18})"
+_NUMBER = r"([-+]?(?:nan|inf|(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[-+]?\d{1,4})?))"
+_LOSS = re.compile(r"^Iteration " + _COUNT + r"(?: \([^)]*\))?, loss = " + _NUMBER + r"$", re.ASCII)
+_RATE = re.compile(r"^Iteration " + _COUNT + ", lr = " + _NUMBER + r"$", re.ASCII)
+_PASS = re.compile(r"^Average (Forward|Backward) pass: " + _NUMBER + r" ms\.$", re.ASCII)
+_LAYER = re.compile(r"^ *(\S+)\t(forward|backward): " + _NUMBER + r" ms\.$", re.ASCII)
 _SETUP = re.compile(r"^Setting up (\S+)$")
 _FIELD = re.compile(r"^(?:\[\d+\] ?)?\s*(?:\}|[a-z]\w* \{|[a-z]\w*: (?:\"[^\"]*\"|[-\w.+]+))\s*$")
 """A line of a prototxt: Caffe prints each net that it sets up."""
-_SHAPE = re.compile(r"^Top shape: ([\d ]*)\(\d+\)$")
+_SHAPE = re.compile(r"^Top shape: ((?:\d{1,18} +)*)\(\d+\)$", re.ASCII)
 
 
 class Line(NamedTuple):
@@ -66,6 +68,8 @@ def parse(text: str, near_ns: int) -> Optional[Line]:
     date = match["date"]
     clock = [int(match[part]) for part in ("h", "m", "s")]
     month, day = int(date[-4:-2]), int(date[-2:])
+    if len(date) == 8 and int(date[:4]) < 1970:
+        return None
     if not (1 <= month <= 12 and 1 <= day <= 31 and clock < [24] and max(clock) < 62):
         return None
 
