@@ -40,7 +40,7 @@ OTHERS = {
     "harness/analysis/context/published_figures.py": "the user's published figures",
     "harness/analysis/read.py": "a folder of runs",
     "harness/cli/completion.py": "names in the current folder",
-    "harness/cli/main.py": "/dev/null",
+    "harness/cli/output.py": "/dev/null",
     "harness/cli/verbs/collect.py": "a recording that the user names",
     "harness/cli/verbs/compare.py": "a file that the user names",
     "harness/cli/verbs/data.py": "data sets",
