@@ -57,12 +57,14 @@ def up_to_date(root: Path, raw: dict[str, Any]) -> dict[str, Any]:
     before it says is turned into today's here, and a run recorded in it stays in the tests.
     """
     version = raw.get("version")
-    if version != VERSION:
-        raise RunError(
-            f"{root}: this run has format {version}, and this bakeoff reads format {VERSION}: "
-            "run the study again, or use the bakeoff that wrote it."
-        )
-    return raw
+    if version == VERSION:
+        return raw
+    is_newer = isinstance(version, int) and version > VERSION
+    advice = "Update bakeoff" if is_newer else "Run the study again"
+    raise RunError(
+        f"{root}: this run has format {version}, and this bakeoff reads format {VERSION}. "
+        f"{advice}, or use the bakeoff that wrote it."
+    )
 
 
 @dataclass(frozen=True, order=True)

@@ -136,11 +136,13 @@ _FILE = {
 _VIEWS = """
 CREATE VIEW windows AS SELECT f.* EXCLUDE file, e.phase, e."first", e.steps,
     e."start" AS start_ns, e."end" AS end_ns
-    FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'window';
+    FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'window'
+    AND e.phase IS NOT NULL AND e."first" IS NOT NULL AND e.steps IS NOT NULL
+    AND e."start" IS NOT NULL AND e."end" IS NOT NULL;
 CREATE VIEW phases AS SELECT f.* EXCLUDE file, e.name AS phase, e.t AS start_ns,
     lead(e.t) OVER (PARTITION BY e.filename ORDER BY e.t, e.event DESC) AS end_ns
     FROM events e JOIN event_files f ON f.file = e.filename
-    WHERE e.event IN ('phase', 'finished') QUALIFY e.event = 'phase'
+    WHERE e.event IN ('phase', 'finished') AND e.t IS NOT NULL QUALIFY e.event = 'phase'
     UNION ALL SELECT f.* EXCLUDE file, 'start', r.started_ns, min(e.t)
     FROM events e JOIN event_files f ON f.file = e.filename
     JOIN ranks r USING (run, cell_key, trial, rank)
