@@ -25,16 +25,12 @@ tolerate = ["contended", "throttled", "stalled"]
 VERBS = (
     "list frameworks",
     "show one",
-    "show one --json",
     "report one",
     "compare one two",
     "export one --to csv",
-    "export one --to json",
     "sql one select(1)",
     "plan floor.toml",
-    "list runs",
     "--help",
-    "plan --help",
 )
 
 
