@@ -16,7 +16,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -325,21 +325,21 @@ class Contained:
     @contextmanager
     def _folder(self, path: Path) -> Iterator[int]:
         """Walk to a folder from the root; give its handle."""
-        try:
-            parts = path.relative_to(self.root).parts
-        except ValueError:
-            parts = ("..",)
+        root, whole = str(self.root), str(path)  # as text: this is done for every file
+        above = "" if root == "." else root.rstrip("/") + "/"
+        is_below = whole.startswith(above) and path.is_absolute() == self.root.is_absolute()
+        parts = [".."]
+        if is_below or whole == root:
+            parts = [] if whole == root else whole.removeprefix(above).split("/")
         if ".." in parts:
             raise DamagedFile(f"{path}: this leads out of {self.root}.")
         folder = self._root()
-        at = self.root
         try:
-            for part in parts:
-                at /= part
-                with _named(at):
-                    inside = _inside(part, folder, at)
-                os.close(folder)
-                folder = inside
+            for number, part in enumerate(parts):
+                if part:
+                    inside = _inside(part, folder, self.root, parts[: number + 1])
+                    os.close(folder)
+                    folder = inside
             yield folder
         finally:
             os.close(folder)
@@ -353,13 +353,17 @@ class Contained:
             raise RunError(f"{self.root}: {problem.strerror}.") from problem
 
 
-def _inside(name: str, folder: int, path: Path) -> int:
-    """Open a folder in a folder."""
+def _inside(name: str, folder: int, root: Path, parts: Sequence[str]) -> int:
+    """Open a folder in a folder; ``parts`` lead to it from the root."""
     try:
         return os.open(name, _INSIDE, dir_fd=folder)
-    except OSError as problem:
-        if problem.errno not in (errno.ELOOP, errno.ENOTDIR):
-            raise
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as problem:
+        path = root.joinpath(*filter(None, parts))
+        if not isinstance(problem, OSError) or problem.errno not in (errno.ELOOP, errno.ENOTDIR):
+            with _named(path):
+                raise
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         raise _refused(path, mode, "folder") from None
 

@@ -214,3 +214,18 @@ def test_what_others_may_read_is_the_user_s_choice(files: Contained) -> None:
         os.umask(before)
     modes = [(files.root / name).stat().st_mode & 0o777 for name in "abc"]
     assert modes == [0o600, 0o600, 0o700]
+
+
+@pytest.mark.parametrize("root", [".", "/", "run", "../here/run"])
+def test_a_root_may_be_named_in_any_way(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "run").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    files = Contained(Path(root))
+    below = tmp_path / "here" if root == "/" else Path(root)
+    files.write(below / "a.json", "1")
+    assert files.read_json(below / "a.json") == 1
+    outside = Path("b.json") if root == "/" else Path("/etc/passwd")
+    with pytest.raises(DamagedFile, match="leads out"):
+        files.read_bytes(outside)
