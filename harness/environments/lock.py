@@ -265,6 +265,10 @@ def parse_lock(name: str, file: Path) -> Lock:
             shown=tuple(table.get("shown", base.shown)),
             sources=tuple(table.get("sources", ())),
         )
+    try:
+        programs = tuple(Program(**program) for program in table.get("programs", ()))
+    except TypeError as error:
+        raise FaultyFile([Fault(file.name, None, "programs", str(error))]) from error
     return Lock(
         name=name,
         title=table.get("title", name),
@@ -276,7 +280,7 @@ def parse_lock(name: str, file: Path) -> Lock:
         pins=table.get("pins", {}),
         groups=table.get("groups", {}),
         choices=choices,
-        programs=tuple(Program(**program) for program in table.get("programs", ())),
+        programs=programs,
         shown=tuple(table.get("shown", ())),
         folder=table.get("same_as", ""),
     )

@@ -49,8 +49,16 @@ def tell(node: RemoteNode) -> dict[str, Any]:
 def look_there(told: Mapping[str, Any], frameworks: Sequence[str]) -> MachineReadings:
     """Look at a node through what it told; refuse what it cannot have found."""
     try:
-        return _look(told, frameworks)
-    except (AttributeError, LookupError, TypeError, ValueError, OSError) as problem:
+        sizes = {str(path): int(size) for path, size in told["places"].items()}
+        return _look({**told, "places": sizes}, frameworks)
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        OSError,
+    ) as problem:
         what = f"{type(problem).__name__}: {problem}"
         raise Unavailable(f"a node told of itself what cannot be: {what[:200]}") from None
 

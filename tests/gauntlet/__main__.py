@@ -83,10 +83,10 @@ def start_lanes(wanted: argparse.Namespace, stage: str) -> list[subprocess.Popen
     ]
 
 
-def shown(stage: Stage, part: Part, made: int, parts: int) -> str:
+def shown(stage: Stage, part: Part, made: int) -> str:
     """Write a stage's row and what it found."""
     largest = ", ".join(f"{what} {value:,.4g}" for what, value in sorted(part.largest.items()))
-    done = f"{part.counts[stage.units]:,} {stage.units} | {made} of {parts} parts"
+    done = f"{part.counts[stage.units]:,} {stage.units} | {made} parts"
     lines = [f"| {stage.title} | {done} | {len(part.findings)} findings | {largest} |"]
     counts = (f"{what} {count:,}" for what, count in sorted(part.counts.items()))
     lines.append(f"    {', '.join(counts)}")
@@ -143,7 +143,7 @@ def main() -> int:
         for part in kept_parts(STAGES[name], folder):
             whole.add(part)
             made += 1
-        print(shown(STAGES[name], whole, made, wanted.lanes))
+        print(shown(STAGES[name], whole, made))
         failed |= bool(whole.findings)
     return failed
 

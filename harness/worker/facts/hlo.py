@@ -19,7 +19,8 @@ HEAVY = re.compile(
 )
 # %name = f32[16,27,27,192]{3,2,1,0} convolution(…), window={…}, dim_labels=b01f_01io->b01f
 CONVOLVED = re.compile(
-    r"= \(?[a-z]+[0-9]*\[[0-9,]*\]\{([0-9,]+)[^}]*\} convolution\(.*dim_labels=\w+->(\w+)"
+    r"= \(?[a-z]+[0-9]*\[[0-9,]*\]\{([0-9]{1,3}(?:,[0-9]{1,3})*)[^}]*\} convolution\("
+    r".*dim_labels=\w+->(\w+)"
 )
 TARGET = re.compile(r'custom_call_target="([^"]+)"')
 MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
@@ -55,9 +56,9 @@ def layout(text: str) -> Optional[str]:
     """Say how the results of most convolutions lie in memory, by XLA's labels and strides."""
     seen: Counts[str] = Counter()
     for match in CONVOLVED.finditer(text):
-        fastest_first, labels = match[1].split(","), match[2]
-        lying = [labels[int(axis)] for axis in fastest_first]
-        if len(lying) == len(labels) and lying[0] == "f":
+        fastest_first, labels = [int(one) for one in match[1].split(",")], match[2]
+        lying = [labels[axis] for axis in fastest_first if axis < len(labels)]
+        if len(lying) == len(labels) and lying[:1] == ["f"]:
             seen["channels-last"] += 1
         elif len(lying) == len(labels) and "f" in lying[-2:]:
             seen["channels-first"] += 1

@@ -17,12 +17,19 @@ from harness.worker.redaction.shapes import SHAPE, is_random, is_secret_field, i
 HIDDEN = "(redacted)"
 
 _IN_ADDRESS = re.compile(r"""(?<=://)[^/\s"'<>]+(?=@)""")
-_ASSIGNED = re.compile(
-    r"""([\w.-]+)(\\*["']?\s*(?:=>|:=|[=:])\s*)"""
-    r"""(\(redacted\)|(?P<quote>\\+["'])(?:.*?)(?P=quote)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|"""
-    r"""(?!\\*["'])[^\s&;,"'\\)}\]]+|["'][^\s"']+)"""
+# A name is looked for by itself, from where it begins, and its value only if the name is telling:
+# whatever looks at a long text from each of its letters takes hours.
+_ASSIGNED = (
+    re.compile(r"""(?<![\w.-])([\w.-]+)(\\*["']?\s*(?:=>|:=|[=:])\s*)"""),
+    re.compile(
+        r"""\(redacted\)|(?P<quote>\\+["'])(?:.*?)(?P=quote)|"(?:[^"\\\n]|\\.)*"|"""
+        r"""'(?:[^'\\\n]|\\.)*'|(?!\\*["'])[^\s&;,"'\\)}\]]+|["'][^\s"']+"""
+    ),
 )
-_OPTION = re.compile(r"""(?<![\w-])--?([\w-]+)(\s+)("[^"\n]*"|'[^'\n]*'|[^\s"'-]\S*)""")
+_OPTION = (
+    re.compile(r"""(?<![\w-])--?([\w-]+)\s+"""),
+    re.compile(r""""[^"\n]*"|'[^'\n]*'|[^\s"'-]\S*"""),
+)
 _HEADER = re.compile(
     r"""((?:Proxy-)?Authorization|(?:Set-)?Cookie|X-[\w-]*(?:Key|Token|Auth)[\w-]*)"""
     r"""(\\*["']?\s*[:=]\s*\\*["']?)([^\r\n"'\\]+)""",
@@ -31,8 +38,8 @@ _HEADER = re.compile(
 _BASIC = re.compile(r"\b(Basic )([A-Za-z0-9+/_-]{6,}={0,2})")
 _LOGIN = re.compile(
     r"""(\blogin\s+\S+\s+(?:account\s+\S+\s+)?password\s+)(\S+)"""
-    r"""|(\b(?:sshpass|mysql|mysqldump|mariadb|smbclient|ldapsearch|redis-cli)\b[^\n]*?\s-[pwa]\s*)([^\s-]\S*)"""
-    r"""|(\bcurl\b[^\n]*?\s(?:-u|--user)[\s=]+)(\S+)"""
+    r"""|(\b(?:sshpass|mysql|mysqldump|mariadb|smbclient|ldapsearch|redis-cli)\b[^\n]{0,500}?\s-[pwa]\s*)([^\s-]\S*)"""
+    r"""|(\bcurl\b[^\n]{0,500}?\s(?:-u|--user)[\s=]+)(\S+)"""
 )
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 _SUSPICIOUS = re.compile(
@@ -110,16 +117,17 @@ def _without_assigned(text: str, is_secret: Any) -> str:
     text = _HEADER.sub(lambda found: found[1] + found[2] + HIDDEN, text)
     text = _BASIC.sub(lambda found: found[1] + HIDDEN if _is_login(found[2]) else found[0], text)
     text = _LOGIN.sub(lambda found: (found[1] or found[3] or found[5]) + HIDDEN, text)
-    for pair in (_ASSIGNED, _OPTION):
-        pieces, kept, position = [], 0, 0
-        while True:
-            found = pair.search(text, position)
-            if found is None:
-                break
-            position = found.start(3)
+    for names, values in (_ASSIGNED, _OPTION):
+        pieces: List[str] = []
+        kept, found = 0, names.search(text)
+        while found is not None:
+            position = found.end()
             if is_secret(found[1].strip("-").replace("-", "_")):
-                pieces += [text[kept:position], HIDDEN]
-                kept = position = found.end(3)
+                value = values.match(text, position)
+                if value is not None:
+                    pieces += [text[kept:position], HIDDEN]
+                    kept = position = value.end()
+            found = names.search(text, position)
         text = "".join(pieces) + text[kept:]
     return text
 
