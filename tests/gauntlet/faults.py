@@ -93,7 +93,7 @@ def preload() -> None:
     """Compile the injector and begin this program again with it preloaded, unless it is."""
     if CONTROL in os.environ:
         return
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-injector-"))
+    folder = Path(tempfile.mkdtemp(prefix="gauntlet-injector-"))
     library = folder / "injector.so"
     flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror")
     subprocess.run(["cc", *flags, "-o", str(library), str(SOURCE), "-ldl"], check=True)
