@@ -23,9 +23,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What a full disk or a broken device behind the standard output says."""
 
 _BY_SIGNAL = 128
+"""What shells add to the number of a signal that ended a program."""
+
 _NO_THREAD = "can't start new thread"
 """What Python says where the system lets it have no more of them."""
-"""What shells add to the number of a signal that ended a program."""
 
 VERBS = {
     "run": "Run a study and write its report.",

@@ -5,6 +5,7 @@ Only what lies beside a page or below is linked: such a folder moves and is mail
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,5 +37,5 @@ class Links:
         for run, root in self.roots.items():
             if path.startswith(f"{run}/"):
                 rest = path.removeprefix(f"{run}/")
-                return quote(rest if root == "." else f"{root}/{rest}")
+                return quote(os.fsencode(rest if root == "." else f"{root}/{rest}"))
         return ""

@@ -19,9 +19,11 @@ ASKED = (
     ["show", "{run}"],
     ["show", "{run}", "--json"],
     ["report", "{run}"],
+    ["report", "{run}", "--output", "page.html"],
     ["sql", "{run}", "select * from runs, trials, versions, windows"],
     ["sql", "{run}", "select * from runs, trials, versions, windows", "--csv"],
     ["sql", "{run}", "select * from runs, trials, versions, windows", "--json"],
+    ["sql", "{run}", "select 1 / count(*) from trials where run = '{run}'"],
     *(
         ["export", "{run}", "--to", form, "--table", "trials"]
         for form in ("csv", "json", "latex", "markdown")

@@ -61,6 +61,7 @@ def seal(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
 
 def answer(connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
     """Answer one SELECT; refuse every other statement."""
+    text = str(storable(text))  # as names of runs are stored
     statements = connection.extract_statements(text)
     if [statement.type.name for statement in statements] != ["SELECT"]:
         raise UsageError(
