@@ -106,7 +106,9 @@ def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) 
 
     def carry_out() -> None:
         try:
-            if not is_given_up.is_set():
+            if is_given_up.is_set():
+                asked.cancel()
+            else:
                 asked.set_result(work())
         except BaseException as fault:  # noqa: BLE001  raised again in the thread that asked
             asked.set_exception(fault)
@@ -117,9 +119,14 @@ def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) 
         while not wait([asked], timeout=_NOTICED_S).done:
             pass  # a signal that arrives just before a wait does not end that one
     except BaseException:
-        is_given_up.set()
-        while thread.is_alive():
-            connection.interrupt()  # lost where the database does nothing just then
-            thread.join(_NOTICED_S)
+        while True:
+            try:
+                is_given_up.set()
+                while thread.ident is not None and not asked.done():
+                    connection.interrupt()  # lost where the database does nothing just then
+                    wait([asked], timeout=_NOTICED_S)
+                break
+            except (KeyboardInterrupt, SystemExit):
+                continue  # a second signal must not leave the thread behind: that aborts us
         raise
     return asked.result()
