@@ -34,7 +34,8 @@ def hint(reason: str) -> str:
         return ""
     full = [place for place in _OTHERS if _free_bytes(place) < _ROOM_BYTES]
     where = f"{' and '.join(full)} is full now" if full else "look at /dev/shm and /tmp"
-    return f" The run's own disk has room; {where}, or at the tier that the trial writes to."
+    stop = "" if reason.endswith((".", "!", "?")) else "."
+    return f"{stop} The run's own disk has room; {where}, or at the tier that the trial writes to."
 
 
 def _free_bytes(place: str) -> int:

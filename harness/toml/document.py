@@ -18,6 +18,8 @@ from harness.toml import line_numbers
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
+_MOST_BYTES = 16 << 20
+
 Place = tuple[str | int, ...]
 
 
@@ -106,7 +108,11 @@ class Document:
 def read_document(path: Path) -> Document:
     """Read a TOML file; a broken one is refused with the place where it breaks."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+        with path.open("rb") as file:  # perhaps a pipe of the shell's, or a device without end
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise UsageError(f"{path}: this file is larger than {_MOST_BYTES >> 20} MiB.")
+        text = data.decode("utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as error:
         raise FaultyFile([Fault(str(path), None, "", f"is not UTF-8 text ({error})")]) from None
     except OSError as error:

@@ -14,7 +14,8 @@ def test_a_disk_is_full_by_its_own_state_alone(tmp_path):
 
 def test_words_about_space_are_answered_with_where_to_look():
     assert full_disk.hint("OSError: [Errno 28] No space left on device").startswith(
-        " The run's own"
+        ". The run's own"
     )
+    assert full_disk.hint("No space left on device.").startswith(" The run's own")
     assert full_disk.hint("Disk quota exceeded") != ""
     assert full_disk.hint("it failed") == ""
