@@ -10,7 +10,7 @@ import re
 
 from harness.errors import DamagedFile
 
-_NAME = re.compile(r"[^\W_][\w.@+:-]{0,199}", re.ASCII)
+_NAME = re.compile(r"[^\W_][\w.@+:,\[\]-]{0,199}", re.ASCII)
 _PAYLOAD = re.compile(r"payload(?:\.[0-9]{1,6})?")
 
 
@@ -22,7 +22,7 @@ def path_part(name: object, what: str = "name") -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DamagedFile(
             f"{name!r:.80} cannot be a {what}: it begins with a letter or a digit, and holds "
-            "nothing but letters, digits and . _ - @ + :"
+            "nothing but letters, digits and . _ - @ + : , [ ]"
         )
     return name
 

@@ -31,7 +31,9 @@ def test_a_name_that_leads_elsewhere_becomes_no_path(name):
         path_part(name, "key")
 
 
-@pytest.mark.parametrize("name", ["0f3a99c2", "torch@2.1+horovod", "cn-01.cluster:1", "trial-3.2"])
+@pytest.mark.parametrize(
+    "name", ["0f3a99c2", "torch@2.1+horovod", "null[lmdb]", "cn-01.cluster:1", "trial-3.2"]
+)
 def test_ordinary_names_are_taken_as_they_are(name):
     assert path_part(name) == name
 

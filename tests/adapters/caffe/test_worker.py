@@ -20,6 +20,7 @@ from harness.store.dataset import Dataset
 from harness.study.study import load_study
 from harness.worker import job as jobs
 from harness.worker.adapters.caffe.program import CaffeFailed, time_net
+from harness.worker.gate import tensors
 from tests.scales import parted
 from workloads.tinycnn import WORKLOAD
 
@@ -141,7 +142,11 @@ def test_a_probe_says_what_each_layer_takes(tmp_path: Path) -> None:
 def test_the_gate_is_told_why_it_cannot_look(tmp_path: Path) -> None:
     given = tmp_path / "given"
     given.mkdir()
-    index = {"version": 1, "about": {"precision": "timed", "input": None}, "tensors": {}}
+    index = {
+        "version": tensors.VERSION,
+        "about": {"precision": "timed", "input": None},
+        "tensors": {},
+    }
     (given / "index.json").write_text(json.dumps(index), encoding="utf-8")
     paths = {"given": str(given), "made": str(tmp_path / "made")}
     (failed,) = told(work(tmp_path, purpose="examine", paths=paths), "failed")

@@ -91,7 +91,7 @@ ON_TORCH = {
         (STEP, STEP.replace("*self.batch", "self.batch[0], 0 * self.batch[1]")),
         "the gradient of fc/",
     ),
-    "a memoised forward": ("tinycnn", "training.py", (UPDATE, MEMOISED), "the gradient of fc/"),
+    "a memoised forward": ("tinycnn", "training.py", (UPDATE, MEMOISED), "the gradient of "),
     "a summed loss": (
         "tinycnn",
         "training.py",
