@@ -92,6 +92,8 @@ def resume(
             plan = replace(plan, order=tuple(one for one in plan.order if one[0] in only))
         if blocks is not None:
             plan = replace(plan, order=tuple(one for one in plan.order if one[1] in blocks))
+        if retry_failed or read_due(paths).left():
+            require_plan(paths, plan, trust)  # before anything is moved
         _clean_up(paths)
         ledger = Ledger(paths, plan, rejects, observer.noted)
         if retry_failed:

@@ -60,6 +60,15 @@ def test_edited_code_is_refused_and_what_is_edited_is_named(run, tmp_path):
     assert not (tmp_path / "planted").exists()
 
 
+def test_a_resume_that_is_refused_moves_nothing(run, plan, elsewhere):
+    key, block = plan.order[0]
+    run.trial(key, TrialName(block)).outcome.write_text("{")
+    with pytest.raises(RunError, match="--trust-plan"):
+        resume(run.root, observer=Listener())
+    assert run.trial(key, TrialName(block)).outcome.read_text() == "{"
+    assert not run.interrupted.exists()
+
+
 @pytest.mark.parametrize("name", ["torch.py", "json.cpython-311-x86_64-linux-gnu.so", "x/y.py"])
 def test_a_module_that_is_added_is_refused(run, name):
     (run.payload / name).parent.mkdir(exist_ok=True)
