@@ -167,9 +167,8 @@ class _Family:
 
 
 def _family(table: Array, alpha: float, seed: int) -> _Family:
-    flips = _flips(table.shape[1], seed)
     if len(table) > 1:
-        return _Family(*moderated.intervals(table, flips, alpha))
+        return _Family(*moderated.intervals(table, _flips(table.shape[1], seed), alpha))
     return _Family(*_exact(table[:, np.isfinite(table[0])], seed, alpha), Prior(0.0, 0.0))
 
 
