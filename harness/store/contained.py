@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import DamagedFile, RunError
+from harness.store import json_text
 from harness.store.files import explained
 
 MIB = 1 << 20
@@ -39,11 +40,8 @@ MOST_LINE = MIB
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _INSIDE = _FOLDER | os.O_NOFOLLOW
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe without a writer would block
-_HALF_LETTER = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
-_LONG_NUMBER = re.compile(rb"[0-9]{20}")
 _GONE = (errno.ENOENT, errno.ENOTCONN, errno.ESTALE)
 _UNFINISHED = re.compile(r"\..+\.new")
-_LOWEST, _HIGHEST = -(2**63), 2**64 - 1  # inodes have no sign
 _KINDS = {
     stat.S_IFREG: "a file",
     stat.S_IFDIR: "a folder",
@@ -136,14 +134,9 @@ class Contained:
         except FileNotFoundError:
             raise DamagedFile(f"{path}: there is no such file.") from None
         try:
-            is_long = _LONG_NUMBER.search(text) is not None
-            whole = _whole_number if is_long else None  # asked for each number, it takes long
-            value = json.loads(text, parse_constant=_not_finite, parse_int=whole)
-            return value if _HALF_LETTER.search(text) is None else _with_whole_letters(value)
+            return json_text.parse(text)
         except ValueError as fault:
             raise DamagedFile(f"{path} is damaged: {fault}.") from None
-        except RecursionError:
-            raise DamagedFile(f"{path} is damaged: it is nested too deeply.") from None
 
     def read_object(self, path: Path) -> dict[str, Any]:
         """Read a file that holds one JSON object."""
@@ -405,28 +398,6 @@ def _bounded(path: Path, status: os.stat_result, most: int) -> int:
     if status.st_size > most:
         raise DamagedFile(f"{path}: {status.st_size} bytes are more than the {most} read of it.")
     return status.st_size
-
-
-def _whole_number(text: str) -> int:
-    number = int(text)
-    if not _LOWEST <= number <= _HIGHEST:
-        raise ValueError(f"{text[:24]}{'…' if text[24:] else ''} is beyond 64 bits")
-    return number
-
-
-def _with_whole_letters(value: Any) -> Any:
-    """Replace surrogates without their other half: no file, page or database could hold them."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_with_whole_letters(one) for one in value]
-    if isinstance(value, dict):
-        return {_with_whole_letters(key): _with_whole_letters(one) for key, one in value.items()}
-    return value
-
-
-def _not_finite(text: str) -> None:
-    raise ValueError(f"{text} is no number")
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -1,12 +1,14 @@
 """Values as JSON text: dataclasses become objects, NaN becomes null.
 
-No character in it can steer a terminal.
+No character in what is written can steer a terminal. What is read may be anybody's: it holds only
+what a file, a page and a database can hold.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Set
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -19,6 +21,21 @@ _C1, _DIRECTIONS = (
 _CONTROLS = {code: f"\\u{code:04x}" for code in (*_C1, *_DIRECTIONS, *range(0xD800, 0xE000))}
 """JSON escapes what stands below 0x20 by itself; terminals obey these as well, or turn text, and
 halves of letters (of paths that are no Unicode) cannot be written."""
+
+_HALF_LETTER = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+_LONG_NUMBER = re.compile(rb"[0-9]{20}")
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1  # inodes have no sign
+
+
+def parse(text: bytes) -> Any:
+    """Read JSON, of finite numbers and whole ones of at most 64 bits, or raise ValueError."""
+    is_long = _LONG_NUMBER.search(text) is not None
+    whole = _whole_number if is_long else None  # asked for each number, it takes long
+    try:
+        value = json.loads(text, parse_constant=_not_finite, parse_int=whole)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value if _HALF_LETTER.search(text) is None else _with_whole_letters(value)
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
@@ -57,3 +74,25 @@ def _with_numbers_only(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _with_numbers_only(one) for name, one in value.items()}
     return _with_numbers_only(plain(value))
+
+
+def _whole_number(text: str) -> int:
+    number = int(text)
+    if not _LOWEST <= number <= _HIGHEST:
+        raise ValueError(f"{text[:24]}{'…' if text[24:] else ''} is beyond 64 bits")
+    return number
+
+
+def _with_whole_letters(value: Any) -> Any:
+    """Replace surrogates without their other half: no file, page or database could hold them."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_with_whole_letters(one) for one in value]
+    if isinstance(value, dict):
+        return {_with_whole_letters(key): _with_whole_letters(one) for key, one in value.items()}
+    return value
+
+
+def _not_finite(text: str) -> None:
+    raise ValueError(f"{text} is no number")
