@@ -44,11 +44,10 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All cells in run order, with the ones left out and why."""
+class PlannedStudy:
+    """A plan but for its platform, which has a reader of its own."""
 
     study: Heading
-    platform: Platform
     cells: tuple[Cell, ...]
     holes: tuple[Hole, ...]
     reference: Mapping[str, str]
@@ -60,6 +59,13 @@ class Plan:
     measure: Measure
     notes: tuple[str, ...]
     """What a person should know before running this."""
+
+
+@dataclass(frozen=True)
+class Plan(PlannedStudy):
+    """All cells in run order, with the ones left out and why."""
+
+    platform: Platform
 
     @cached_property
     def by_key(self) -> Mapping[str, Cell]:
@@ -253,7 +259,7 @@ def from_json(raw: Mapping[str, Any]) -> Plan:
         first = faults.errors()[0]
         where = ".".join(map(str, ("platform", *first["loc"])))
         raise ValueError(f"{where}: {first['msg']}") from None
-    plan = read(_Stored, {**raw, "reference": raw.get("reference") or {}})
+    plan = read(PlannedStudy, {**raw, "reference": raw.get("reference") or {}})
     known = {cell.key for cell in plan.cells}
     strange = [key for key, _ in plan.order if key not in known]
     if strange:
@@ -262,17 +268,3 @@ def from_json(raw: Mapping[str, Any]) -> Plan:
     defaults = {name: FACTORS[name].default for name in ("strategy", *IN_CELL)}
     whole = tuple(replace(cell, factors={**defaults, **cell.factors}) for cell in plan.cells)
     return Plan(platform=platform, **{**vars(plan), "cells": whole})
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """What plan.json holds of a plan beside its platform."""
-
-    study: Heading
-    cells: tuple[Cell, ...]
-    holes: tuple[Hole, ...]
-    reference: Mapping[str, str]
-    varied: tuple[str, ...]
-    order: tuple[tuple[str, int], ...]
-    measure: Measure
-    notes: tuple[str, ...]
