@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
+from harness.store import json_text
 from harness.worker.durable import whole_file
 
 _SPACE = "Free some space, then go on: a run that was begun by `bakeoff resume`."
@@ -56,7 +57,7 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file; name it if it is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json_text.parse(path.read_bytes())
     except FileNotFoundError:
         raise RunError(f"{path}: there is no such file.") from None
     except ValueError as problem:
