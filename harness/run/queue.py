@@ -17,10 +17,11 @@ from typing import Any
 
 from harness import commands, plugins
 from harness.commands import Unanswered
-from harness.errors import Unavailable, UsageError
+from harness.errors import RunError, Unavailable, UsageError
 from harness.launch.batch_script import Batch
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
+from harness.run import trust
 from harness.store.layout import RunPaths
 from harness.store.run_code import digests
 from harness.store.run_directory import identity, is_copy
@@ -115,6 +116,7 @@ def submit(
         except Unavailable as problem:
             _record(paths, known)
             raise Unavailable(f"{problem}\n{_so_far(paths, known[first:])}") from problem
+        trust.remember_job(paths, job)
         known.append(replace(one, job=job))
         _record(paths, known)
     return tuple(known[first:])
@@ -142,6 +144,27 @@ def jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
             if not _JOB.fullmatch(one.job):
                 raise ValueError(f"{one.job!r:.80} is no number of a job, nor of a part of one")
         return found
+
+
+def own_jobs(paths: RunPaths) -> tuple[JobInQueue, ...]:
+    """Give a run's jobs that this user submitted: jobs.json may name anybody's."""
+    return tuple(one for one in jobs(paths) if not one.job or trust.knows_job(paths, one.job))
+
+
+def require_own_jobs(paths: RunPaths, platform: Platform) -> tuple[JobInQueue, ...]:
+    """Give all jobs of a run; refuse where it names one that this user did not submit from here."""
+    found, own = jobs(paths), own_jobs(paths)
+    strange = [one.job for one in found if one not in own]
+    if strange:
+        launcher = queue_of(platform)
+        raise RunError(
+            f"{paths.jobs}: nothing here says that you submitted these jobs for this run: "
+            f"{', '.join(strange)}. They are left alone. See whose they are: "
+            f"{shlex.join(launcher.state(*strange))}\n"
+            f"Take back by hand what you know as this run's (`{shlex.join(launcher.cancel())}` and "
+            f"its number). To go on without them, remove {paths.jobs}."
+        )
+    return found
 
 
 def job(paths: RunPaths, number: int) -> JobInQueue:

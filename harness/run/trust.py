@@ -3,7 +3,8 @@
 A run directory may come from anybody, and its payload is code; its plan names interpreters,
 environments and commands. Those that this user's own sessions made are known by digests that they
 left outside of the directory, one small file each, under ``STATE/bakeoff/own-runs/``. A payload
-that is this installation's own code is known as well. Everything else a user has to ask for.
+that is this installation's own code is known as well. Everything else a user has to ask for. The
+jobs that a run names are known in the same way: any number may stand in its ``jobs.json``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from harness.plan.plan import Plan
 from harness.ranks.payload import Payload, copied, remove_byte_code
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths
-from harness.store.run_code import TRUSTED, payload_digest, plan_digest
+from harness.store.run_code import TRUSTED, digest_of, payload_digest, plan_digest
 
 _TOLD = ("launcher", "modules", "environment", "frameworks", "storage")
 """What a plan's platform has executed, or written to."""
@@ -97,6 +98,21 @@ def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     paths.files.write_json(paths.run, {**raw, TRUSTED: digest})
     store.log(paths, "payload trusted")
     return True
+
+
+def remember_job(paths: RunPaths, job: str) -> None:
+    """Keep that this user submitted a job for this very run directory."""
+    remember(_job_digest(paths, job))
+
+
+def knows_job(paths: RunPaths, job: str) -> bool:
+    """Whether this user submitted a job for this very run directory."""
+    return _is_known(_job_digest(paths, job), NOTHING) or (_keeps_nothing() and _is_own(paths))
+
+
+def _job_digest(paths: RunPaths, job: str) -> str:
+    made = f"{paths.files.read_object(paths.run).get('id')} {paths.root.stat().st_ino}"
+    return digest_of({f"job {job}": made.encode(errors="surrogatepass")})
 
 
 def _code_digest(paths: RunPaths) -> str:

@@ -11,10 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from harness.analysis.analyse import analyse
+from harness.cli.main import bakeoff
 from harness.cli.verbs.list import command as list_command
 from harness.errors import RunError
+from harness.plan.allocations import Allocation
 from harness.plan.plan import Plan, make_plan
-from harness.platform.platform import load_platform
+from harness.platform.platform import Launcher, Platform, load_platform
 from harness.run import queue
 from harness.run.session import prepare_jobs, resume, start
 from harness.run.trust import Trust
@@ -174,3 +176,76 @@ def test_where_nothing_can_be_kept_a_users_own_directory_is_known_and_a_copy_is_
     for _ in range(2):
         with pytest.raises(RunError, match="--trust-plan"):
             resume(copy, observer=Listener())
+
+
+@pytest.fixture
+def slurm(run: RunPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the run's platform be a cluster, on which all jobs wait; give what it was asked."""
+    plan = json.loads(run.plan.read_text())
+    plan["platform"]["launcher"] = {"name": "slurm"}
+    run.plan.write_text(json.dumps(plan))
+    asked, folder = tmp_path / "asked", tmp_path / "bin"
+    folder.mkdir()
+    answers = {"sbatch": "echo 101", "scancel": ":", "sacct": ":"}
+    answers["squeue"] = (
+        'for n in $(echo $3 | tr -c "0-9\\n" " "); do echo $n PENDING 0:00 Priority; done'
+    )
+    for name, answer in answers.items():
+        (folder / name).write_text(f"#!/bin/sh\necho {name} $* >> {asked}\n{answer}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return asked
+
+
+def submit(run: RunPaths) -> None:
+    platform = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
+    queue.submit(run, platform, [Allocation(1, (), 3, 1.0)])
+
+
+def name_a_job_of_the_user(run: RunPaths) -> None:
+    jobs = json.loads(run.jobs.read_text()) if run.jobs.exists() else {"version": 1, "jobs": []}
+    number = len(jobs["jobs"]) + 1
+    jobs["jobs"].append(
+        {"number": number, "job": "4711", "nodes": 1, "minutes": 5, "keys": [], "parts": 1}
+    )
+    run.jobs.write_text(json.dumps(jobs))
+
+
+def test_a_job_that_a_run_was_submitted_as_is_cancelled(run, slurm):
+    submit(run)
+    bakeoff.main(["cancel", str(run.root)], standalone_mode=False)
+    assert slurm.read_text().splitlines()[-1] == "scancel 101"
+
+
+@pytest.mark.parametrize("is_among_own", [True, False])
+def test_a_job_that_only_the_file_names_is_neither_cancelled_nor_asked_about(
+    run, slurm, is_among_own, capsys
+):
+    if is_among_own:
+        submit(run)
+    name_a_job_of_the_user(run)
+    for words in (["cancel", str(run.root)], ["resume", str(run.root), "--detach"]):
+        with pytest.raises(
+            RunError, match=r"you submitted these jobs(.|\n)*: 4711\. They are left"
+        ):
+            bakeoff.main(words, standalone_mode=False)
+    bakeoff.main(["status", str(run.root)], standalone_mode=False)
+    assert "job 4711, 1 node: not submitted by you from here" in capsys.readouterr().out
+    asked = slurm.read_text() if slurm.exists() else ""
+    assert "4711" not in asked
+    assert "scancel" not in asked
+
+
+def test_waiting_for_a_run_waits_for_no_job_that_only_the_file_names(run, slurm):
+    name_a_job_of_the_user(run)
+    bakeoff.main(["status", "--wait", str(run.root)], standalone_mode=False)
+    assert not slurm.exists()
+
+
+def test_the_jobs_of_another_run_of_the_user_are_not_this_ones(run, slurm, plan, tmp_path):
+    start(plan, root=tmp_path / "runs" / "other", study_text=STUDY, observer=Listener())
+    other = RunPaths(tmp_path / "runs" / "other")
+    submit(other)
+    run.jobs.write_bytes(other.jobs.read_bytes())
+    with pytest.raises(RunError, match=r"101\. They are left alone"):
+        bakeoff.main(["cancel", str(run.root)], standalone_mode=False)

@@ -21,7 +21,8 @@ def command(run: str) -> None:
     from harness.store.layout import RunPaths
 
     paths = RunPaths(run_directory(run))
-    platform, submitted = read_plan(paths).platform, queue.jobs(paths)
+    platform = read_plan(paths).platform
+    submitted = queue.require_own_jobs(paths, platform)
     states = queue.states(platform, submitted) if submitted else {}
     live = [one for one in submitted if one.job in states]
     if live:

@@ -62,8 +62,8 @@ def command(
     refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
     trust = Trust(payload=trust_payload, plan=trust_plan, digests=frozenset(own))
     if detach:
-        plan, submitted = read_plan(paths), queue.jobs(paths)
-        live = queue.states(plan.platform, submitted)
+        plan = read_plan(paths)
+        live = queue.states(plan.platform, queue.require_own_jobs(paths, plan.platform))
         if live:
             raise UsageError(
                 f"{run} is in the queue already (job {', '.join(live)}); `bakeoff cancel {run}` "

@@ -16,6 +16,8 @@ from harness.units import counted
 _FIRST_S, _LONGEST_S, _GROWTH = 5.0, 60.0, 1.5
 GONE = "gone"
 """The state of a job that its queue does not know."""
+NOT_ASKED = "not submitted by you from here, so its queue is not asked"
+"""The state of a job that a run names, and of which nothing here knows."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,14 @@ def look(root: Path) -> RunStatus:
     plan, submitted = read_plan(paths), queue.jobs(paths)
     due, holder = read_due(paths), run_directory.holder(paths)
     left = due.left()
-    states = queue.states(plan.platform, submitted) if submitted else {}
+    own = queue.own_jobs(paths)
+    states = queue.states(plan.platform, own) if own else {}
     jobs = []
     for one in submitted:
         state = states.get(one.job)
         job = QueuedJob(one.number, one.job, one.nodes, left=sum(left[key] for key in one.keys))
+        if one not in own:
+            job = replace(job, state=NOT_ASKED)
         if state is not None:
             job = replace(job, ended=False, state=state.word, elapsed=state.elapsed, why=state.why)
         jobs.append(job)
