@@ -13,7 +13,7 @@ from harness.store.outcome import Ended
 from harness.store.run_code import doubts
 from harness.units import counted
 from harness.verdicts.results import CellResult, TrialResult
-from harness.verdicts.thresholds import REJECTING
+from harness.verdicts.thresholds import TOLERABLE
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
 
 WIDE = 0.10
@@ -194,7 +194,7 @@ def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
             continue
         example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
         text = f"{count} of {counted(len(judged), 'trial')} {verdict} (for example: {example})."
-        if verdict in REJECTING and any(
+        if verdict in TOLERABLE and any(
             trial.verdict == verdict and not trial.counted for trial in judged
         ):
             text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'

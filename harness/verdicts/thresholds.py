@@ -3,7 +3,8 @@
 A trial has one verdict, the worst found, with all its evidence. ``noisy``, ``straggler`` and
 ``unsteady`` come from the windows alone and mark a trial; ``stalled``, ``throttled`` and
 ``contended`` come from what the collector saw of the hardware meanwhile, and reject it;
-so does ``misrouted``, from the way that messages really took (``routes.py``).
+so does ``misrouted``, from the way that messages really took (``routes.py``). ``untrained`` and
+``impossible`` say that the number is of no training (``credibility/``).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from harness.stats.steady import FEWEST_WINDOWS, Shape, Steady
 
 SEVERITY = (
     *("valid", "noisy", "straggler", "unsteady"),
-    *("stalled", "throttled", "contended", "misrouted"),
+    *("stalled", "throttled", "contended", "misrouted", "untrained", "impossible"),
 )
 """From harmless to worst: the order that decides between several findings."""
-REJECTING = frozenset({"stalled", "throttled", "contended", "misrouted"})
+TOLERABLE = frozenset({"stalled", "throttled", "contended"})
+"""What a study may count all the same, on a machine that is never left alone."""
+REJECTING = TOLERABLE | {"misrouted", "untrained", "impossible"}
 """Verdicts whose trials are shown but not counted; those from the windows only mark."""
 
 
@@ -63,6 +66,9 @@ THRESHOLDS = {
             "misrouted", "sockets", 1, "MB of a rank that TCP carried on a network not claimed"
         ),
         Threshold("stalled", "stall windows", 10, "and how many median windows that must be"),
+        Threshold("untrained", "first steps", 50, "steps in which the loss must move"),
+        Threshold("untrained", "learning rate", 1e-5, "rates below may leave a loss as it is"),
+        Threshold("impossible", "room", 4, "times the most operations that processors can do"),
     )
 }
 CLEAR_DRIFT = 4.0

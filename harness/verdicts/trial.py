@@ -20,6 +20,7 @@ from harness.verdicts import (
     recurring,
     thresholds,
 )
+from harness.verdicts.credibility.findings import judge_credibility
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import Start, TrialResult
 from harness.verdicts.thresholds import rejecting
@@ -64,12 +65,14 @@ def judge_trial(
     shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = hardware_use.nodes_of(record, streams, begin.start)
     seen = disturbances.hardware_evidence(nodes, streams, begin.start)
+    rate = _rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate
     findings = thresholds.gravest_first(
         (
             *thresholds.judge(begin, shape),
             *thresholds.judge_ranks(_step_by_rank(record, streams, begin.start)),
             *_routes(run, record, streams),
             *(one for evidence in seen for one in thresholds.judge_hardware(evidence)),
+            *judge_credibility(run, record, streams, rate),
         ),
         tolerated,
     )
@@ -81,7 +84,7 @@ def judge_trial(
             *_of_clocks(record, streams),
             *marks,
         ),
-        rate=_rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate,
+        rate=rate,
         p50_s=shape.p50_s,
         p95_s=shape.p95_s,
         p99_s=shape.p99_s,

@@ -15,12 +15,8 @@ from harness import units
 from harness.analysis.context.closest_figure import devices
 from harness.errors import UsageError
 from harness.store.records import RunInfo
+from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES, SAMPLES
 from harness.verdicts.results import CellResult
-
-OPERATIONS_PER_MAC = 2
-PASSES = 3
-"""One forward pass, and a backward pass that costs two."""
-_PER_SAMPLE = ("images", "samples", "volumes", "traces")
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ def derived(cell: CellResult, run: RunInfo) -> Derived:
     if cell.rate is None:
         return Derived()
     flops = None
-    if cell.macs is not None and cell.unit in _PER_SAMPLE:
+    if cell.macs is not None and cell.unit in SAMPLES:
         flops = OPERATIONS_PER_MAC * PASSES * cell.macs * cell.rate.value
     share, mark = _against_ceiling(cell, run, flops)
     price, currency = _price(run.platform)

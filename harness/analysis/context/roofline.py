@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness import plugins
-from harness.analysis.context.derived import OPERATIONS_PER_MAC, PASSES, derived
+from harness.analysis.context.derived import derived
 from harness.analysis.results import Results
 from harness.store.records import RunInfo
+from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.verdicts.results import CellResult
 from harness.worker.network.shapes import count
 

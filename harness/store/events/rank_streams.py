@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harness.store.contained import MOST_EVENTS
@@ -19,12 +20,21 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
+Losses = Sequence[tuple[int, float]]
+"""Steps, and the loss after each."""
+
 _AT_ONCE = 1 << 20
 """So many bytes are read together: more leave the processor's caches, less cost more calls."""
 _ANCHOR = re.compile(rb'"mono_ns": ?(\d+)')
 _BUILD = re.compile(rb'"phase", ?"name": ?"build", ?"t": ?(\d+)')
 _HEAD = 1 << 13
 """Both stand among a rank's first lines."""
+_LOSS = re.compile(
+    rb'"event": ?"values", ?"step": ?(\d{1,9}), ?"values": ?\{[^}]*?"loss": ?([-+.\w]{1,32})'
+)
+_LOSSES = 50
+_EARLY = 1 << 16
+"""Enough for so many losses, one to a window."""
 _KEPT = 1 << 24
 """Once so large a piece was given back, glibc keeps smaller ones (mallopt(3), M_MMAP_THRESHOLD)."""
 
@@ -51,6 +61,8 @@ class Stream:
     """Time of its first event, on the same clock."""
     opened_ns: int | None = None
     """Time at which its framework was loaded and building started."""
+    losses: Losses = ()
+    """The first ones that it said."""
 
 
 def read_streams(
@@ -107,4 +119,13 @@ def _stream(rank: int, events: event_lines.RankEvents, text: bytes) -> Stream:
         events.saves,
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,
+        _losses(text),
     )
+
+
+def _losses(text: bytes) -> Losses:
+    found = []
+    for match in islice(_LOSS.finditer(text, 0, _EARLY), _LOSSES):
+        with suppress(ValueError):
+            found.append((int(match[1]), float(match[2])))
+    return found

@@ -1,0 +1,1 @@
+"""May it be believed that what was timed trains, and at that rate: what each trial shows itself."""

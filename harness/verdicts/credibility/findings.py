@@ -1,0 +1,43 @@
+"""Ask whether a trial's framework can have trained at all, and at the rate that was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness import plugins
+from harness.errors import BakeoffError
+from harness.store.events.rank_streams import Stream
+from harness.store.records import CellRecord, RunRecord, TrialRecord
+from harness.verdicts.credibility import learning, plausible
+from harness.verdicts.thresholds import Finding
+from harness.worker.network.workload import Training, learning_rate
+
+
+def judge_credibility(
+    run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream], rate: float | None
+) -> tuple[Finding, ...]:
+    """Judge what a framework said and how fast it was; one that computes nothing is not asked."""
+    if run is None or record.outcome.origin != "measured":
+        return ()
+    cell = next(one for one in run.cells if one.key == record.outcome.cell_key)
+    return (
+        *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),
+        *plausible.judge_rate(
+            run.info,
+            cell,
+            rate,
+            hosts=tuple(record.hosts.values()),
+            device_name=streams[0].facts.get("device_name"),
+        ),
+    )
+
+
+def _learning_rate(cell: CellRecord) -> float | None:
+    """Give the rate that a cell's network learns at; None where it is not of this installation."""
+    try:
+        workload = plugins.workload(cell.workload)
+    except BakeoffError:
+        return None
+    if not isinstance(workload, Training):
+        return None
+    return learning_rate(workload.optimiser, cell.scale.batch_per_step)

@@ -1,0 +1,63 @@
+"""Judge from a trial's first losses whether what was timed learned anything.
+
+A batch that is trained on again and again has another loss after every step. One that stays as it
+is, or is no number, says that the step did not do what its time is shown for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from harness.store.events.rank_streams import Losses, Stream
+from harness.verdicts.thresholds import THRESHOLDS, Finding
+
+_ROUNDINGS = 4 * 2.0**-24
+"""Of fp32: kernels that add up in another order each time make a constant differ by so much."""
+_FEWEST = 3
+"""Losses that can tell."""
+_NARROW_BITS = 8
+"""Of bf16's significand: a loss rounded to it may honestly stand still for fifty steps."""
+_OVERFLOWS = 25
+"""Steps that a loss scale may take, in fp16, before the first update is made."""
+
+
+def judge_losses(streams: Sequence[Stream], precision: object, rate: float | None) -> list[Finding]:
+    """Find the ranks whose loss is no number, or stands still, within the first steps.
+
+    ``rate`` is the optimiser's; None where it is unknown.
+    """
+    found = []
+    for stream in streams:
+        early = [(step, loss) for step, loss in stream.losses if step < _limit("first steps")]
+        whose = f"rank {stream.rank}'s loss" if len(streams) > 1 else "the loss"
+        wrong = next(((step, loss) for step, loss in early if not math.isfinite(loss)), None)
+        if wrong is not None:
+            what = "not a number" if math.isnan(wrong[1]) else "infinite"
+            found.append(f"{whose} is {what} after step {wrong[0] + 1}")
+        elif _stands_still(early, precision, rate):
+            last, loss = early[-1]
+            found.append(f"{whose} is {loss:.6g} after each of the first {last + 1} steps")
+    return [Finding("untrained", f"{words}: what was timed does not train") for words in found]
+
+
+def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
+    """Tell whether losses stay the same where those of an honest step could not."""
+    if len(early) < _FEWEST or (rate is not None and rate < _limit("learning rate")):
+        return False
+    if precision == "fp16" and early[-1][0] < _OVERFLOWS:
+        return False
+    values: list[float] = [loss for _, loss in early]
+    if precision in ("bf16", "fp16") and all(map(_is_narrow, values)):
+        return False
+    return max(values) - min(values) <= _ROUNDINGS * max(map(abs, values))
+
+
+def _is_narrow(value: float) -> bool:
+    """Tell whether a number has no more digits than bf16 holds."""
+    scaled = math.frexp(value)[0] * 2.0**_NARROW_BITS
+    return scaled == int(scaled)
+
+
+def _limit(name: str) -> float:
+    return THRESHOLDS[name].value

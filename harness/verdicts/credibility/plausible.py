@@ -1,0 +1,134 @@
+"""Hold the operations that a rate implies to the most that the processors can do.
+
+The bound errs on the side of the machine: every core of the node, the widest instructions that it
+has on two ports, a clock that none exceeds. On top of it comes room for algorithms that multiply
+less than they are counted: Winograd's saves up to 4 times (Lavin, Gray, arXiv:1509.09308).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness import units
+from harness.store.records import CellRecord, RunInfo
+from harness.verdicts.thresholds import THRESHOLDS, Finding
+
+OPERATIONS_PER_MAC = 2
+PASSES = 3
+"""One forward pass, and a backward pass that costs two."""
+SAMPLES = ("images", "samples", "volumes", "traces")
+"""Units of work that a network is counted by."""
+_CLOCK_HZ = 6.2e9
+"""The highest that a processor is sold with, turbo included."""
+_NARROW = ("bf16", "fp16")
+# operations of a core in a cycle: two ports, a multiply-add in each lane; the first that it has
+_WIDE: Sequence[tuple[str, float]] = (
+    ("avx512f", 64),
+    ("avx2", 32),
+    ("avx", 16),
+    ("sve", 64),
+    ("asimd", 32),
+    ("vsx", 32),
+    ("sse4_2", 8),
+)
+_TILES: Sequence[tuple[str, float]] = (
+    ("amx_bf16", 1024),
+    ("avx512_bf16", 128),
+    ("avx512_fp16", 128),
+    ("bf16", 256),
+)
+"""The same in bf16 and fp16, where a core has it."""
+# vendors' peaks without sparsity, TFLOP/s: fp32, TF32, half precision
+_GPUS: Sequence[tuple[str, tuple[float, float, float]]] = (
+    (r"B200|B100|GB200", (80, 1125, 2250)),
+    (r"H100|H200|H800|GH200", (67, 495, 990)),
+    (r"L40", (92, 183, 363)),
+    (r"\bL4\b", (31, 61, 122)),
+    (r"A100|A800", (19.5, 156, 312)),
+    (r"\bA30\b", (10.4, 83, 165)),
+    (r"\bA40\b|A6000", (39, 78, 155)),
+    (r"\bA10G?\b", (31.3, 63, 125)),
+    (r"V100", (16.4, 16.4, 131)),
+    (r"P100", (10.6, 10.6, 21.2)),
+    (r"\bT4\b", (8.2, 8.2, 66)),
+    (r"K80", (8.8, 8.8, 8.8)),
+    (r"RTX 50\d\d", (105, 210, 420)),
+    (r"RTX 40\d\d", (83, 166, 331)),
+    (r"RTX 30\d\d", (40, 80, 160)),
+    (r"MI300", (164, 654, 1308)),
+    (r"MI2\d\dX?", (96, 96, 383)),
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The most that some processors can do in a second, and how that was reckoned."""
+
+    flops: float
+    words: str
+
+
+def judge_rate(
+    run: RunInfo,
+    cell: CellRecord,
+    rate: float | None,
+    *,
+    hosts: Sequence[str],
+    device_name: str | None,
+) -> tuple[Finding, ...]:
+    """Find a rate that implies more operations than can be done; ``hosts`` are the trial's."""
+    if rate is None or cell.macs is None or cell.unit not in SAMPLES:
+        return ()
+    each = float(OPERATIONS_PER_MAC * PASSES * cell.macs)
+    bound = _bound(run, cell, hosts, device_name)
+    room = THRESHOLDS["room"].value
+    if bound is None or each * rate <= room * bound.flops:
+        return ()
+    text = (
+        f"{rate:,.0f} {cell.unit}/s cannot be: each takes {units.scaled(each, 'FLOP')}, together "
+        f"{units.scaled(each * rate, 'FLOP/s')}, and {bound.words} do at most "
+        f"{units.scaled(bound.flops, 'FLOP/s')} ({room:g} times as much with the fastest known "
+        "convolutions)"
+    )
+    return (Finding("impossible", text),)
+
+
+def _bound(
+    run: RunInfo, cell: CellRecord, hosts: Sequence[str], device_name: str | None
+) -> Bound | None:
+    precision = str(cell.factors.get("precision"))
+    if cell.factors.get("device") != "gpu":
+        return _of_processors(run.provenance.get("machine"), precision, hosts)
+    devices = cell.scale.ranks * cell.scale.devices_per_rank
+    peaks = next((peaks for name, peaks in _GPUS if re.search(name, device_name or "")), None)
+    if peaks is None:
+        return None
+    single, tensor, half = peaks
+    peak = {"tf32": tensor, "bf16": half, "fp16": half}.get(precision, single)
+    words = f"{devices} × {device_name} at {peak:g} TFLOP/s in {precision}"
+    return Bound(devices * peak * 1e12, words)
+
+
+def _of_processors(machine: Any, precision: str, hosts: Sequence[str]) -> Bound | None:
+    """Reckon what the cores of a trial's nodes can do; None where a node is not the one recorded.
+
+    What is known of a machine is the host's, at the start of the run.
+    """
+    if not isinstance(machine, Mapping) or set(hosts) != {machine.get("hostname")}:
+        return None
+    cores = machine.get("cores") or machine.get("cpus_online")
+    has = machine.get("capabilities")
+    if not isinstance(cores, int) or not isinstance(has, list):
+        return None
+    kinds = (*(_TILES if precision in _NARROW else ()), *_WIDE)
+    name, each = next((one for one in kinds if one[0] in has), ("", 0.0))
+    if not each:
+        return None
+    words = (
+        f"{units.counted(cores, 'core')} × {each:g} operations a cycle ({name}) × "
+        f"{_CLOCK_HZ / 1e9:g} GHz"
+    )
+    return Bound(cores * each * _CLOCK_HZ, words)

@@ -1,0 +1,144 @@
+"""Hold what each trial shows itself: losses that move, a rate that its processors can reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.read import read_results
+from harness.store.layout import RunPaths, TrialName
+from harness.verdicts.results import CellResult
+from harness.verdicts.trial import doubt
+from tests.runs import Behaviour, RecordedCell, write_run
+
+MACHINE = {"hostname": "node0", "cores": 2, "capabilities": ["avx2", "avx512f"]}
+TORCH = RecordedCell(behaviour=Behaviour(trial_noise=0.002, window_noise=0.004))
+NAN, INFINITE = float("nan"), float("inf")
+FALLS = [2.3 - 0.01 * step for step in range(12)]
+
+Recorded = Callable[..., CellResult]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    """Record a run of one cell, let its trials say losses, and judge it."""
+
+    def judged(
+        cell: RecordedCell = TORCH,
+        losses: Sequence[float] = (),
+        *,
+        machine: object = None,
+        facts: object = None,
+    ) -> CellResult:
+        paths = RunPaths(write_run(tmp_path, [cell]))
+        kept = json.loads(paths.provenance.read_text())
+        paths.provenance.write_text(json.dumps({**kept, "machine": machine}))
+        for block in range(1, 7):
+            events = paths.trial(cell.key, TrialName(block)).events(0)
+            said = [
+                {"event": "values", "step": step, "values": {"loss": loss}}
+                for step, loss in enumerate(losses)
+            ]
+            more = [] if facts is None else [{"event": "facts", "facts": facts}]
+            lines = [line for line in events.read_text().splitlines() if "values" not in line]
+            lines += [json.dumps(one, separators=(",", ":")) for one in (*said, *more)]
+            events.write_text("\n".join(lines) + "\n")
+        (found,) = read_results([paths.root]).cells
+        return found
+
+    return judged
+
+
+def evidence(cell: CellResult) -> str:
+    assert {trial.verdict for trial in cell.trials} <= {"untrained", "impossible"}
+    assert not any(trial.counted for trial in cell.trials)
+    return cell.trials[0].evidence[0]
+
+
+def test_losses_that_move_say_nothing(recorded: Recorded) -> None:
+    cell = recorded(losses=FALLS)
+    assert all(trial.counted for trial in cell.trials)
+
+
+@pytest.mark.parametrize("losses", [[], [2.3088], [2.3088, 2.3088]])
+def test_few_losses_say_nothing(recorded: Recorded, losses: list[float]) -> None:
+    assert recorded(losses=losses).rate is not None
+
+
+def test_a_loss_that_stands_still_rejects_the_trial(recorded: Recorded) -> None:
+    told = evidence(recorded(losses=[2.3088183403015137] * 30))
+    assert told == (
+        "the loss is 2.30882 after each of the first 30 steps: what was timed does not train"
+    )
+
+
+def test_a_constant_that_is_added_up_in_another_order_stands_still_too(recorded: Recorded) -> None:
+    rounded = 2.3088183403015137 + 2.4e-7
+    assert "after each of the first" in evidence(recorded(losses=[2.3088183403015137, rounded] * 9))
+
+
+@pytest.mark.parametrize(("wrong", "words"), [(NAN, "not a number"), (INFINITE, "infinite")])
+def test_a_loss_that_is_no_number_rejects_the_trial(
+    recorded: Recorded, wrong: float, words: str
+) -> None:
+    assert f"the loss is {words} after step 4" in evidence(recorded(losses=[*FALLS[:3], wrong]))
+
+
+def test_a_loss_that_diverges_after_the_first_steps_is_no_fault_of_the_timing(
+    recorded: Recorded,
+) -> None:
+    losses = [2.3 - 0.01 * step for step in range(50)]
+    assert recorded(losses=[*losses, NAN]).rate is not None
+
+
+def test_a_rejected_trial_says_why_it_is_run_again(recorded: Recorded, tmp_path: Path) -> None:
+    cell = recorded(losses=[2.5] * 30)
+    (root,) = tmp_path.iterdir()
+    trial = RunPaths(root).trial(cell.key, TrialName(1))
+    assert (doubt(trial) or "").startswith("untrained: the loss is 2.5 after each")
+
+
+def test_a_loss_with_no_more_digits_than_bf16_may_honestly_stand_still(recorded: Recorded) -> None:
+    narrow = replace(TORCH, factors={"precision": "bf16"})
+    assert recorded(narrow, [2.3125] * 30).rate is not None
+
+
+def test_a_wide_loss_of_a_narrow_network_may_not_stand_still(recorded: Recorded) -> None:
+    narrow = replace(TORCH, factors={"precision": "bf16"})
+    assert "2.30882" in evidence(recorded(narrow, [2.3088183403015137] * 30))
+
+
+def test_a_loss_scale_may_skip_the_first_steps_of_fp16(recorded: Recorded) -> None:
+    half = replace(TORCH, factors={"precision": "fp16"})
+    assert recorded(half, [2.3088183403015137] * 20).rate is not None
+
+
+def test_a_rate_beyond_all_cores_is_impossible(recorded: Recorded) -> None:
+    cell = replace(TORCH, behaviour=replace(TORCH.behaviour, step_s=1e-7))
+    told = evidence(recorded(cell, FALLS, machine=MACHINE))
+    assert "images/s cannot be: each takes 54 MFLOP, together" in told
+    assert "2 cores × 64 operations a cycle (avx512f) × 6.2 GHz do at most 793.6 GFLOP/s" in told
+
+
+def test_a_rate_within_reach_of_fast_convolutions_is_believed(recorded: Recorded) -> None:
+    cell = replace(TORCH, behaviour=replace(TORCH.behaviour, step_s=16 * 54e6 / 3e12))
+    assert recorded(cell, FALLS, machine=MACHINE).rate is not None
+
+
+def test_nothing_is_said_of_a_machine_that_is_not_the_one_recorded(recorded: Recorded) -> None:
+    cell = replace(TORCH, behaviour=replace(TORCH.behaviour, step_s=1e-7))
+    assert recorded(cell, FALLS, machine={**MACHINE, "hostname": "login1"}).rate is not None
+
+
+def test_a_rate_beyond_a_gpu_is_impossible(recorded: Recorded) -> None:
+    cell = replace(
+        TORCH,
+        factors={"device": "gpu", "precision": "bf16"},
+        behaviour=replace(TORCH.behaviour, step_s=1e-7),
+    )
+    told = evidence(recorded(cell, FALLS, facts={"device_name": "NVIDIA H100 80GB HBM3"}))
+    assert "1 × NVIDIA H100 80GB HBM3 at 990 TFLOP/s in bf16 do at most 990 TFLOP/s" in told
