@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from harness.store.samples import sample_parquet, samples_format
-from harness.store.samples.recording import read_recording
+from harness.store.samples.recording import Recording, read_recording
 from harness.store.samples.samples_format import Anchor, Channel, Declared, Header, Note, Sample
 
 NUMBERS = some.integers(-(1 << 63), (1 << 63) - 1) | some.sampled_from(list(samples_format.GAPS))
@@ -138,3 +139,19 @@ def test_a_newer_version_is_refused() -> None:
     body = data[len(samples_format.MAGIC) + 5 : -4]
     with pytest.raises(ValueError, match="Update bakeoff"):
         read(samples_format.MAGIC + samples_format._frame(ord("H"), body))
+
+
+def test_a_table_is_made_where_a_signal_cannot_end_it_as_an_error_of_the_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = []
+    fill = sample_parquet.tables.fill
+
+    def watched(*filling: Any) -> None:
+        threads.append(threading.current_thread())
+        fill(*filling)
+
+    monkeypatch.setattr(sample_parquet.tables, "fill", watched)
+    sample_parquet.as_parquet(Recording({}, (), (), (), True, {}), "here")
+    assert threads
+    assert threading.main_thread() not in threads

@@ -84,20 +84,26 @@ def write_missing_of_run(run: RunRecord) -> None:
 
 def as_parquet(recording: Recording, node: str) -> bytes:
     """Give one recording as a table."""
-    connection = _loaded(recording, node)
+    connection = connect(1)
     with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
         made = Path(folder) / "samples.parquet"
-        written = f"COPY ({_TABLE}) TO $path (FORMAT parquet, COMPRESSION zstd)"
-        interruptible(connection, lambda: connection.execute(written, {"path": str(made)}))
+        interruptible(connection, lambda: _write(connection, recording, node, made))
         return made.read_bytes()
 
 
-def _loaded(recording: Recording, node: str) -> duckdb.DuckDBPyConnection:
-    """Open a database with one recording, of which ``_TABLE`` makes a table."""
+def _write(
+    connection: duckdb.DuckDBPyConnection, recording: Recording, node: str, made: Path
+) -> None:
+    _load(connection, recording, node)
+    written = f"COPY ({_TABLE}) TO $path (FORMAT parquet, COMPRESSION zstd)"
+    connection.execute(written, {"path": str(made)})
+
+
+def _load(connection: duckdb.DuckDBPyConnection, recording: Recording, node: str) -> None:
+    """Fill a database with one recording, of which ``_TABLE`` makes a table."""
     import numpy as np
 
     series = [one for one in recording.series if len(one.raw)]
-    connection = connect(1)
     channels = [
         (
             at,
@@ -127,7 +133,6 @@ def _loaded(recording: Recording, node: str) -> duckdb.DuckDBPyConnection:
             "raw": np.concatenate([one.raw for one in series] or empty),
         },
     )
-    return connection
 
 
 def attach(connection: duckdb.DuckDBPyConnection, trials: Sequence[TrialRecord]) -> None:
@@ -190,8 +195,18 @@ def _rows(trial: TrialRecord) -> Iterator[tuple[Any, ...]]:
     for node in sorted(set(trial.hosts.values())):
         recording = read_recording(trial.paths.samples(node), trial.paths.files)
         if recording is not None:
-            for row in _loaded(recording, node).execute(_TABLE).fetchall():
+            for row in _read(recording, node):
                 yield (*_place(trial), *row)
+
+
+def _read(recording: Recording, node: str) -> list[tuple[Any, ...]]:
+    connection = connect(1)
+
+    def read() -> list[tuple[Any, ...]]:
+        _load(connection, recording, node)
+        return connection.execute(_TABLE).fetchall()
+
+    return interruptible(connection, read)
 
 
 def declare(connection: duckdb.DuckDBPyConnection) -> None:
