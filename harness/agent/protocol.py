@@ -1,8 +1,11 @@
 """The messages between the host and an agent: one JSON object a line, each way.
 
-Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s), ``clock`` (number). Closing the
+Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s), ``clock`` (number); of a trial that
+takes turns also ``turn`` (round, attempt, span; helpers: Bakeoff's own processes on this node;
+most_foreign: cores of the trial that others may keep busy, null: any) and ``finish``. Closing the
 pipe ends the agent.
-Agent to host: ``ready`` (pid, host, clock: its identity), ``started``, ``beat``, ``ended`` (a
+Agent to host: ``ready`` (pid, host, clock: its identity), ``started``, ``beat``, ``waits`` (the
+trial stands still; step_s at first, then disturbed, foreign_cores of its turn), ``ended`` (a
 TrialEnd), ``clock`` (number, received_ns, answered_ns: its monotonic clock when that question came
 and when this answer goes).
 """
@@ -59,6 +62,8 @@ class TrialCommand:
     """Where an engine's shims come in, one a rank; None: the agent starts the ranks by itself."""
     starter: RankCommand | None = None
     """What starts the shims on all nodes; one agent has it, as rank ``STARTER``."""
+    turns: bool = False
+    """Whether it takes turns with trials of other agents."""
 
 
 @dataclass(frozen=True)

@@ -104,11 +104,13 @@ class Agent:
         elif message["say"] == "trial":
             if self._trial is not None:
                 raise RuntimeError("a trial is still running on this agent")
-            self._trial = RunningTrial(read_trial(message), self._selector)
+            self._trial = RunningTrial(read_trial(message), self._selector, self._report)
             self._is_watched = False
             self._watch_if_begun(self._trial)
         elif message["say"] == "cancel" and self._trial is not None:
             self._trial.stop("cancel", message["grace_s"])
+        elif message["say"] in ("turn", "finish") and self._trial is not None:
+            self._trial.give(message)
 
     def _watch_if_begun(self, trial: RunningTrial) -> None:
         """Start observing once every rank has started."""

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import selectors
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from harness.agent import memory_limit, processes
 from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
+from harness.agent.rank import Rank, start_rank, with_dropped
 from harness.agent.shim import folder_here
 from harness.agent.shim_socket import Shim, ShimSocket
+from harness.agent.turns.turns import Turns
 from harness.store.outcome import RankEnd
-
-
-@dataclass
-class _Rank:
-    command: RankCommand
-    process: subprocess.Popen[bytes] | None
-    pidfd: int | None
-    captures: tuple[Capture, Capture]
-    end: RankEnd | None = None
-    started_ns: int | None = None
+from harness.worker.place import TURNS
 
 
 class RunningTrial:
@@ -39,7 +30,12 @@ class RunningTrial:
     In an agent's process only: whatever child that has left at the end is taken for the trial's.
     """
 
-    def __init__(self, command: TrialCommand, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self,
+        command: TrialCommand,
+        selector: selectors.BaseSelector,
+        report: Callable[[bytes], None],
+    ) -> None:
         self.command = command
         self._selector = selector
         self._host = socket.gethostname()
@@ -50,16 +46,46 @@ class RunningTrial:
         self._started_wall_ns = time.time_ns()
         self.deadline_s: float | None = time.monotonic() + command.timeout_s
         """When something must be done even if nothing happens (monotonic)."""
-        self._ranks: list[_Rank] = []
+        self._ranks: list[Rank] = []
         self._awaited: dict[int, RankCommand] = {}
         self._shims: dict[int, Shim] = {}
         self._shim_pids: set[int] = set()
         self._shim_socket: ShimSocket | None = None
-        self._starter: _Rank | None = None
+        self._starter: Rank | None = None
+        self._left_s = 0.0
+        """What is left of the timeout while the ranks stand still."""
+        self._turns = self._new_turns(report) if command.turns else None
         if command.door is None:
             self._start(command.ranks)
         else:
             self._await_shims(command.door)
+
+    def _new_turns(self, report: Callable[[bytes], None]) -> Turns:
+        return Turns(
+            self.command.ranks,
+            self._selector,
+            report=report,
+            stop=self._stand_still,
+            go_on=self._go_on,
+            pids=lambda: tuple(self.pids.values()),
+        )
+
+    def _stand_still(self) -> None:
+        """Stop the ranks, and their clock; those that are to end must hear it."""
+        if not self._stopping:
+            self._signal(signal.SIGSTOP)
+            self._left_s = (self.deadline_s or 0.0) - time.monotonic()
+            self.deadline_s = None
+
+    def _go_on(self) -> None:
+        if not self._stopping:
+            self._signal(signal.SIGCONT)
+            self.deadline_s = time.monotonic() + self._left_s
+
+    def give(self, word: Mapping[str, Any]) -> None:
+        """Give the ranks a turn, or tell them that there is no further one."""
+        if self._turns is not None and not self._stopping:
+            self._turns.give(word)
 
     def _await_shims(self, door: str) -> None:
         """Listen for the ranks' shims; run the engine's command if this agent is the one to."""
@@ -119,40 +145,21 @@ class RunningTrial:
         for rank in started:
             self._watch(rank)
 
-    def _start_rank(self, command: RankCommand, descriptors: Sequence[int] = ()) -> _Rank:
-        rank = _Rank(command, None, None, captures := streams(self.command, command))
-        try:
-            os.sched_setaffinity(0, command.cpus)
-            rank.started_ns = time.monotonic_ns()
-            rank.process = subprocess.Popen(
-                command.argv,
-                env=dict(command.env),
-                cwd=command.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=captures[0].sink,
-                stderr=captures[1].sink,
-                start_new_session=True,
-                pass_fds=descriptors,
-                # A system call or two: nothing that a collector's thread may have locked.
-                preexec_fn=self._limit.enter_function(),
-            )
-            rank.pidfd = os.pidfd_open(rank.process.pid)
-        except OSError as problem:
-            what = f"{problem.filename or f'CPUs {command.cpus}'}: {problem.strerror}"
-            if problem.errno == errno.EAGAIN:  # fork(2)
-                what = "this user may have no further process (`ulimit -u`)"
-            text = f"cannot start {command.argv[0]}: {what}"
-            rank.end = RankEnd(command.rank, self._host, problem=text)
-        except subprocess.SubprocessError:
-            text = f"cannot start {command.argv[0]} under the memory limit"
-            rank.end = RankEnd(command.rank, self._host, problem=text)
-        for capture in captures:
-            capture.started()
+    def _start_rank(self, command: RankCommand, descriptors: Sequence[int] = ()) -> Rank:
+        seat = None if self._turns is None else self._turns.seat(command.rank)
+        if seat is not None:
+            command = replace(command, env={**command.env, TURNS: str(seat.fileno())})
+            descriptors = (*descriptors, seat.fileno())
+        rank = start_rank(self.command, command, self._host, self._limit, descriptors)
+        if seat is not None:
+            seat.close()
         return rank
 
-    def _watch(self, rank: _Rank) -> None:
+    def _watch(self, rank: Rank) -> None:
         for capture in rank.captures:
             self._register(capture.source, partial(self._drain, capture))
+        if self._turns is not None:
+            self._turns.listen(rank.command.rank)
         if rank.pidfd is not None:
             self._register(rank.pidfd, partial(self._rank_ended, rank))
         else:
@@ -165,7 +172,7 @@ class RunningTrial:
         if not capture.drain():
             self._selector.unregister(capture.source)
 
-    def _rank_ended(self, rank: _Rank) -> None:
+    def _rank_ended(self, rank: Rank) -> None:
         assert rank.process is not None
         assert rank.pidfd is not None
         _, status, usage = os.wait4(rank.process.pid, 0)
@@ -186,7 +193,7 @@ class RunningTrial:
         )
         self._release_and_report(rank, code)
 
-    def _release_and_report(self, rank: _Rank, code: int) -> None:
+    def _release_and_report(self, rank: Rank, code: int) -> None:
         """Release the shim of a rank that ended; end the other ranks if it failed."""
         shim = self._shims.pop(rank.command.rank, None)
         if shim is not None:
@@ -208,7 +215,7 @@ class RunningTrial:
         """End the ranks that no shim came for."""
         for command in self._awaited.values():
             end = RankEnd(command.rank, self._host, stopped=stopped, problem=problem)
-            self._ranks.append(_Rank(command, None, None, streams(self.command, command), end))
+            self._ranks.append(Rank(command, None, None, streams(self.command, command), end))
         self._awaited.clear()
         self._close_socket()
 
@@ -228,7 +235,7 @@ class RunningTrial:
         return not self._awaited
 
     @property
-    def _processes(self) -> list[_Rank]:
+    def _processes(self) -> list[Rank]:
         return self._ranks if self._starter is None else [*self._ranks, self._starter]
 
     @property
@@ -248,6 +255,8 @@ class RunningTrial:
                 self._waits = rank_connections(self.pids)
         self._stopping = True
         self._give_up(stopped=True, problem=None)
+        if self._turns is not None:
+            self._signal(signal.SIGCONT)
         if grace_s > 0:
             self._signal(signal.SIGTERM)
             self.deadline_s = time.monotonic() + grace_s
@@ -286,13 +295,15 @@ class RunningTrial:
                 with suppress(KeyError):  # unregistered when its last writer went
                     self._selector.unregister(capture.source)
                 capture.close()
+        if self._turns is not None:
+            self._turns.close()
         evidence = self._limit.evidence()
         self._limit.close()
         return TrialEnd(
             token=self.command.token,
             cause=self._cause,
             ranks=tuple(
-                _with_dropped(rank) for rank in sorted(self._ranks, key=lambda r: r.command.rank)
+                with_dropped(rank) for rank in sorted(self._ranks, key=lambda r: r.command.rank)
             ),
             memory=evidence,
             leftovers=swept.killed,
@@ -301,8 +312,3 @@ class RunningTrial:
             ended_wall_ns=time.time_ns(),
             waits=self._waits,
         )
-
-
-def _with_dropped(rank: _Rank) -> RankEnd:
-    assert rank.end is not None
-    return replace(rank.end, dropped_bytes=sum(capture.dropped for capture in rank.captures))

@@ -31,6 +31,7 @@ from harness.worker.network.workload import (
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
     from harness.worker.gate.timed_updates import TimedUpdates
+    from harness.worker.windows.turns import Turns
 
 FAILED = 3
 SAVES_NOTHING = "saves no checkpoints"
@@ -88,6 +89,7 @@ class Worker:
                 size=self.where.size,
                 checkpoints=series,
                 proof=proof,
+                turns=self._turns(),
             )
         if series is not None:
             series.close()
@@ -146,6 +148,13 @@ class Worker:
         if proof is not None:
             proof.open()
         return proof
+
+    def _turns(self) -> Optional[Turns]:
+        if place.TURNS not in os.environ:
+            return None
+        from harness.worker.windows.turns import Turns  # most trials run alone
+
+        return Turns(int(os.environ[place.TURNS]))
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:
         from harness.worker.gate.subject import examine  # no trial does

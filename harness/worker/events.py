@@ -4,7 +4,8 @@ Times are nanoseconds of the worker's monotonic clock; the anchor ties that cloc
 number may be NaN or Infinity, as a loss may.
 
     anchor     version, rank, local_rank, size, host, pid, wall_ns, mono_ns      always first
-    phase      name, t            open, build, warm-up, measure, prove, examine, close;
+    phase      name, t            open, build, warm-up, measure, prove, examine, close; of a trial
+                                  that takes turns also wait, settle, disturbed;
                                   lasts until the next phase
     versions   versions           library -> version
     identity   parameters, macs, shapes, digest, lowered      what was asserted before timing;
@@ -12,7 +13,10 @@ number may be NaN or Infinity, as a loss may.
     units      units              work per step of this rank, for example {"images": 16}
     window     phase, first, steps, start, end      steps `first` .. `first + steps - 1`;
                clock: "external" where the times are a program's own (external_loop), else absent;
-               waited: nanoseconds of it spent waiting for input, where there is any
+               waited: nanoseconds of it spent waiting for input, where there is any;
+               turn: the number of the turn that it is a part of, where the trial takes turns
+    turn       number, round, attempt, start, end      after all that was seen in it; disturbed:
+               why it does not count, "" if it does; foreign_cores: what others used meanwhile
     epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
                bytes, digest, order, left_out; cache (as ``input/cold.py`` calls it), cold_fraction,
                witness, resident_before, read_bytes; given_bytes: what storage gave the whole
@@ -38,7 +42,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, List, Optional, TextIO
+from typing import Any, Dict, List, Optional, TextIO
 
 from harness.worker.place import Place
 
@@ -51,6 +55,7 @@ class Events:
     def __init__(self, path: str, place: Place) -> None:
         self._file: Optional[TextIO] = open(path, "w", encoding="utf-8")
         self._pending: List[str] = []
+        self._held: Optional[List[Dict[str, Any]]] = None
         self.say(
             "anchor",
             version=VERSION,
@@ -66,7 +71,22 @@ class Events:
 
     def say(self, event: str, **fields: Any) -> None:
         """Remember one event; it reaches the file at the next flush."""
-        self._pending.append(json.dumps({"event": event, **fields}, separators=(",", ":")))
+        whole = {"event": event, **fields}
+        if self._held is None:
+            self._pending.append(json.dumps(whole, separators=(",", ":")))
+        else:
+            self._held.append(whole)
+
+    def hold(self) -> None:
+        """Keep what is said from now on back, until it is known how it counts."""
+        self._held = []
+
+    def release(self, phase: str) -> None:
+        """Let what was kept back go, with what was said of the measured phase said of ``phase``."""
+        held, self._held = self._held or [], None
+        for event in held:
+            name = "name" if event["event"] == "phase" else "phase"
+            self.say(**{**event, name: phase} if event.get(name) == "measure" else event)
 
     def flush(self) -> None:
         """Hand what was said to the operating system."""
@@ -76,8 +96,9 @@ class Events:
             self._pending.clear()
 
     def close(self) -> None:
-        """Flush to the disk and close."""
+        """Flush to the disk and close; what a rank that fails in a turn kept back goes with it."""
         if self._file is not None:
+            self.release("measure")
             self.flush()
             os.fsync(self._file.fileno())
             self._file.close()

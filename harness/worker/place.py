@@ -13,6 +13,9 @@ import re
 from dataclasses import dataclass
 from typing import Mapping, NamedTuple, Optional, Tuple
 
+TURNS = "BAKEOFF_TURNS"
+"""Of a rank that takes turns: the descriptor through which its agent gives them."""
+
 
 @dataclass(frozen=True)
 class Place:

@@ -20,6 +20,10 @@ _NEEDED: Mapping[str, Mapping[str, Any]] = {
     "versions": {"versions": Mapping[str, str | int | float | None]},
     "units": {"units": Mapping[str, float]},
     "window": {"phase": str, "first": int, "steps": int, "start": int, "end": int},
+    "turn": {
+        **dict.fromkeys(("number", "round", "attempt", "start", "end"), int),
+        "disturbed": str,
+    },
     "epoch": {
         "phase": str,
         "first": int,
@@ -39,7 +43,8 @@ _NEEDED: Mapping[str, Mapping[str, Any]] = {
     "failed": {"kind": str, "message": str},
 }
 _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
-    "window": {"waited": int | None},
+    "window": {"waited": int | None, "turn": int | None},
+    "turn": {"foreign_cores": _Number},
     "epoch": {
         **dict.fromkeys(("cold_fraction", "cpus", "given_bytes", "read_bytes"), _Number),
         "cache": str | None,

@@ -1,0 +1,1 @@
+"""The turns of a trial on its node, and what others used of its cores meanwhile."""

@@ -1,0 +1,1 @@
+"""The windows of the timed loop, and the turns in which a trial takes them."""
