@@ -61,7 +61,8 @@ def analyse(
         varied=_varied(cells),
         warnings=(),
     )
-    return replace(results, warnings=(*dataset.warnings, *criticise(results, dataset)))
+    damaged = [text for cell in cells for trial in cell.trials for text in trial.damaged]
+    return replace(results, warnings=(*dataset.warnings, *damaged, *criticise(results, dataset)))
 
 
 def estimate_cells(

@@ -17,6 +17,7 @@ from harness.store.sql.queries import QueryResult, answer, connect, interruptibl
 if TYPE_CHECKING:
     import duckdb
 
+_ASKS_FOR_EVENTS = re.compile(r"\b(windows|phases|units|facts|versions)\b", re.IGNORECASE)
 _ASKS_FOR_SAMPLES = re.compile(r"\bsamples\b", re.IGNORECASE)
 
 
@@ -57,6 +58,15 @@ class Dataset:
             self._attach_samples()
         connection = self._connection
         return interruptible(connection, lambda: self._answer(connection, text))
+
+    def damaged_lines(self, text: str) -> tuple[str, ...]:
+        """Name the damaged lines of the events that a query reads; it is answered without them."""
+        if not _ASKS_FOR_EVENTS.search(text):
+            return ()
+        from harness.store.events.rank_streams import read_streams
+
+        streams = (stream for _, some in read_streams(self.trials) for stream in some)
+        return tuple(line for stream in streams for line in stream.damaged)
 
     def _answer(self, connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
         import duckdb

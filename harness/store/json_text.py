@@ -38,6 +38,18 @@ def parse(text: bytes) -> Any:
     return value if _HALF_LETTER.search(text) is None else _with_whole_letters(value)
 
 
+def parse_line(line: bytes) -> Any:
+    """Read one line of JSON; raise ValueError with where the line goes wrong."""
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as fault:
+        is_cut = line.lstrip().startswith(b"{") and not line.rstrip().endswith(b"}")
+        what = "it is cut short" if is_cut else f"it is no JSON from character {fault.colno} on"
+        raise ValueError(what) from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def json_text(value: object, *, indent: int | None = None) -> str:
     """Write a value as JSON, with its letters as they are."""
     try:

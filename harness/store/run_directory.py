@@ -7,7 +7,6 @@ counted or repeated.
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import shutil
@@ -22,6 +21,7 @@ from harness import locks
 from harness.errors import DamagedFile, RunError
 from harness.locks import Holder
 from harness.store.files import explained
+from harness.store.json_text import parse_line
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, up_to_date
 from harness.store.names import path_part, payload_name
 from harness.store.outcome import Outcome, read_complete
@@ -178,9 +178,9 @@ def read_log(paths: RunPaths) -> Log:
     try:
         for number, line in paths.files.lines(paths.log):
             try:
-                entries.append(read(LogEntry, json.loads(line)))
-            except (ValueError, RecursionError) as fault:
-                if line.endswith((b"}\n", b"]\n")):
+                entries.append(read(LogEntry, parse_line(line)))
+            except ValueError as fault:
+                if not line.startswith(b"{") or line.endswith(b"}\n"):
                     damaged.append(f"{paths.log}:{number} is damaged: {fault}. It is left out.")
     except DamagedFile as problem:
         damaged.append(str(problem))

@@ -111,6 +111,8 @@ class TrialResult:
     """How its ranks started; empty where one of them does not tell."""
     stall_at: int | None = None
     """The measured window in which it stood still; None where it never did."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with lines of its events, which are left out."""
 
 
 @dataclass(frozen=True)

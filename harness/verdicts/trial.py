@@ -120,6 +120,7 @@ def _fields(record: TrialRecord, streams: Sequence[Stream]) -> dict[str, Any]:
         "started_wall_ns": outcome.started_wall_ns,
         "directory": str(record.directory),
         "facts": _facts(streams),
+        "damaged": tuple(text for stream in streams for text in stream.damaged),
         "nodes": tuple(dict.fromkeys(record.hosts.values())),
     }
 

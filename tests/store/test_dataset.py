@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,38 @@ def test_a_torn_last_line_costs_only_itself(run: Path) -> None:
     whole = events.read_text(encoding="utf-8")
     events.write_text(whole + '{"event": "window", "phase": "meas', encoding="utf-8")
     assert one(Dataset([run]), "select count(*) from windows") == 12 * 13
+
+
+def test_a_damaged_line_of_events_costs_that_line_and_is_named(run: Path) -> None:
+    events = RunPaths(run).trial(CELLS[0].key, TrialName(1)).events(0)
+    lines = events.read_text(encoding="utf-8").splitlines()
+    lines[8] = lines[8].replace('"steps": 1', '"steps": "one"')
+    events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    results = analyse(Dataset([run]))
+    assert results.warnings[0] == (
+        f"{events}:9 is damaged: steps is not a whole number. It is left out."
+    )
+    assert sum(len(cell.trials) for cell in results.cells) == 12
+    assert Dataset([run]).damaged_lines("from windows") == results.warnings[:1]
+    assert Dataset([run]).damaged_lines("from trials") == ()
+
+
+@pytest.mark.parametrize(("outcome", "named"), [("ok", 1), ("failed", 0)])
+def test_only_a_rank_that_was_killed_may_leave_its_last_line_unfinished(
+    tmp_path: Path, outcome: str, named: int
+) -> None:
+    run = write_run(tmp_path, [replace(CELLS[0], outcomes={1: outcome})])
+    events = RunPaths(run).trial(CELLS[0].key, TrialName(1)).events(0)
+    with events.open("a", encoding="utf-8") as file:
+        file.write('{"event": "window", "phase": "meas')
+    told = [one for one in analyse(Dataset([run])).warnings if "damaged" in one]
+    assert len(told) == named
+
+
+def test_a_damaged_line_of_the_log_is_named_where_the_run_is_shown(run: Path) -> None:
+    log = RunPaths(run).log
+    log.write_text('{"what": "started"}\n\0\0\n', encoding="utf-8")
+    assert analyse(Dataset([run])).warnings[0].startswith(f"{log}:2 is damaged: ")
 
 
 def test_a_loss_that_is_not_a_number_is_kept(run: Path) -> None:

@@ -137,3 +137,45 @@ def test_windows_out_of_order_are_sorted(events: Path) -> None:
 def test_a_rank_that_said_nothing_is_no_fault(text: bytes) -> None:
     (spoken,) = event_lines.read_event_files([text])
     assert (spoken.measured.size, spoken.warm_up.size, spoken.properties) == (0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"event": "window", "phase": "measure", "fir', "it is cut short"),
+        (b"\xff\0\0", "it is no JSON"),
+        (b'{"event":"window","phase":"measure","first":1,}', "it is no JSON from character"),
+        (b"[" * 50_000, "it is nested too deeply"),
+        (b'{"evXnt":"window"}', "it names no event"),
+        (b'{"event":"window","phase":"measure","first":1,"steps":1,"start":2}', "end is missing"),
+        (b'{"event":"phase","name":7,"t":1}', "name is not a text"),
+        (b'{"event":"phase","name":"build","t":%d}' % 2**63, "t is beyond 6"),
+        (b'{"event":"units","units":{"images":"many"}}', "units.images is not a number"),
+        (b'{"event":"facts","facts":{"threads":"two"}}', "facts.threads is not a number"),
+        (b'{"event":"epoch","phase":"measure"}', "first is missing"),
+    ],
+)
+def test_a_damaged_line_is_named_with_what_is_wrong(events: Path, line: bytes, why: str) -> None:
+    lines = events.read_bytes().splitlines()
+    texts = [b"\n".join((*lines[:at], line, *lines[at:])) + b"\n" for at in (1, 9)]
+    for spoken, number in zip(event_lines.read_event_files(texts), (2, 10), strict=True):
+        ((at, told),) = spoken.damaged
+        assert at == number
+        assert told.startswith(why)
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_nothing_is_wrong_with_what_workers_write(
+    events: Path, separators: tuple[str, str]
+) -> None:
+    said = [*map(json.loads, events.read_text().splitlines()), *SAID]
+    said.append({"event": "values", "step": 1, "values": {"loss": float("nan")}})
+    said.append({"event": "of tomorrow", "t": 1})
+    text = "\n".join(json.dumps(one, separators=separators) for one in said).encode()
+    (spoken,) = event_lines.read_event_files([text])
+    assert spoken.damaged == ()
+
+
+def test_of_a_file_that_is_all_damage_the_first_lines_are_named(events: Path) -> None:
+    (spoken,) = event_lines.read_event_files([b"what\n" * 1000])
+    assert [number for number, _ in spoken.damaged] == [1, 2, 3, 4]

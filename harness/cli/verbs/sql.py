@@ -39,7 +39,7 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
     from harness.store.dataset import Dataset
 
     dataset = Dataset(run_directories(runs), origins)
-    for warning in dataset.warnings:
+    for warning in (*dataset.warnings, *dataset.damaged_lines(query)):
         note(f"Warning: {warning}")
     answer = dataset.sql(query)
     if form == "csv":

@@ -51,6 +51,8 @@ class RunStatus:
     """The process that carries it out just now."""
     accounts: str | None = None
     """Why the queue's accounts do not tell how jobs ended."""
+    damaged: tuple[str, ...] = ()
+    """Lines of its log that say nothing any more of what is left."""
     version: int = 1
 
 
@@ -110,6 +112,7 @@ def look(root: Path) -> RunStatus:
         at_work=holder,
         queued=len(states),
         jobs=tuple(jobs),
+        damaged=due.damaged,
     )
 
 
@@ -141,6 +144,7 @@ def _accounted(root: Path, status: RunStatus) -> RunStatus:
 def in_words(status: RunStatus) -> list[str]:
     """Give the status as lines of text."""
     lines = [f"{status.run}: {status.left} of {status.total} trials are left."]
+    lines += [f"  ! {one}" for one in status.damaged]
     for one in status.jobs:
         state = one.state.lower()
         if one.elapsed:

@@ -3,7 +3,7 @@
 Nearly all of a large file is windows, and values that are not needed here, one line each. Windows
 of one length are laid under each other as a table of bytes and read fifty times as fast as JSON;
 where one of them differs from the others in more than digits, all of that length are read as JSON.
-Torn lines are left out.
+Lines that hold no event are left out, and named.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
-from harness.store.events.known_events import usable
+from harness.store.events.known_events import fault_of, usable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Integers = NDArray[np.int64]
 
+Line = tuple[int, bytes]
+"""With its number in its file."""
 _NUMBERS = ("first", "steps", "start", "end", "waited")
 _NEEDED = _NUMBERS[:-1]
 UNKNOWN = -1
@@ -41,6 +43,15 @@ _KEPT_KINDS = re.compile(
     rb'\s*{\s*"event"\s*:\s*'
     rb'"(units|versions|facts|epoch|checkpoint|checkpoint-state|restored|window)"'
 )
+_USUAL = re.compile(
+    rb'{"event":"(?:phase","name":"[a-z-]+","t":|finished","t":'
+    rb'|anchor",[^{}\\]*"size":[0-9]{1,18},[^{}\\]*"mono_ns":)[0-9]{1,18}}\n'
+)
+"""What needs no second look, of the lines that are not kept."""
+NAMED = 3
+"""So many damaged lines of one file are named; one more is found, to say that there are more."""
+_MOST_EXAMINED = 10_000
+"""So many lines of one file are looked at again: of files that hold nothing but damage."""
 _PROPERTIES = ("units", "versions", "facts")
 _ZEROS = re.compile(rb"0+")
 _TO_ZEROS = bytes.maketrans(b"123456789", b"000000000")
@@ -70,6 +81,8 @@ class RankEvents:
     """One event for each epoch, written at its end."""
     saves: tuple[Mapping[str, Any], ...] = ()
     """The events of checkpoints, in order."""
+    damaged: tuple[tuple[int, str], ...] = ()
+    """Numbers of the first lines that are left out, or facts of which are, and what is wrong."""
 
 
 def read_event_files(texts: Sequence[bytes]) -> list[RankEvents]:
@@ -85,25 +98,38 @@ def read_event_files(texts: Sequence[bytes]) -> list[RankEvents]:
     files = np.searchsorted(begins, np.cumsum([0, *map(len, whole)]))
     windows, others = _kinds(data, begins)
     columns, phases = _windows(data, begins[windows], ends[windows])
+    unread = windows[phases == _UNREAD][:_MOST_EXAMINED]
     parts: list[list[Any]] = []
     for phase in (_MEASURED, _WARM_UP):
         places = np.flatnonzero(phases == phase)
         bounds = np.searchsorted(windows[places], files).tolist()
         chosen = columns.take(places, axis=1)
         parts.append([chosen[:, first:last] for first, last in pairwise(bounds)])
-    bounds = np.searchsorted(others, files).tolist()
-    spans = zip(begins[others].tolist(), ends[others].tolist(), strict=True)
-    lines = [data[begin:end] for begin, end in spans]
-    parts.append([lines[first:last] for first, last in pairwise(bounds)])
+    for places in (others, unread):
+        bounds = np.searchsorted(places, files).tolist()
+        firsts = files[:-1].repeat(np.diff(bounds))
+        spans = zip(begins[places].tolist(), ends[places].tolist(), strict=True)
+        numbers = (places - firsts + 1).tolist()
+        lines = [(n, data[begin:end]) for n, (begin, end) in zip(numbers, spans, strict=True)]
+        parts.append([lines[first:last] for first, last in pairwise(bounds)])
     return [_rank_events(*one) for one in zip(*parts, strict=True)]
 
 
-def _rank_events(measured: Integers, warm_up: Integers, lines: Sequence[bytes]) -> RankEvents:
-    """Join the windows of one file with its other events."""
+def _rank_events(
+    measured: Integers, warm_up: Integers, lines: Sequence[Line], unread: Sequence[Line]
+) -> RankEvents:
+    """Join the windows of one file with its other events; name the lines that are neither."""
     properties: dict[str, Mapping[str, Any]] = {}
     epochs: list[Mapping[str, Any]] = []
     saves: list[Mapping[str, Any]] = []
-    for event in _events([line for line in lines if _KEPT_KINDS.match(line)]):
+    kept: list[Line] = []
+    suspects = [*unread]
+    for one in lines:
+        if _USUAL.fullmatch(one[1]):
+            continue
+        (kept if _KEPT_KINDS.match(one[1]) else suspects).append(one)
+    events, is_whole = _events([line for _, line in kept])
+    for event in events:
         kind = event.get("event")
         if kind in _PROPERTIES:
             properties[str(kind)] = event.get(str(kind)) or {}
@@ -116,8 +142,23 @@ def _rank_events(measured: Integers, warm_up: Integers, lines: Sequence[bytes]) 
         else:
             (epochs if kind == "epoch" else saves).append(event)
     return RankEvents(
-        _in_order(measured), _in_order(warm_up), properties, tuple(epochs), tuple(saves)
+        _in_order(measured),
+        _in_order(warm_up),
+        properties,
+        tuple(epochs),
+        tuple(saves),
+        _damaged(suspects if is_whole else [*suspects, *kept]),
     )
+
+
+def _damaged(suspects: Sequence[Line]) -> tuple[tuple[int, str], ...]:
+    """Name the first lines that are damaged, of those that may be."""
+    if not suspects:
+        return ()
+    examined = sorted(suspects)[:_MOST_EXAMINED]
+    faults = ((number, fault_of(line)) for number, line in examined)
+    found = ((number, fault) for number, fault in faults if fault is not None)
+    return tuple(islice(found, NAMED + 1))
 
 
 def _kinds(data: bytes, begins: Integers) -> tuple[Integers, Integers]:
@@ -242,15 +283,16 @@ def _column(event: Mapping[str, Any]) -> tuple[list[int], int]:
     return column, _PHASES.get(str(event.get("phase")), _UNREAD)
 
 
-def _events(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    """Read lines as JSON, all at once if none is torn; torn lines are left out."""
+def _events(lines: Sequence[bytes]) -> tuple[list[dict[str, Any]], bool]:
+    """Read lines as JSON, all at once if none is torn; tell whether nothing of them is left out."""
     try:
         events = json.loads(b"[%s]" % b",".join(lines))
     except (ValueError, RecursionError):
         events = []
     if len(events) < len(lines):
         events = [_parsed(line) for line in lines]
-    return [one for event in events if (one := usable(event)) is not None]
+    read = [usable(event) for event in events]
+    return [one for one in read if one is not None], read == events
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from harness.store.json_text import parse_line
 from harness.store.typed import read
 
 _Number = float | None
@@ -77,24 +78,51 @@ def event_of(line: bytes) -> dict[str, Any] | None:
 
 def usable(event: Any) -> dict[str, Any] | None:
     """Give an event back if it says what it must, without the facts that have a wrong type."""
-    kind = event.get("event") if isinstance(event, dict) else None
-    if not isinstance(kind, str):
+    try:
+        _check(event)
+    except ValueError:
         return None
-    needed = _NEEDED.get(kind, {})
-    if not all(name in event and _is(event[name], form) for name, form in needed.items()):
-        return None
-    if not all(_is(event.get(name), form) for name, form in _OPTIONAL.get(kind, {}).items()):
-        return None
-    if kind == "facts":
+    if event["event"] == "facts":
         facts = event["facts"]
-        known = {name: facts[name] for name in facts if _is(facts[name], _FACTS.get(name, Any))}
+        known = {name: facts[name] for name in facts if _of_fact(name, facts[name]) is None}
         return {**event, "facts": known}
     return dict(event)
 
 
-def _is(value: Any, form: Any) -> bool:
+def fault_of(line: bytes) -> str | None:
+    """Say why a line is no event that can be used, or which facts of it cannot; None: it can."""
     try:
-        read(form, value)
-    except ValueError:
-        return False
-    return type(value) is not int or -_HIGHEST < value < _HIGHEST
+        event = parse_line(line)
+        _check(event)
+    except ValueError as fault:
+        return str(fault)
+    if event["event"] != "facts":
+        return None
+    return "; ".join(filter(None, (_of_fact(*one) for one in event["facts"].items()))) or None
+
+
+def _check(event: Any) -> None:
+    """Raise ValueError, with the key that is wrong, unless an event says what it must."""
+    kind = event.get("event") if isinstance(event, dict) else None
+    if not isinstance(kind, str):
+        raise ValueError("it names no event")  # noqa: TRY004  each fault is a ValueError
+    for name, form in _NEEDED.get(kind, {}).items():
+        if name not in event:
+            raise ValueError(f"{name} is missing")
+        _read(event[name], form, name)
+    for name, form in _OPTIONAL.get(kind, {}).items():
+        _read(event.get(name), form, name)
+
+
+def _of_fact(name: str, value: Any) -> str | None:
+    try:
+        _read(value, _FACTS.get(name, Any), f"facts.{name}")
+    except ValueError as fault:
+        return str(fault)
+    return None
+
+
+def _read(value: Any, form: Any, where: str) -> None:
+    read(form, value, where)
+    if type(value) is int and not -_HIGHEST < value < _HIGHEST:
+        raise ValueError(f"{where} is beyond 63 bits")

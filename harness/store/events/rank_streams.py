@@ -63,6 +63,8 @@ class Stream:
     """Time at which its framework was loaded and building started."""
     losses: Losses = ()
     """The first ones that it said."""
+    damaged: tuple[str, ...] = ()
+    """The lines of its file that are left out, or facts of which are, and why."""
 
 
 def read_streams(
@@ -99,10 +101,10 @@ def _streams(
 ) -> Iterator[tuple[TrialRecord, tuple[Stream, ...]]]:
     events = zip(event_lines.read_event_files(texts), texts, strict=True)
     for trial, ranks in trials:
-        yield trial, tuple(_stream(rank, *next(events)) for rank in ranks)
+        yield trial, tuple(_stream(trial, rank, *next(events)) for rank in ranks)
 
 
-def _stream(rank: int, events: event_lines.RankEvents, text: bytes) -> Stream:
+def _stream(trial: TrialRecord, rank: int, events: event_lines.RankEvents, text: bytes) -> Stream:
     first, opened = (pattern.search(text, 0, _HEAD) for pattern in (_ANCHOR, _BUILD))
     _, steps, start, end, _ = events.measured
     _, warm_steps, warm_start, warm_end, _ = events.warm_up
@@ -120,6 +122,7 @@ def _stream(rank: int, events: event_lines.RankEvents, text: bytes) -> Stream:
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,
         _losses(text),
+        tuple(_damaged(trial, rank, events, text)),
     )
 
 
@@ -129,3 +132,18 @@ def _losses(text: bytes) -> Losses:
         with suppress(ValueError):
             found.append((int(match[1]), float(match[2])))
     return found
+
+
+def _damaged(
+    trial: TrialRecord, rank: int, events: event_lines.RankEvents, text: bytes
+) -> Iterator[str]:
+    """Name the damaged lines of a rank; the last of one that was killed may be unfinished."""
+    if not events.damaged:
+        return
+    file = trial.paths.events(rank)
+    unfinished = None if trial.outcome.is_ok else text.count(b"\n") + 1
+    for number, fault in events.damaged[: event_lines.NAMED]:
+        if number != unfinished:
+            yield f"{file}:{number} is damaged: {fault}. It is left out."
+    if len(events.damaged) > event_lines.NAMED:
+        yield f"{file}: further lines are damaged, and left out."
