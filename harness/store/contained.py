@@ -41,7 +41,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _INSIDE = _FOLDER | os.O_NOFOLLOW
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe without a writer would block
 _GONE = (errno.ENOENT, errno.ENOTCONN, errno.ESTALE)
-_UNFINISHED = re.compile(r"\..+\.new")
+_BESIDE, _FOLDER_BESIDE = re.compile(r"\.(.+)\.[0-9a-f]{16}\.new"), re.compile(r"\.(.+)\.new")
 _KINDS = {
     stat.S_IFREG: "a file",
     stat.S_IFDIR: "a folder",
@@ -288,12 +288,16 @@ class Contained:
             else:
                 os.unlink(name, dir_fd=folder)
 
-    def remove_unfinished(self, path: Path) -> None:
-        """Remove what a crash left half made in a folder."""
-        with self._folder(path) as folder, _named(path):
-            names = filter(_UNFINISHED.fullmatch, os.listdir(folder))  # noqa: PTH208  a handle
-        for name in names:
-            self.remove(path / name)
+    def unfinished(self, path: Path) -> dict[str, str]:
+        """Name the files and folders half made in a folder, with what they were to be called."""
+        found = {}
+        with self._folder(path) as folder, _named(path), os.scandir(folder) as entries:
+            for one in entries:
+                is_file = one.is_file(follow_symlinks=False)
+                match = (_BESIDE if is_file else _FOLDER_BESIDE).fullmatch(one.name)
+                if match and (is_file or one.is_dir(follow_symlinks=False)):
+                    found[one.name] = match[1]
+        return found
 
     def _status(self, path: Path) -> os.stat_result:
         with self._parent(path) as (folder, name), _named(path):

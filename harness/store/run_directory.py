@@ -28,6 +28,9 @@ from harness.store.outcome import Outcome, read_complete
 from harness.store.typed import damage, read
 from harness.worker.redaction.redact import redact_values
 
+_OLD_NS = 3600 * 10**9
+"""By then whoever writes a page, or a table of samples, has ended."""
+
 
 @contextmanager
 def creating(
@@ -212,12 +215,31 @@ def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, Outcome]]:
 
 
 def set_interrupted_aside(paths: RunPaths) -> list[Path]:
-    """Move incomplete and damaged trials to the folder of interrupted ones."""
-    for key in paths.files.folders(paths.cells):
-        paths.files.remove_unfinished(paths.cells / key)
+    """Move incomplete and damaged trials to the folder of interrupted ones.
+
+    What a crash left half written is removed. Call it with the run locked.
+    """
+    _remove_unfinished(paths)
     return [
         set_aside(paths, trial.root) for trial in list(trials(paths)) if not _is_complete(trial)
     ]
+
+
+def _remove_unfinished(paths: RunPaths) -> None:
+    """Remove half-written files; of those that are written without the lock, only old ones."""
+    files, root = paths.files, paths.root
+    own = {one.name for one in (paths.run, paths.study, paths.plan, paths.provenance, paths.jobs)}
+    pages = [root / name for name in files.folders(root) if name.endswith("-data")]
+    cells = [paths.cells / key for key in files.folders(paths.cells)]
+    others = (root / "environments", paths.gate, paths.job_script(1).parent, paths.cells)
+    for folder in (root, *pages, *others, *cells, *(trial.root for trial in trials(paths))):
+        with suppress(FileNotFoundError, DamagedFile):
+            for name, wanted in files.unfinished(folder).items():
+                is_own = folder not in pages and not wanted.endswith(".parquet")
+                if folder == root:
+                    is_own = wanted in own or wanted.startswith(paths.payload.name)
+                if is_own or files.changed_ns(folder / name) < time.time_ns() - _OLD_NS:
+                    files.remove(folder / name)
 
 
 def trials(paths: RunPaths) -> Iterator[TrialPaths]:

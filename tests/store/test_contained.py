@@ -162,18 +162,24 @@ def test_a_line_after_one_that_a_crash_cut_short_stands_alone(files: Contained) 
 
 
 def test_a_list_leaves_out_what_file_systems_and_unfinished_writes_leave(files: Contained) -> None:
-    for name in (".DS_Store", "._a.json", "a.json", ".b.json.12.new"):
+    for name in (".DS_Store", "._a.json", "a.json", ".b.json.0123456789abcdef.new"):
         (files.root / name).write_text("")
     for name in ("trial-1", ".trial-2.new"):
         (files.root / name).mkdir()
     assert files.files(files.root) == ["a.json"]
     assert files.folders(files.root) == ["trial-1"]
-    files.remove_unfinished(files.root)
-    assert {one.name for one in files.root.iterdir()} == {
-        ".DS_Store",
-        "._a.json",
-        "a.json",
-        "trial-1",
+
+
+def test_half_written_is_only_what_has_exactly_such_a_name(files: Contained, outside: Path) -> None:
+    hexed = "0123456789abcdef"
+    for name in (f".a.json.{hexed}.new", ".b.json.12.new", f".c.{hexed.upper()}.new", "d.new"):
+        (files.root / name).write_text("")
+    (files.root / ".trial-2.new").mkdir()
+    for name in (f".link.{hexed}.new", ".linked.new"):
+        (files.root / name).symlink_to(outside)
+    assert files.unfinished(files.root) == {
+        f".a.json.{hexed}.new": "a.json",
+        ".trial-2.new": "trial-2",
     }
 
 

@@ -77,7 +77,7 @@ def test_a_run_cannot_be_made_where_nobody_may_write():
 
 def test_nothing_is_left_of_a_run_that_could_not_be_made_whole(tmp_path):
     with (
-        pytest.raises(RunError, match="the disk is full"),
+        pytest.raises(RunError, match=r"the disk is full\. Free some space, then try again\.$"),
         store.creating(tmp_path / "run", {"id": "x"}),
         explained(tmp_path),
     ):
@@ -174,6 +174,35 @@ class Trials(RuleBasedStateMachine):
 
 TestTrials = Trials.TestCase
 TestTrials.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+
+
+LEFT = (
+    *("plan.json", "run.json", "environments/null.json", "gate/key.json", "jobs/1.sh"),
+    *("cells/key/trial-1/outcome.json", "cells/key/trial-1/job.json"),
+)
+WRITTEN_BY_ANYBODY = (
+    *("report.html", "mine.html", "report-data/key.csv", "cells/key/trial-1/samples.n.parquet"),
+)
+
+
+def test_what_a_killed_process_left_half_written_is_removed_by_the_next_session(tmp_path):
+    paths = RunPaths(tmp_path / "run")
+    beside = {}
+    for name in (*LEFT, *WRITTEN_BY_ANYBODY):
+        file = paths.root / name
+        beside[name] = file.with_name(f".{file.name}.0123456789abcdef.new")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside[name].touch()
+    linked = paths.root / ".study.toml.0123456789abcdef.new"
+    linked.symlink_to(tmp_path)
+    store.set_interrupted_aside(paths)
+    left = [name for name, file in beside.items() if file.exists()]
+    assert left == [*WRITTEN_BY_ANYBODY[:3]]  # the trial has no outcome: it is set aside
+    assert linked.is_symlink()
+    for name in left:
+        os.utime(beside[name], (0, 0))
+    store.set_interrupted_aside(paths)
+    assert not any(file.exists() for file in beside.values())
 
 
 def test_a_damaged_line_of_the_log_costs_that_line_and_is_named(tmp_path):
