@@ -5,7 +5,8 @@ BakeoffError                 one message a person can act on; exit code 1
 │   └── FaultyFile           all faults of one file together
 ├── Unavailable              something this needs is not on this machine
 └── RunError                 a run directory is locked, damaged or not comparable
-    └── DamagedFile          one file of a run cannot be read; the rest can
+    ├── DamagedFile          one file of a run cannot be read; the rest can
+    └── FullDisk             a disk or a quota is used up; what was finished is kept
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ class RunError(BakeoffError):
 
 class DamagedFile(RunError):
     """Name a file of a run that does not hold what it should."""
+
+
+class FullDisk(RunError):
+    """Say that a disk or a quota is used up, and what to do once there is space."""
+
+    def __init__(self, what: str, then: str = "try again") -> None:
+        self.what = what
+        super().__init__(f"{what} Free some space, then {then}.")
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def hand_over(
     from harness.plan.allocations import allocations
     from harness.plan.duration import estimate
     from harness.run import queue
+    from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
 
     queue.queue_of(plan.platform)
@@ -125,7 +126,8 @@ def hand_over(
             "Measure less (--size, --only, --set measure.trials=…)."
         )
     paths = RunPaths(lay_out())
-    submitted = queue.submit(paths, plan.platform, wanted)
+    with once_there_is_space(f"go on with `bakeoff resume {paths.root} --detach`"):
+        submitted = queue.submit(paths, plan.platform, wanted)
     note(f"Submitted: {', '.join(one.job for one in submitted)}.")
     note(
         f"Next: bakeoff status {paths.root}, bakeoff cancel {paths.root}, "

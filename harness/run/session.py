@@ -24,6 +24,7 @@ from harness.run.trial import Prepared
 from harness.run.trust import NOTHING, Trust, admit_payload, require_plan
 from harness.run.worklist import Work
 from harness.store import run_directory as store
+from harness.store.files import once_there_is_space
 from harness.store.layout import RunPaths
 from harness.store.outcome import read_outcome
 from harness.store.run_code import doubts
@@ -48,7 +49,7 @@ def start(
     nodes.launcher(plan.platform)
     basis = survey(plan)
     paths = lay_out(plan, root.resolve(), study_text, basis, numbered=numbered)
-    with store.locked(paths):
+    with once_there_is_space(f"go on with `bakeoff resume {paths.root}`"), store.locked(paths):
         store.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         known = identity(paths)
         cells = prepared(plan, basis, known)

@@ -13,7 +13,7 @@ from typing import Any
 from harness.agent.protocol import TrialEnd
 from harness.agent.shim import new_door
 from harness.environments.worker_python import Interpreter
-from harness.errors import RunError
+from harness.errors import FullDisk
 from harness.gate.proof.judging import Untrained, sentence
 from harness.gate.proof.proofs import Asked, Proofs
 from harness.launch.contract import Worker
@@ -120,7 +120,7 @@ def run_trial(
     if judged.ended is Ended.FAILED:
         if full_disk.is_full(trial.root):
             # No property of the cell: without an outcome, the trial will run again.
-            raise RunError(f"{trial.root}: the disk is full. {reason}")
+            raise FullDisk(f"{trial.root}: the disk is full. {reason.rstrip('.')}.")
         reason += full_disk.hint(reason)
     outcome = Outcome(
         cell_key=cell.key,

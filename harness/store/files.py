@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RunError
+from harness.errors import FullDisk, RunError
 from harness.store import json_text
 from harness.worker.durable import whole_file
 
-_SPACE = "Free some space, then go on: a run that was begun by `bakeoff resume`."
+_FULL = {errno.ENOSPC: "the disk is full.", errno.EDQUOT: "your disk quota is used up."}
 _REASONS = {
-    errno.ENOSPC: f"the disk is full. {_SPACE}",
-    errno.EDQUOT: f"your disk quota is used up. {_SPACE}",
     errno.EACCES: "you may not write here. Start from another folder, or ask for the right.",
     errno.EPERM: "you may not write here. Start from another folder, or ask for the right.",
     errno.EROFS: "this file system is read-only. Start from another folder.",
@@ -29,8 +27,19 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
+        if problem.errno in _FULL:
+            raise FullDisk(f"{path}: {_FULL[problem.errno]}") from problem
         reason = _REASONS.get(problem.errno or 0, f"{problem.strerror}.")
         raise RunError(f"{path}: {reason}") from problem
+
+
+@contextmanager
+def once_there_is_space(then: str) -> Iterator[None]:
+    """Say what to do after a full disk, where that is not to try the same again."""
+    try:
+        yield
+    except FullDisk as problem:
+        raise FullDisk(problem.what, then) from problem
 
 
 def write_whole(path: Path, content: str | bytes, *, settled: bool = True) -> None:

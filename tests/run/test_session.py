@@ -18,7 +18,7 @@ from harness.analysis.analyse import analyse
 from harness.cli.verbs.list import command as list_command
 from harness.cli.verbs.status import command as status_command
 from harness.cli.verbs.watch import command as watch_command
-from harness.errors import RunError
+from harness.errors import FullDisk, RunError
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.due import read_due
@@ -361,6 +361,20 @@ def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_
         assert leftover.wait() == -signal.SIGKILL
     (line,) = logged(copy, "claimed")
     assert line["copy_of"] == token.partition("/")[0]
+
+
+def test_a_full_disk_is_answered_with_what_goes_on_then(plan, tmp_path, listener, monkeypatch):
+    def full(*_: object, **__: object) -> Outcome:
+        raise FullDisk("the disk is full.")
+
+    monkeypatch.setattr("harness.run.session.survey", full)
+    with pytest.raises(FullDisk, match=r"Free some space, then try again\.$"):
+        begin(plan, tmp_path / "run", listener)
+    monkeypatch.undo()
+    monkeypatch.setattr("harness.run.worklist.run_trial", full)
+    with pytest.raises(FullDisk) as told:
+        begin(plan, tmp_path / "run", listener)
+    assert str(told.value).endswith(f"then go on with `bakeoff resume {tmp_path / 'run'}`.")
 
 
 def byte_code(root: Path) -> list[Path]:

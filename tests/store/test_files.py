@@ -30,8 +30,9 @@ def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(tmp_path, monkeypat
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(RunError, match=words):
+    with pytest.raises(RunError, match=words) as told:
         write_whole(file, "new")
+    assert "resume" not in str(told.value)
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
 

@@ -106,6 +106,7 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
 
     A run none of whose trials counts is no success, however well they all ended.
     """
+    from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
     from harness.store.records import read_run
     from harness.store.samples.sample_parquet import write_missing_of_run
@@ -119,9 +120,10 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     counts = False
     if result.ok:
         page = RunPaths(result.run).report
-        results = write_page([result.run], page).results
+        with once_there_is_space(f"make the page with `bakeoff report {_near(result.run)}`"):
+            results = write_page([result.run], page).results
+            write_missing_of_run(read_run(result.run))
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
-        write_missing_of_run(read_run(result.run))
         summary_fields = {"run": result.run, "report": page, **vars(summary(results))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
