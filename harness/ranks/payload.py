@@ -10,6 +10,7 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 
 import harness
@@ -160,13 +161,18 @@ class Closures:
         if module not in self._imports:
             file = self._modules[module]
             package = module if file.endswith("/__init__.py") else module.rpartition(".")[0]
-            tree = ast.parse(self._content(file), filename=file)
-            self._imports[module] = frozenset(_names(tree, package))
+            self._imports[module] = _imported_names(self._content(file), file, package)
         return self._imports[module]
 
 
 def _module(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@cache
+def _imported_names(source: bytes, file: str, package: str) -> frozenset[str]:
+    """Name what a module imports; a session asks the same of a payload and of its copy."""
+    return frozenset(_names(ast.parse(source, filename=file), package))
 
 
 def _names(tree: ast.AST, package: str) -> Iterator[str]:
