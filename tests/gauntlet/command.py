@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import pkgutil
 import select
 import shutil
 import signal
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agent import processes
+from harness.ranks import payload
 
 MARK = "BAKEOFF_GAUNTLET_LANE"
 """Carried by all that a lane starts, so that what is left over is found."""
@@ -31,11 +33,13 @@ _RUNS = "in _run\n"
 TRACEBACK = "Traceback (most recent call last)"
 _IMPORTED = (
     *("duckdb", "rich.live", "scipy.stats", "reports.page.files", "reports.text.terminal"),
-    *("harness.cli.main", "harness.gate.gate", "harness.run.session"),
-    *(f"harness.cli.verbs.{name}" for name in ("report", "resume", "run")),
+    *("harness.cli.main", "harness.cli.session_progress", "harness.gate.gate", "jinja2"),
+    *("harness.launch.launchers.local", "harness.run.session", "workloads.tinycnn"),
 )
-"""What sessions and pages need, besides what these import."""
+_WHOLE = ("harness.cli.verbs", "harness.sections")
+"""What sessions, pages and the other verbs need, besides what these import."""
 _POLITE = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+_MEANT_FOR_COMMANDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True)
@@ -95,19 +99,28 @@ class Command:
 
 
 def prepare(lane: str) -> None:
-    """Mark this process and its children, adopt their orphans, and import what commands need."""
+    """Mark this process and its children, adopt their orphans, and read what commands need."""
     os.environ[MARK] = lane
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a fork must not meet threads
     state = tempfile.mkdtemp(prefix="bakeoff-gauntlet-state-")
     os.environ["XDG_STATE_HOME"] = state  # what is known of thousands of runs is not the user's
-    atexit.register(_remove, state, os.getpid())
+    remove_at_exit(state)
     processes.adopt_orphans()
     for module in _IMPORTED:
         importlib.import_module(module)
+    for package in map(importlib.import_module, _WHOLE):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(found.name)
+    payload.Closures(payload.gather()).digest("workloads.tinycnn", "harness.worker.adapters.null")
+
+
+def remove_at_exit(folder: str) -> None:
+    """Remove a folder when this process ends, and not when one that is forked from it does."""
+    atexit.register(_remove, folder, os.getpid())
 
 
 def _remove(folder: str, owner: int) -> None:
-    if os.getpid() == owner:  # not by what is forked from it
+    if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -119,9 +132,15 @@ def start(
     environment: Mapping[str, str] | None = None,
 ) -> Command:
     """Start a command as the leader of a process group; it prints to ``told``.out and .err."""
+    # A signal that comes before the child is the command would have it go on as the lane.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _MEANT_FOR_COMMANDS)
     pid = os.fork()
     if pid == 0:
-        _be(arguments, cwd, told, is_fresh=is_fresh, environment=environment or {})
+        try:
+            _be(arguments, cwd, told, is_fresh=is_fresh, environment=environment or {})
+        finally:
+            os._exit(1)  # whatever happens
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return Command(pid, told)
 
 
@@ -133,26 +152,24 @@ def _be(
     is_fresh: bool,
     environment: Mapping[str, str],
 ) -> None:
-    """Become the command; this never returns."""
-    os.setsid()
-    os.chdir(cwd)
-    for number in _POLITE:
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python starts
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    for descriptor, suffix in ((1, ".out"), (2, ".err")):
-        os.dup2(
-            os.open(told.with_suffix(suffix), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor
-        )
-    os.environ.update(environment)
-    if is_fresh:
-        os.execv(sys.executable, [sys.executable, "-m", "harness.cli", *arguments])
+    """Become the command; this never returns. Signals wait until it is."""
     code = 1
     try:
+        os.setsid()
+        os.chdir(cwd)
+        for number in _POLITE:
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python starts
+        _redirect(told)
+        os.environ.update(environment)
+        if is_fresh:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _MEANT_FOR_COMMANDS)
+            os.execv(sys.executable, [sys.executable, "-m", "harness.cli", *arguments])
         from harness.cli.main import main
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _MEANT_FOR_COMMANDS)
         main(list(arguments))
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
@@ -165,6 +182,15 @@ def _be(
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+
+
+def _redirect(told: Path) -> None:
+    """Read nothing, and print to two files."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for descriptor, suffix in ((1, ".out"), (2, ".err")):
+        file = os.open(told.with_suffix(suffix), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(file, descriptor)
 
 
 def run(*arguments: str, cwd: Path, told: Path, patience_s: float = 60.0) -> Ended | None:
