@@ -22,12 +22,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.store.files import write_json
-from tests.gauntlet import command, faults, fuzzing, hostile, kills
+from tests.gauntlet import command, faults, fuzzing, hostile, injector, kills
 from tests.gauntlet.part import Part, Stage
 
 STAGES = {stage.name: stage for stage in (kills.STAGE, faults.STAGE, fuzzing.STAGE, hostile.STAGE)}
 ROOT = Path(__file__).resolve().parents[2]
 _TESTED = ("harness", "reports", "workloads", "tests/gauntlet")
+_CODE = (".py", ".toml", ".c", ".j2", ".js", ".css")
 _SHOWN = 30
 
 
@@ -35,8 +36,9 @@ def tested_code() -> str:
     """Give a digest of what is tested: parts of other code are not counted together."""
     digest = hashlib.sha256()
     for folder in _TESTED:
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            digest.update(file.read_bytes())
+        for file in sorted((ROOT / folder).rglob("*")):
+            if file.suffix in _CODE:
+                digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -117,7 +119,8 @@ def main() -> int:
         name, *numbers = wanted.part or wanted.lane
         stage = STAGES[name]
         if stage is faults.STAGE:
-            faults.preload()
+            injector.preload()
+            faults.keep_in(folder)
         command.prepare(f"{os.getpid()}")
         fuzzing.ask_for(wanted.inputs)
         if wanted.part:

@@ -1,129 +1,95 @@
-"""Let one modifying call below the run directory fail, each in turn; a resume completes the run.
+"""Let each modifying call below a run's directory fail, one a session; a resume completes the run.
 
-A library preloaded into the session, its agent and its ranks counts the calls that open for
-writing, write, flush, rename, make or remove, and lets the n-th fail: ``fault_injector.c``.
+The calls of one undisturbed run are written down first, in their order: its first is part 0. What
+differs from that run after a fault and its resume is a finding, and so is whatever a person would
+complain of: a stack trace, silence, or more than one message about one fault.
 """
 
 from __future__ import annotations
 
 import errno
-import mmap
+import fcntl
 import os
+import re
 import shutil
-import struct
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from harness.store.files import write_whole
 from tests.gauntlet import small_run
 from tests.gauntlet.command import MARK, Ended, left_over, run
+from tests.gauntlet.injector import CONTROL, TRACE, Call, Counted, Fault, Injector, told_apart
+from tests.gauntlet.messages import problems
 from tests.gauntlet.part import Part, Stage
 
-SOURCE = Path(__file__).with_name("fault_injector.c")
-CONTROL = "FAULT_CONTROL"
 BLOCKS = 2
-PATIENCE_S = 60.0
-_LAYOUT = struct.Struct("=qqqqq1024s64s1024s")
+PATIENCE_S = 120.0
 _OTHERS = (errno.EIO, errno.EDQUOT, errno.EINTR)
-_EVERY = 5
+_EVERY = 10
 """Of so many calls one also fails with another error, and one with all that follow it."""
-_HARMLESS = ("unlink", "unlinkat", "rmdir")
-"""What could not be removed need not end anything."""
+_TIMES = 3
+"""How often a call that does not come up is waited for: readings are as many as time allows."""
+_AS_TIME_ALLOWS = re.compile(r"report-data/timeline-\d+\.csv\.gz$")
+"""Files that are as many as there were readings."""
+_EVIDENCE = re.compile(r"(interrupted(/|$)|agent\.err$)")
+"""What may be there only after a fault."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """Which call fails, and how."""
+@dataclass
+class _Reference:
+    """The undisturbed run: the calls that it made, and what it left."""
 
-    at: int
-    error: int = errno.ENOSPC
-    stays: bool = False
-    """Whether every later call fails as well, as on a disk that stays full."""
-
-    def __str__(self) -> str:
-        name = errno.errorcode[self.error]
-        return f"{name} at call {self.at}{' and after it' if self.stays else ''}"
+    folder: Path | None = None
+    calls: tuple[Call, ...] = ()
+    contents: frozenset[str] = frozenset()
+    marks: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Hit:
-    """What the injector counted, and the call that failed first."""
-
-    calls: int
-    failed: int
-    call: str
-    path: str
+_reference = _Reference()
 
 
-class Injector:
-    """The injector's control file, which every preloaded process maps."""
-
-    def __init__(self) -> None:
-        file = os.open(os.environ[CONTROL], os.O_RDWR)
-        self._memory = mmap.mmap(file, _LAYOUT.size)
-        os.close(file)
-
-    def arm(self, folder: Path, fault: Fault | None) -> None:
-        """Count from 0 below a folder, and let a fault happen there."""
-        at = 0 if fault is None else -fault.at if fault.stays else fault.at
-        error = 0 if fault is None else fault.error
-        self._write(at, error, str(folder))
-
-    def disarm(self) -> Hit:
-        """Stop; give what happened."""
-        _, _, calls, failed, _, _, call, path = _LAYOUT.unpack(self._memory[: _LAYOUT.size])
-        self._write(0, 0, "")
-        return Hit(calls, failed, _text(call), _text(path))
-
-    def _write(self, at: int, error: int, below: str) -> None:
-        traced = int("FAULT_TRACE" in os.environ)
-        self._memory[: _LAYOUT.size] = _LAYOUT.pack(
-            at, error, 0, 0, traced, below.encode(), b"", b""
-        )
+def keep_in(folder: Path) -> None:
+    """Keep the calls of the undisturbed run beside the parts that are numbered by them."""
+    _reference.folder = folder
 
 
-def _text(field: bytes) -> str:
-    return field.split(b"\0")[0].decode(errors="replace")
+def _undisturbed() -> _Reference:
+    """Make the undisturbed run, or take what an earlier lane wrote down of it."""
+    if _reference.calls:
+        return _reference
+    here = Path(os.environ.get("TMPDIR", "/tmp")) / f"bakeoff-faults-{os.getpid()}"
+    kept = (_reference.folder or here) / "calls.txt"
+    here.mkdir(parents=True)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with kept.with_name("calls.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.environ[TRACE] = str(here / "trace")
+            place, _, _ = _session(here / "undisturbed", None)
+            del os.environ[TRACE]
+            if not kept.exists():
+                write_whole(kept, (here / "trace").read_bytes())
+        _reference.calls = tuple(told_apart(kept.read_text().splitlines()))
+        _reference.contents = small_run.contents(place)
+        _reference.marks = frozenset(mark for _, mark in _marks(place))
+    finally:
+        shutil.rmtree(here)
+    return _reference
 
 
-def preload() -> None:
-    """Compile the injector and begin this program again with it preloaded, unless it is."""
-    if CONTROL in os.environ:
-        return
-    folder = Path(tempfile.mkdtemp(prefix="gauntlet-injector-"))
-    library = folder / "injector.so"
-    flags = ("-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror")
-    subprocess.run(["cc", *flags, "-o", str(library), str(SOURCE), "-ldl"], check=True)
-    control = folder / "control"
-    control.write_bytes(bytes(_LAYOUT.size))
-    os.environ |= {CONTROL: str(control), "LD_PRELOAD": str(library)}
-    os.execv(sys.executable, sys.orig_argv)
-
-
-@cache
-def calls_of_a_run() -> int:
-    """Count the modifying calls of a run without faults."""
-    folder = Path(tempfile.mkdtemp(prefix="bakeoff-gauntlet-"))
-    injector = Injector()
-    small_run.write(folder, cells=1, blocks=BLOCKS)
-    injector.arm(folder / "runs", None)
-    run(*small_run.RUN, cwd=folder, told=folder / "told")
-    calls = injector.disarm().calls
-    shutil.rmtree(folder)
-    return calls
+def parts() -> int:
+    """Count the modifying calls of the undisturbed run."""
+    return len(_undisturbed().calls)
 
 
 def faults_of(number: int) -> list[Fault]:
     """Give the faults of one part: a full disk at this call, at some also something else."""
-    at = number + 1
-    faults = [Fault(at)]
+    call = _undisturbed().calls[number]
+    faults = [Fault(call)]
     if number % _EVERY == 0:
-        faults.append(Fault(at, _OTHERS[number // _EVERY % len(_OTHERS)]))
-    if number % _EVERY == 2:
-        faults.append(Fault(at, stays=True))
+        faults.append(Fault(call, _OTHERS[number // _EVERY % len(_OTHERS)]))
+    if number % _EVERY == 5:
+        faults.append(Fault(call, stays=True))
     return faults
 
 
@@ -133,66 +99,110 @@ def make(seed: int, number: int, folder: Path) -> Part:
     part = Part()
     for index, fault in enumerate(faults_of(number)):
         here = folder / str(index)
-        _suffer(part, fault, here)
+        if not any(_suffer(part, fault, here) for _ in range(_TIMES)):
+            part.counts["calls that did not come up"] += 1
         shutil.rmtree(here, ignore_errors=True)
     return part
 
 
-def _suffer(part: Part, fault: Fault, here: Path) -> None:
-    """Run with a fault, look at what was said, and go on without it."""
+def _session(here: Path, fault: Fault | None) -> tuple[Path, Ended | None, Counted]:
+    shutil.rmtree(here, ignore_errors=True)
     place = small_run.write(here, cells=1, blocks=BLOCKS)
-    told, injector = here / "told", Injector()
+    injector = Injector(os.environ[CONTROL])
     injector.arm(place.parent, fault)
-    ended = run(*small_run.RUN, cwd=here, told=told, patience_s=PATIENCE_S)
-    hit = injector.disarm()
-    if not hit.failed:
-        part.counts["runs that made fewer calls"] += 1
-        return
+    ended = run(*small_run.RUN, cwd=here, told=here / "told", patience_s=PATIENCE_S)
+    return place, ended, injector.disarm()
+
+
+def _suffer(part: Part, fault: Fault, here: Path) -> bool:
+    """Run with a fault, look at what was said, and go on without it; tell whether it happened."""
+    place, ended, counted = _session(here, fault)
+    if not counted.failed:
+        return False
     part.counts["faults"] += 1
-    part.counts[f"of {hit.call}"] += 1
-    where = {"fault": str(fault), "call": f"{hit.call} {_pattern(hit.path)}"}
-    _judge(part, ended, where)
+    if fault.error == errno.ENOSPC and not fault.stays:
+        part.counts["calls of the undisturbed run"] += 1
+    part.counts[f"of {fault.call.name}"] += 1
+    where = {"fault": str(fault), "call": str(fault.call)}
+    _judge(part, ended, place, where)
     before = small_run.finished(place)
-    if (place / "plan.json").is_file():
-        again = run(*small_run.RESUME, cwd=here, told=told, patience_s=PATIENCE_S)
-    else:
-        shutil.rmtree(place, ignore_errors=True)
-        again = run(*small_run.RUN, cwd=here, told=told, patience_s=PATIENCE_S)
-    if again is not None and again.code == 1 and "--retry-failed" in again.errors:
-        part.counts["trials tried again"] += 1
-        retry = (*small_run.RESUME, "--retry-failed")
-        again = run(*retry, cwd=here, told=told, patience_s=PATIENCE_S)
+    again = _go_on(part, place, here / "told")
     if again is None:
         part.found("hang of the resume", **where)
-        return
-    if again.code != 0 or again.has_traceback:
+    elif again.code != 0 or again.has_traceback or problems(again.errors):
         part.found("resume failed", code=again.code, said=again.last_words[-600:], **where)
     small_run.compare(part, before, small_run.finished(place), **where)
     small_run.check_whole(part, place, trials=BLOCKS, **where)
+    _compare(part, place, where)
     if left := left_over(os.environ[MARK], 10.0):
         part.found("processes left", lines=left, **where)
+    return True
 
 
-def _judge(part: Part, ended: Ended | None, where: dict[str, str]) -> None:
-    """Record what a person would complain of: a stack trace, silence, or the same thing twice."""
+def _judge(part: Part, ended: Ended | None, place: Path, where: dict[str, str]) -> None:
+    """Record what a person would complain of: a stack trace, silence, or too many words."""
     if ended is None:
         part.found("hang", **where)
         return
     part.saw("seconds of a run", ended.seconds)
-    said = [line for line in ended.errors.splitlines() if line.strip()]
+    shown = " ".join(ended.output.split())
+    said = problems(ended.errors) + [mark for _, mark in _new_marks(place) if mark in shown]
+    part.counts[f"{len(said)} messages, ended with {ended.code}"] += 1
     if ended.has_traceback:
         part.found("traceback", said=ended.last_words, **where)
-    if ended.code < 0 or ended.code not in (0, 1, 2):
+    elif ended.code not in (0, 1, 2):
         part.found("exit code", code=ended.code, said=ended.last_words[-300:], **where)
-    if ended.code != 0 and not said:
-        part.found("silent failure", **where)
-    part.counts["said and ended with 1" if ended.code else "did no harm"] += 1
+    elif len(said) > 1:
+        part.found("more than one message", said=said, **where)
+    elif not said and (ended.code or _lacks(place)):
+        part.found("silent", code=ended.code, lacks=_lacks(place), **where)
 
 
-def _pattern(path: str) -> str:
-    """Shorten a path to what it is of."""
-    pieces = path.strip("/").split("/")
-    return "/".join("KEY" if len(one) == 16 and one.isalnum() else one for one in pieces)
+def _lacks(place: Path) -> list[str]:
+    """Name what the undisturbed run has and this one has not, but for readings that it says of."""
+    missing = _undisturbed().contents - small_run.contents(place)
+    unread = tuple(f"{trial}/samples." for trial, _ in _new_marks(place))
+    return sorted(
+        one for one in missing if not _AS_TIME_ALLOWS.match(one) and not one.startswith(unread)
+    )
 
 
-STAGE = Stage("faults", "input and output that fails", calls_of_a_run, make, "faults")
+def _new_marks(place: Path) -> list[tuple[str, str]]:
+    """Give the marks that the undisturbed run's trials have not, each after its trial."""
+    return [(trial, mark) for trial, mark in _marks(place) if mark not in _reference.marks]
+
+
+def _marks(place: Path) -> list[tuple[str, str]]:
+    return [
+        (f"cells/{cell}/{trial.partition('.')[0]}", mark)
+        for (cell, trial), one in small_run.outcomes(place).items()
+        for mark in one["marks"]
+    ]
+
+
+def _go_on(part: Part, place: Path, told: Path) -> Ended | None:
+    """Go on as the messages say: resume, begin anew, or try failed trials again."""
+    resume = small_run.RESUME
+    if not (place / "plan.json").is_file():
+        part.counts["begun anew, nothing was there to resume"] += 1
+        shutil.rmtree(place, ignore_errors=True)
+        return run(*small_run.RUN, cwd=told.parent, told=told, patience_s=PATIENCE_S)
+    again = run(*resume, cwd=told.parent, told=told, patience_s=PATIENCE_S)
+    if again is None or again.code != 1 or "--retry-failed" not in again.errors:
+        return again
+    part.counts["resumed with failed trials tried again"] += 1
+    more = (*resume, "--retry-failed")
+    return run(*more, cwd=told.parent, told=told, patience_s=PATIENCE_S)
+
+
+def _compare(part: Part, place: Path, where: dict[str, str]) -> None:
+    """Record what a completed run lacks, or has more, than the undisturbed one."""
+    if lacks := _lacks(place):
+        part.found("lacks after the resume", lacks=lacks[:5], **where)
+    more = small_run.contents(place) - _undisturbed().contents
+    expected = (_AS_TIME_ALLOWS, _EVIDENCE)
+    if odd := sorted(one for one in more if not any(each.match(one) for each in expected)):
+        part.found("more after the resume", more=odd[:5], **where)
+
+
+STAGE = Stage("faults", "input and output that fails", parts, make, "faults")

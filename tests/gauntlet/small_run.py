@@ -70,6 +70,36 @@ def outcomes(run: Path) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
+def contents(run: Path) -> frozenset[str]:
+    """Give what a run holds, without what differs from one to the next: times, and numbers.
+
+    Every file's path; the digest of code and study; how each block's last trial ended, of which
+    alone the files count; and the ranking without its rates.
+    """
+    found = set[str]()
+    if not (run / "run.json").is_file():
+        return frozenset()
+    for file in run.rglob("*"):
+        path = file.relative_to(run)
+        if path.parts[0] == "payload" or path.name == "study.toml":
+            digest = hashlib.sha256(file.read_bytes() if file.is_file() else b"").hexdigest()
+            found.add(f"{path} {digest[:12]}")
+        elif path.parts[0] != "cells" and not path.name.startswith("."):
+            found.add(str(path))
+    for outcome in run.glob("cells/*/*/outcome.json"):
+        how = json.loads(outcome.read_text())["outcome"]
+        block = outcome.parent.name.partition(".")[0]
+        if how == "ok":
+            place = f"cells/{outcome.parent.parent.name}/{block}"
+            found.add(f"{place} {how}")
+            found |= {f"{place}/{one.name}" for one in outcome.parent.iterdir()}
+    if (results := run / "results.json").is_file():
+        for row in json.loads(results.read_text())["ranking"]:
+            told = [row[key] for key in ("place", "workload", "cell", "key", "gate")]
+            found.add(json.dumps([*told, row["rate"]["n"], row["rate"]["unit"]]))
+    return frozenset(found)
+
+
 def compare(part: Part, before: dict[str, str], after: dict[str, str], **where: Any) -> None:
     """Record what was finished and is not as it was."""
     for trial, digest in before.items():

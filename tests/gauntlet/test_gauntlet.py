@@ -19,7 +19,7 @@ from tests.gauntlet.small_run import RESUME, RUN
 from tests.gauntlet.small_run import write as write_small
 
 pytestmark = pytest.mark.gauntlet
-CALLS = range(0, 900, 90)
+CALLS = (1, 301, 655, 695, 706, 717, 723, 741, 759, 811, 841)
 """Which modifying calls of a run fail: some in each of its stages."""
 
 
@@ -51,10 +51,10 @@ def test_killed_in_each_way_a_run_loses_and_doubles_nothing() -> None:
     assert counts["runs"] > 0
 
 
-def test_whatever_call_fails_there_is_one_error_and_resume_completes_the_run() -> None:
+def test_whatever_call_fails_there_is_one_message_and_resume_completes_the_run() -> None:
     needs.program("cc", "gcc", package="gcc")
     counts = parts("faults", "--part", "faults", *map(str, CALLS))
-    assert counts["faults"] >= len(CALLS) - 2
+    assert counts["calls of the undisturbed run"] >= len(CALLS) - 1
 
 
 def test_every_parser_reads_damaged_input_or_refuses_it_by_name() -> None:
