@@ -35,6 +35,7 @@ from harness.run.storage.tiers import (
     tier_folder,
 )
 from harness.store.events.rank_tail import has_stand_in
+from harness.store.events.window_size import steps_per_window
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, write_outcome
 from harness.store.run_directory import make_trial
@@ -173,7 +174,14 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
         seed=measure.seed,
         directory=str(bench.paths.cell(cell.key) / name),
         paths={name: str(path) for name, path in paths.items()},
+        window_steps=_window_steps(bench, cell, name),
     )
+
+
+def _window_steps(bench: SessionContext, cell: Cell, name: str) -> int | None:
+    """Give the size of the windows in the cell's first trial, if this is a later one."""
+    trial = TrialName.parse(name)
+    return None if trial is None else steps_per_window(bench.paths, cell.key, trial)
 
 
 def _asked(bench: SessionContext, cell: Cell, name: TrialName | str) -> Asked | None:

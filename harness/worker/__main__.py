@@ -90,6 +90,7 @@ class Worker:
                 checkpoints=series,
                 proof=proof,
                 turns=self._turns(),
+                window_steps=job.window_steps,
             )
         if series is not None:
             series.close()

@@ -45,6 +45,8 @@ class Job:
     seed: int
     directory: str
     paths: Dict[str, str] = field(default_factory=dict)
+    window_steps: Optional[int] = None
+    """Of each measured window, as in the cell's first trial; None: the loop chooses."""
 
 
 def read(path: str) -> Job:

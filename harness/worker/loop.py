@@ -18,7 +18,7 @@
 
 k is 1 when a step exceeds 5 ms; else it makes a window of 50 ms, or as much shorter as 40 windows
 need. It is chosen from the median of the last five warm-up windows, so that a late compilation does
-not decide it.
+not decide it. A cell's first trial chooses it for all: percentiles of other windows are others.
 
 An activity that waits for its input has ``fetch`` beside ``step``: the loop times it apart, one
 clock read before it and one after, and a window says how long was waited. One that reads in epochs
@@ -75,6 +75,7 @@ def run(
     checkpoints: Optional[Series] = None,
     proof: Optional[TimedUpdates] = None,
     turns: Optional[Turns] = None,
+    window_steps: Optional[int] = None,
 ) -> None:
     """Warm up, then measure; every rank runs the same windows, or reads the same epochs."""
     windows = Windows(activity, events, size, clock, checkpoints)
@@ -85,7 +86,7 @@ def run(
         gc.collect()  # or what the first step threw away would be frozen too
         gc.freeze()
         step_s = _warm_up(windows, warmup, until)
-        steps = steps_per_window(step_s, until)
+        steps = window_steps or steps_per_window(step_s, until)
         if turns is None:
             windows.begin("measure")
             while windows.is_amid_epoch() or not windows.is_over(until):

@@ -101,6 +101,22 @@ def test_trials_run_in_the_plans_order_and_are_numbered(plan, tmp_path, listener
     assert {one.origin for _, one in listener.ended} == {"measured"}
 
 
+def test_all_trials_of_a_cell_have_windows_of_one_size(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    paths = RunPaths(tmp_path / "run")
+    for cell in plan.cells:
+        first, second = (paths.trial(cell.key, TrialName(block)) for block in (1, 2))
+        sizes = _window_sizes(first)
+        assert json.loads(first.job.read_text())["window_steps"] is None
+        assert json.loads(second.job.read_text())["window_steps"] == max(sizes)
+        assert _window_sizes(second) == {max(sizes)}
+
+
+def _window_sizes(trial) -> set[int]:
+    events = map(json.loads, trial.events(0).read_text().splitlines())
+    return {e["steps"] for e in events if e["event"] == "window" and e["phase"] == "measure"}
+
+
 def test_a_run_keeps_what_it_was_made_from(plan, tmp_path, listener):
     begin(plan, tmp_path / "run", listener)
     paths = RunPaths(tmp_path / "run")

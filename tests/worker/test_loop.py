@@ -193,3 +193,11 @@ def test_the_device_tells_its_own_step_times_where_it_can() -> None:
     told = log.events("device-steps")
     assert [event["last"] for event in told] == [0, 1, 2, 3, 4]
     assert told[0]["seconds"] == [0.009]
+
+
+def test_windows_hold_as_many_steps_as_the_cells_first_trial_chose() -> None:
+    log = Log()
+    spans = {"warmup": Span(steps=40), "until": Span(seconds=2)}
+    work = Work(log, 0.001)
+    loop.run(work, log, **spans, clock=log.clock, window_steps=37)  # type: ignore[arg-type]
+    assert {window["steps"] for window in log.windows("measure")} == {37}

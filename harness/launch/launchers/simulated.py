@@ -128,7 +128,7 @@ def _windows(job: Job, step_s: float) -> list[tuple[str, int]]:
         found.append(("warm-up", count))
         done, spent_s = done + count, spent_s + count * step_s
         steps = min(2 * steps, steps_per_window(step_s, job.until))
-    steps = steps_per_window(step_s, job.until)
+    steps = job.window_steps or steps_per_window(step_s, job.until)
     if job.until.steps is not None:
         whole, rest = divmod(job.until.steps, steps)
         return found + [("measure", steps)] * whole + [("measure", rest)] * (rest > 0)
