@@ -204,7 +204,8 @@ def _trial(
     times = step_times(cell.behaviours.get(block, cell.behaviour), chance, shift)
     trial.job.write_text(job_text(_job(cell, name, trial.root)), encoding="utf-8")
     for rank in range(cell.scale.ranks):
-        lines = _events(cell, rank, times, outcome=outcome, started=started)
+        behaviour = cell.behaviours.get(block, cell.behaviour)
+        lines = _events(cell, rank, times, behaviour, outcome=outcome, started=started)
         text = "\n".join(json.dumps(line) for line in lines) + "\n"
         trial.events(rank).write_text(text, encoding="utf-8")
     ranks = tuple(
@@ -242,9 +243,15 @@ def _trial(
 
 
 def _events(
-    cell: RecordedCell, rank: int, times: Sequence[float], *, outcome: str, started: int
+    cell: RecordedCell,
+    rank: int,
+    times: Sequence[float],
+    behaviour: Behaviour,
+    *,
+    outcome: str,
+    started: int,
 ) -> list[dict[str, Any]]:
-    behaviour, now, step = cell.behaviour, FIRST_WORD_NS, 0
+    now, step = FIRST_WORD_NS, 0
     said: list[dict[str, Any]] = [
         {
             "event": "anchor",

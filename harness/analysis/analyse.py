@@ -23,6 +23,7 @@ from harness.store.outcome import Ended
 from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
 from harness.verdicts import recurring
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
+from harness.verdicts.step_percentiles import of_one_size
 from harness.verdicts.thresholds import rejecting
 from harness.verdicts.trial import has_windows, judge_trial, step_times
 from harness.verdicts.what_ran import what_ran
@@ -144,7 +145,8 @@ def _counted(trials: Sequence[TrialResult], rejected: frozenset[str]) -> tuple[T
         if trial.rate is not None:
             best[trial.block] = index
     chosen = _of_one_cache(trials, set(best.values()))
-    return tuple(replace(trial, counted=index in chosen) for index, trial in enumerate(trials))
+    told = [replace(trial, counted=index in chosen) for index, trial in enumerate(trials)]
+    return of_one_size(told)
 
 
 def _of_one_cache(trials: Sequence[TrialResult], chosen: set[int]) -> set[int]:
@@ -221,11 +223,11 @@ def _readings(trials: Sequence[Sequence[Reading]]) -> tuple[Reading, ...]:
 def _estimate(values: Sequence[float], unit: str, level: float) -> Estimate | None:
     if not values:
         return None
-    order = estimate.median_interval(values, level)
+    order = estimate.centre_interval(values, level)
     interval = None
     if order is not None:
         interval = Interval(order.low, order.high, order.level, order.meaning)
-    return Estimate(estimate.median(values), unit, len(values), interval)
+    return Estimate(estimate.centre(values), unit, len(values), interval)
 
 
 def _rank(cell: CellResult) -> tuple[str, bool, float]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isclose
 
 from harness.analysis import stopping
 from harness.stats import compare
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
-from harness.verdicts.results import CellResult, Comparison, Interval
+from harness.verdicts.results import CellResult, Comparison, Estimate, Interval
 from harness.verdicts.thresholds import rejecting
 
 
@@ -54,6 +55,7 @@ def _compared_task(
     looks = stopping.looks(run)
     alpha = stopping.alpha(run)
     answers = compare.compare(logs, alpha=alpha, equivalence=equivalence, seed=run.info.seed)
+    base_rate = next(cell.rate for cell in fit if cell.key == reference)
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
     compared_cells = []
     for cell in cells:
@@ -63,7 +65,8 @@ def _compared_task(
             compared_cells.append(replace(cell, comparison=itself))
         elif cell.key in answers:
             comparison = _comparison(reference, answers[cell.key], len(answers), len(looks))
-            compared_cells.append(replace(cell, comparison=comparison))
+            beside = replace(_beside(base_rate, cell, comparison.ratio), comparison=comparison)
+            compared_cells.append(beside)
         else:
             compared_cells.append(cell)
     return compared_cells
@@ -87,6 +90,30 @@ def _comparison(reference: str, answer: compare.Answer, cells: int, looks: int) 
         answer.more_blocks,
         answer.why,
     )
+
+
+def _beside(base: Estimate | None, cell: CellResult, ratio: float | None) -> CellResult:
+    """Bring a cell's rate to the reference's blocks: its ratio times the reference's rate.
+
+    Where each block has both trials it is that already. Where one is missing, the rates are of
+    other blocks, and their order could contradict the ratios, which are of the same ones.
+    """
+    if base is None or cell.rate is None or not ratio:
+        return cell
+    factor = base.value * ratio / cell.rate.value
+    if isclose(factor, 1, rel_tol=1e-12):
+        return cell
+    epoch = None if cell.epoch_s is None else _scaled(cell.epoch_s, 1 / factor)
+    return replace(cell, rate=_scaled(cell.rate, factor), epoch_s=epoch)
+
+
+def _scaled(of: Estimate, factor: float) -> Estimate:
+    interval = of.interval
+    if interval is not None:
+        meaning = f"{interval.meaning}, brought to the reference's blocks"
+        low, high = interval.low * factor, interval.high * factor
+        interval = replace(interval, low=low, high=high, meaning=meaning)
+    return replace(of, value=of.value * factor, interval=interval)
 
 
 def rates_by_block(cell: CellResult) -> Mapping[int, float]:

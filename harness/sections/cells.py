@@ -168,8 +168,8 @@ def _normal(results: Results, normal: Mapping[tuple[str, str], Match]) -> Iterat
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     found = normal(results)
     yield Note(
-        "Rates are medians over n trials with their interval; steps are medians over trials. "
-        "“–” is unknown, never zero."
+        "Rates are geometric means over n trials with their interval; steps are medians over "
+        "trials. “–” is unknown, never zero."
     )
     yield Sheet(cells(results, found), filters=("workload", "framework", "machine"))
     yield Brief("Is that normal? For information:", tuple(_normal(results, found)))

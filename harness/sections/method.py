@@ -17,14 +17,16 @@ _STEADY = """Every step window of a trial is kept. The start, where compilers, c
 settle, is found from the window times themselves and left out of the rate, by one rule for all
 frameworks."""
 
-_RATES = """A cell's rate is the median over its trials. The interval is exact and assumes no
-distribution: its ends are trials that were measured. With six trials they are the slowest and the
-fastest, which holds in 96.9 % of cases."""
+_RATES = """A cell's rate is the geometric mean of its trials, so that rates have the same ratios as
+the blocks by which cells are compared: place, bar and ratio rest on one number. The ends of the
+interval are trials that were measured. With six trials they are the slowest and the fastest, which
+hold the median in 96.9 % of cases whatever the distribution."""
 
 _COMPARISONS = """Each cell is compared with one reference by the ratio within each block. Faster,
 slower and same are said only if they hold for all cells of the study together; otherwise the
 answer is “cannot tell”, with the number of blocks that would probably do. Fewer than six blocks
-never tell."""
+never tell. An interval is of trials like those that ran: a cell that is slow in one trial of ten
+may not have been so in six."""
 
 _LEFT_OUT = """A trial that another program, a thermal limit or a stall disturbed is rejected, shown
 as a cross with the evidence, and run again within a budget. A cell that computes something else

@@ -13,7 +13,7 @@ from harness.sections.contract.blocks import Block, Chart, Curve, Curves, Group,
 from harness.sections.contract.section import Section
 
 _BANDS = (
-    "Each speed-up is the median of the blocks' own ratios to the baseline, its band their "
+    "Each speed-up is the mean of the blocks' own ratios to the baseline, its band their "
     "order-statistic interval; the dashed line is ideal."
 )
 _LEAST = (

@@ -17,7 +17,7 @@ from harness.verdicts.results import CellResult
 _MOST_BARS = 40
 _TAIL_NOTE = (
     "The first piece ends at the median step (p50), the next at the time 95 % of steps keep, the "
-    "last at that of 99 %; medians over the trials that count."
+    "last at that of 99 % where trials have a hundred windows; medians over the trials that count."
 )
 _COLUMNS = (
     Column("cell", "cell", "name"),
@@ -46,16 +46,16 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
 
 
 def _tail(ranking: Ranking, cell: CellResult) -> _Bar | None:
-    counted = [t for t in cell.trials if t.counted and t.p50_s and t.p95_s and t.p99_s]
-    if not counted:
-        return None
-    p50, p95, p99 = (
-        median(value for t in counted if (value := getattr(t, key)))
-        for key in ("p50_s", "p95_s", "p99_s")
-    )
+    ends = [("to p50", "p50_s"), ("to p95", "p95_s"), ("to p99", "p99_s")]
+    parts, before = [], 0.0
+    for name, key in ends:
+        known = [value for t in cell.trials if t.counted and (value := getattr(t, key))]
+        if not known:
+            break
+        parts.append((name, max(0.0, median(known) - before)))
+        before = max(before, median(known))
     machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
-    parts = (("to p50", p50), ("to p95", max(0.0, p95 - p50)), ("to p99", max(0.0, p99 - p95)))
-    return ranking.name(cell) + machine, parts
+    return (ranking.name(cell) + machine, tuple(parts)) if parts else None
 
 
 def _note(ranking: Ranking, bars: int) -> str:

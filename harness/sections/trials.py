@@ -1,4 +1,4 @@
-"""The section of every trial: as a dot around its cell's median, and as a row."""
+"""The section of every trial: as a dot around its cell's rate, and as a row."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _listed(table: Table) -> Fold:
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(
-        "Each dot is a trial at its ratio to its cell's median (logarithmic), the band is the "
+        "Each dot is a trial at its ratio to its cell's rate (logarithmic), the band is the "
         "interval. A cross was not counted; the reason stands below it."
     )
     for ranking in results.rankings:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from harness.stats.estimate import LEVEL, median, median_interval, trials_for
+from harness.stats.estimate import LEVEL, centre, centre_interval, trials_for
 
 GROWTH = 1.5
 """Each look comes after half as many blocks again."""
@@ -72,7 +72,7 @@ def decide(
     done: int,
     blocks_left: int | None = None,
 ) -> Decision:
-    """Judge after ``done`` blocks whether every interval is at most ``width`` of its median wide.
+    """Judge after ``done`` blocks whether every interval is at most ``width`` of its rate wide.
 
     ``rates`` holds the counted trials of each cell so far (a cell that has none cannot become
     narrow, and is not waited for); ``blocks_left`` is how many more the budget pays for (None: as
@@ -94,11 +94,11 @@ def decide(
 
 
 def _width(values: Sequence[float], level: float) -> float:
-    """Give the interval's whole width over the median; infinite where its level is too low."""
-    interval = median_interval(values, level)
+    """Give the interval's whole width over the rate; infinite where its level is too low."""
+    interval = centre_interval(values, level)
     if interval is None or interval.level < level:
         return float("inf")
-    return (interval.high - interval.low) / median(values)
+    return (interval.high - interval.low) / centre(values)
 
 
 def _cells(count: int) -> str:

@@ -1,8 +1,8 @@
 """Say how much faster more devices are, and whether that can be believed.
 
-Trials of one block ran close together in time, so a speed-up is the median of the blocks' own
-ratios, between two of the ordered ratios (``estimate.median_interval``). Where fewer than two
-blocks have both, the ratio of the medians stands without an interval.
+Trials of one block ran close together in time, so a speed-up is the geometric mean of the
+blocks' own ratios, between two of the ordered ratios (``estimate.centre_interval``). Where fewer
+than two blocks have both, the ratio of the rates stands without an interval.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.stats.estimate import OrderInterval, median, median_interval
+from harness.stats.estimate import OrderInterval, centre, centre_interval
 
 NOISE_OVER_ONE = 1.02
 """An efficiency up to here is noise; above it the baseline is too slow, or the work is not alike"""
@@ -51,6 +51,6 @@ def speed_up(
         return None
     ratios = [after[block] / before[block] for block in sorted(before.keys() & after.keys())]
     if len(ratios) > 1:
-        return SpeedUp(median(ratios), median_interval(ratios), devices, baseline)
-    ratio = median(list(after.values())) / median(list(before.values()))
+        return SpeedUp(centre(ratios), centre_interval(ratios), devices, baseline)
+    ratio = centre(list(after.values())) / centre(list(before.values()))
     return SpeedUp(ratio, None, devices, baseline)

@@ -23,6 +23,7 @@ from harness.verdicts import (
 from harness.verdicts.credibility.findings import judge_credibility
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import Start, TrialResult
+from harness.verdicts.step_percentiles import percentiles
 from harness.verdicts.thresholds import rejecting
 
 if TYPE_CHECKING:
@@ -85,10 +86,7 @@ def judge_trial(
             *marks,
         ),
         rate=rate,
-        p50_s=shape.p50_s,
-        p95_s=shape.p95_s,
-        p99_s=shape.p99_s,
-        steps_per_window=max(int(stream.steps.max()) for stream in streams),
+        **vars(percentiles(streams, times, begin.start, shape)),
         steady_from=begin.start,
         steady_why=begin.why,
         windows=len(times),

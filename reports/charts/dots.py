@@ -1,4 +1,4 @@
-"""Draw every trial of a cell as a dot at its ratio to the cell's median.
+"""Draw every trial of a cell as a dot at its ratio to the cell's rate.
 
 The axis is logarithmic: half and twice lie equally far from the middle.
 
@@ -33,7 +33,7 @@ def _at(value: float, center: float, reach: float) -> float:
 def dots(
     trials: Sequence[tuple[TrialResult, str]], rate: Estimate | None, *, reach: float, colour: int
 ) -> str:
-    """Draw trials within a factor exp(reach) of the median, their interval as a band."""
+    """Draw trials within a factor exp(reach) of the rate, their interval as a band."""
     known = [trial.rate for trial, _ in trials if trial.rate is not None]
     center = rate.value if rate else (sorted(known)[len(known) // 2] if known else 0.0)
     drawn = [element("line", class_="grid", x1="0", x2="100%", y1=12.0, y2=12.0)]

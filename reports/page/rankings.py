@@ -151,5 +151,7 @@ def _note(rows: Sequence[Row]) -> str:
     trials = trials if least == most else f"{least} to {most} trials"
     meanings = list(dict.fromkeys(row.meaning for row in rows))
     marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.mark and r.state != "equivalent")
-    said = f"{trials} per cell. Bars are medians, whiskers intervals: {'; '.join(meanings)}."
+    said = (
+        f"{trials} per cell. Bars are geometric means, whiskers intervals: {'; '.join(meanings)}."
+    )
     return f"{said} Equivalence: {', '.join(marks)}." if marks else said

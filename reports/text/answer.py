@@ -100,7 +100,7 @@ def _against_reference(ranking: Ranking, reference: CellResult) -> str:
 
 
 def _highest(ranking: Ranking, cell: CellResult) -> str:
-    return _reached(ranking, cell, "has the highest median,")
+    return _reached(ranking, cell, "has the highest rate,")
 
 
 def _across_runs(ranking: Ranking) -> str:

@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.store.layout import PILOT
 from harness.verdicts.results import CellResult, TrialResult
 
-_FASTEST = "Fastest, by median"
+_FASTEST = "Fastest"
 _CLEAR = ("faster", "slower")
 
 
@@ -33,7 +33,7 @@ def cards(results: Results, ranked: Sequence[Ranking]) -> tuple[Card, ...]:
 
 
 def top_two(ranking: Ranking) -> tuple[str, str]:
-    """Say whether the two highest medians can be told apart, and how that is known."""
+    """Say whether the two fastest cells can be told apart, and how that is known."""
     if len(ranking.cells) < 2:
         return numbers.UNKNOWN, "only one cell has a number"
     first, second = ranking.cells[:2]

@@ -1,8 +1,9 @@
 """Compare the findings of papers that a study names with what its run measured.
 
-A quantity of one cell is the median of its counted trials; of two cells, the ratio within the same
-block. Where several cells are meant, the one of which least else is said stands for them, and of
-such the fastest; of two cells, those that differ least in what was not asked.
+A rate of one cell is the geometric mean of its counted trials, another quantity their median; of
+two cells, it is the mean of the ratios within the same block. Where several cells are meant, the
+one of which least else is said stands for them, and of such the fastest; of two cells, those that
+differ least in what was not asked.
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     quantity, sentence = _QUANTITIES[asked.get("measure", "rate")]
     if over is None:
         values = [value for value in map(quantity, _counted(of)) if value is not None]
-        return _told(values, sentence, f"of {of_name}")
+        what = f"of {of_name}"
+        return _told(values, sentence, what, is_ratio=quantity is _rate)
     theirs = {one.block: quantity(one) for one in _counted(over)}
     ratios = []
     for trial in _counted(of):
         mine, other = quantity(trial), theirs.get(trial.block)
         if mine is not None and other:
             ratios.append(mine / other)
-    return _told(ratios, "{} times", f"{of_name} against {called[over.run, over.key]}")
+    what = f"{of_name} against {called[over.run, over.key]}"
+    return _told(ratios, "{} times", what, is_ratio=all(ratios))
 
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
@@ -126,11 +129,14 @@ def _counted(cell: CellResult) -> list[TrialResult]:
     return [one for one in cell.trials if one.counted]
 
 
-def _told(values: Sequence[float], said: str, what: str) -> str:
+def _told(values: Sequence[float], said: str, what: str, *, is_ratio: bool) -> str:
+    """Say a quantity with its interval; rates and ratios as rankings do."""
     if not values:
         return f"not measured: nothing was recorded of it ({what})"
-    text = said.format(numbers.number(estimate.median(values)))
-    told = estimate.median_interval(values)
+    middle, told = estimate.median(values), estimate.median_interval(values)
+    if is_ratio:
+        middle, told = estimate.centre(values), estimate.centre_interval(values)
+    text = said.format(numbers.number(middle))
     if told is not None:
         ends = f"{numbers.number(told.low)} to {numbers.number(told.high)}"
         text += f", {ends} ({told.level:.0%})"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
-from statistics import median
 
 from harness.analysis import numbers
 from harness.analysis.results import Results
+from harness.stats.estimate import centre
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import REJECTING
 
@@ -56,7 +56,7 @@ def goodput(cell: CellResult, results: Results) -> Goodput | None:
     pairs = [(one, theirs[one.block]) for one in _counted(cell) if one.block in theirs]
     if not pairs:
         return Goodput(None, "no block has a counted trial of both")
-    share = median((one.rate or 0.0) / (own.rate or 1.0) for one, own in pairs)
+    share = centre([one.rate / own.rate for one, own in pairs if one.rate and own.rate])
     slowed = disturbed(own for _, own in pairs)
     return _judged(share, "the same training that reads nothing", slowed)
 

@@ -149,7 +149,7 @@ class CellTrials:
 
 @dataclass(frozen=True)
 class Dots:
-    """Trials as dots around the median of their cell, one line a cell."""
+    """Trials as dots around the rate of their cell, one line a cell."""
 
     heading: str
     cells: tuple[CellTrials, ...]

@@ -1,6 +1,6 @@
 """Gather from runs what sections need beside the results: recordings, and what studies ask.
 
-Timelines are of one trial per cell shown: the one nearest its cell's median.
+Timelines are of one trial per cell shown: the one nearest its cell's rate.
 """
 
 from __future__ import annotations
@@ -128,13 +128,13 @@ def _chosen(results: Results) -> Iterator[tuple[CellResult, TrialResult]]:
 
 
 def _typical(cell: CellResult) -> TrialResult | None:
-    """Give the trial nearest the median; of a cell without any that counts, the last observed."""
+    """Give the trial nearest the rate; of a cell without any that counts, the last observed."""
     observed = [trial for trial in cell.trials if trial.readings]
     counted = [trial for trial in observed if trial.counted and trial.rate is not None]
     if cell.rate is None or not counted:
         return observed[-1] if observed else None
-    median = cell.rate.value
-    return min(counted, key=lambda trial: abs((trial.rate or 0.0) - median))
+    rate = cell.rate.value
+    return min(counted, key=lambda trial: abs((trial.rate or 0.0) - rate))
 
 
 def _recordings(trial: TrialPaths) -> Iterator[tuple[str, Recording]]:
