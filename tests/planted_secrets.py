@@ -6,6 +6,7 @@ They are put together from pieces, so that no scanner takes this file for a leak
 from __future__ import annotations
 
 import base64
+import json
 import random
 import string
 from dataclasses import dataclass
@@ -91,3 +92,9 @@ KINDS: tuple[Kind, ...] = (
     _alone("SLURM_JWT", _word(47, 12, string.ascii_lowercase)),
     _within("SETTING_46", "PGPASSWORD=@@ psql", _word(48, 9, string.ascii_lowercase)),
 )
+
+
+def planted(text: str) -> list[str]:
+    """Name the kinds whose secret a text holds: as it is, or as JSON writes it."""
+    forms = ((one.name, {one.secret, json.dumps(one.secret)[1:-1]}) for one in KINDS)
+    return [name for name, some in forms if any(form in text for form in some)]

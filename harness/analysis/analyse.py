@@ -27,6 +27,7 @@ from harness.verdicts.step_percentiles import of_one_size
 from harness.verdicts.thresholds import rejecting
 from harness.verdicts.trial import has_windows, judge_trial, step_times
 from harness.verdicts.what_ran import what_ran
+from harness.worker.redaction.redact import redact_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ def analyse(
     steady_from: int | None = None,
     equivalence: float = EQUIVALENCE,
 ) -> Results:
-    """Compute everything a report may say; nothing is stored.
+    """Compute everything a report may say, without secrets; nothing is stored.
 
     ``steady_from`` overrides, for every trial, which measured window is the first steady one.
     """
@@ -63,7 +64,9 @@ def analyse(
         warnings=(),
     )
     damaged = [text for cell in cells for trial in cell.trials for text in trial.damaged]
-    return replace(results, warnings=(*dataset.warnings, *damaged, *criticise(results, dataset)))
+    warnings = (*dataset.warnings, *damaged, *criticise(results, dataset))
+    shown: Results = redact_values(replace(results, warnings=warnings))
+    return shown
 
 
 def estimate_cells(

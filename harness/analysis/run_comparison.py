@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
@@ -16,6 +16,7 @@ from harness.store.dataset import Dataset
 from harness.store.records import RunInfo
 from harness.study.recorded_variables import is_telling
 from harness.verdicts.results import CellResult, Interval, TrialResult
+from harness.worker.redaction.redact import NAMES_A_PLACE, redact_values
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ METRICS: Mapping[str, Metric] = {
 class Pair:
     """One cell in both runs; a ratio above 1 means that the second run is the better one."""
 
-    key: str
+    key: str = field(metadata={NAMES_A_PLACE: True})
     label: str
     workload: str
     before: CellResult
@@ -79,8 +80,9 @@ def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int =
         raise RunError("What a model said is not compared with what was measured.")
     if first.paths.root == second.paths.root:
         raise RunError(f"{first.info.directory}: a run does not differ from itself; name two runs")
-    old = {cell.key: cell for cell in estimate_cells(before)[first.info.name]}
-    new = {cell.key: cell for cell in estimate_cells(after)[second.info.name]}
+    # what differs between two cells is told by name and value apart: secrets go before that
+    old = {cell.key: redact_values(cell) for cell in estimate_cells(before)[first.info.name]}
+    new = {cell.key: redact_values(cell) for cell in estimate_cells(after)[second.info.name]}
     skipped = list(_not_in_both(old, new))
     shared = []
     for key in (key for key in old if key in new):
@@ -101,15 +103,18 @@ def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int =
         Pair(key, old[key].label, old[key].workload, old[key], new[key], changed[key])
         for key in shared
     ]
-    return Versus(
-        metric=metric,
-        before=first.info,
-        after=second.info,
-        pairs=tuple(pairs),
-        not_compared=tuple(skipped),
-        differences=tuple(_differences(first.info, second.info, pairs)),
-        warnings=tuple(_warnings(before, after, pairs)),
+    compared: Versus = redact_values(
+        Versus(
+            metric=metric,
+            before=first.info,
+            after=second.info,
+            pairs=tuple(pairs),
+            not_compared=tuple(skipped),
+            differences=tuple(_differences(first.info, second.info, pairs)),
+            warnings=tuple(_warnings(before, after, pairs)),
+        )
     )
+    return compared
 
 
 def _not_in_both(

@@ -125,7 +125,9 @@ def _run(arguments: list[str] | None) -> int:
         result: Any = bakeoff.main(arguments, prog_name="bakeoff", standalone_mode=False)
         sys.stdout.flush()
     except BakeoffError as error:
-        note(str(error))
+        from harness.worker.redaction.redact import redact_text
+
+        note(redact_text(str(error)))  # it may repeat what a file holds
         return error.exit_code
     except click.ClickException as error:
         told = io.StringIO()

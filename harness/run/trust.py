@@ -23,6 +23,7 @@ from harness.ranks.payload import Payload, copied, remove_byte_code
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths
 from harness.store.run_code import TRUSTED, digest_of, payload_digest, plan_digest
+from harness.worker.redaction.redact import redact_values
 
 _TOLD = ("launcher", "modules", "environment", "frameworks", "storage")
 """What a plan's platform has executed, or written to."""
@@ -150,7 +151,7 @@ def _is_own(paths: RunPaths) -> bool:
 
 
 def _commands(plan: Plan) -> Iterator[str]:
-    platform = plan.platform.model_dump(mode="json", exclude_defaults=True)
+    platform = redact_values(plan.platform.model_dump(mode="json", exclude_defaults=True))
     for key in _TOLD:
         yield from _leaves(key, platform.get(key))
     for allocator in sorted({cell.factors["allocator"] or "" for cell in plan.cells} - {""}):

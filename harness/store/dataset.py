@@ -13,6 +13,7 @@ from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
 from harness.store.samples import sample_parquet
 from harness.store.sql import tables
 from harness.store.sql.queries import QueryResult, answer, connect, interruptible, seal
+from harness.worker.redaction.redact import redact_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,7 +44,7 @@ class Dataset:
         complete = [trial for one in trials_by_run for trial in one.records]
         damaged = [text for run in self.runs for text in run.damaged]
         damaged += [text for one in trials_by_run for text in one.damaged]
-        self.warnings = (*skipped, *damaged)
+        self.warnings = tuple(map(redact_text, (*skipped, *damaged)))
         """What could not be read, and was left out."""
         self.trials: tuple[TrialRecord, ...] = tuple(
             trial for trial in complete if trial.outcome.origin in self.origins
@@ -79,7 +80,9 @@ class Dataset:
                 "a narrower WHERE, or an aggregate."
             ) from None
         except duckdb.Error as fault:
-            raise UsageError(f"{fault}\n{_columns_of_tables(connection)}") from None
+            raise UsageError(
+                f"{redact_text(str(fault))}\n{_columns_of_tables(connection)}"
+            ) from None
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:

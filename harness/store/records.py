@@ -19,7 +19,7 @@ from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_complete
 from harness.store.run_directory import read_log
 from harness.store.typed import damage, read
-from harness.worker.redaction.redact import redact_text, redact_values
+from harness.worker.redaction.redact import NAMES_A_PLACE, redact_text, redact_values
 from harness.worker.scale import Scale
 
 Scalar = str | bool | int | float | None
@@ -133,7 +133,7 @@ def read_run(directory: Path) -> RunRecord:
         started_wall_ns=identity.started_wall_ns or 0,
         platform=redact_values(stated.platform or {}),
         provenance=redact_values(others.read(paths.provenance)),
-        measure=stated.measure,
+        measure=redact_values(stated.measure),
         environments=redact_values(others.environments()),
         seed=stated.seed or 0,
     )
@@ -349,8 +349,8 @@ class Repetition:
 class RunInfo:
     """Where results came from."""
 
-    name: str
-    directory: str
+    name: str = field(metadata={NAMES_A_PLACE: True})
+    directory: str = field(metadata={NAMES_A_PLACE: True})
     title: str
     started_wall_ns: int
     platform: Mapping[str, Any]

@@ -13,7 +13,10 @@ from typing import Any
 from harness.store.records import Gate
 from harness.verdicts.io_results import CheckpointResult, InputResult
 from harness.worker.network.workload import task
+from harness.worker.redaction.redact import NAMES_A_PLACE
 from harness.worker.scale import Scale
+
+_PLACE = {NAMES_A_PLACE: True}
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class Start:
 class TrialResult:
     """One trial's result."""
 
-    run: str
-    cell_key: str
+    run: str = field(metadata=_PLACE)
+    cell_key: str = field(metadata=_PLACE)
     block: int
     attempt: int
     outcome: str
@@ -91,7 +94,7 @@ class TrialResult:
     peak_rss_bytes: int | None
     peak_device_bytes: int | None
     started_wall_ns: int | None
-    directory: str
+    directory: str = field(metadata=_PLACE)
     facts: Mapping[str, Any] = field(default_factory=dict)
     steady_why: str = ""
     """Why the steady state begins there, in words."""
@@ -119,7 +122,7 @@ class TrialResult:
 class Comparison:
     """A cell against the reference of its task."""
 
-    reference_key: str
+    reference_key: str = field(metadata=_PLACE)
     ratio: float | None
     interval: Interval | None
     answer: str
@@ -148,8 +151,8 @@ class WhatRan:
 class CellResult:
     """One cell with everything known about it."""
 
-    run: str
-    key: str
+    run: str = field(metadata=_PLACE)
+    key: str = field(metadata=_PLACE)
     label: str
     workload: str
     framework: str

@@ -97,3 +97,26 @@ def test_a_value_of_another_type_is_never_a_traceback(
     for words in [*(verb.replace("{}", "sent").split() for verb in VERBS), ["sql", "sent", QUERY]]:
         with suppress(BakeoffError):
             bakeoff.main(words, standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        'question = "?"',
+        'question = "?"\npaper = 3\nof = {}',
+        'question = "?"\npaper = "x"\nof = 3',
+        'question = "?"\npaper = "x"\nof = {}\nover = "x"',
+        'question = "?"\npaper = "x"\nof = {}\nmeasure = "wishes"',
+        'question = "?"\npaper = "x"\nof = ' + "[" * 100_000,
+    ],
+)
+def test_a_damaged_question_of_a_study_costs_its_answer_and_is_named(
+    finding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(RECORDED, "runs/sent")
+    Path("runs/sent/study.toml").write_text(f"[[finding]]\n{finding}\n")
+    bakeoff.main(["report", "sent"], standalone_mode=False)
+    page = Path("runs/sent/report.html").read_text()
+    assert "study.toml is damaged" in page
+    assert "Its findings are left out" in page

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.worker.redaction.redact import HIDDEN
-from tests.planted_secrets import KINDS
+from tests.planted_secrets import KINDS, planted
 
 from .conftest import HERE
 
@@ -74,12 +74,6 @@ until = "20 ms"
     done = bakeoff(tmp_path, "run", "study.toml", "--platform", "platform.toml", "--name", "it")
     assert "Traceback" not in done.stderr, done.stderr
     return tmp_path / "runs" / "it"
-
-
-def planted(text: str) -> list[str]:
-    """Name the kinds whose secret a text holds: as it is, or as JSON writes it."""
-    forms = ((one.name, {one.secret, json.dumps(one.secret)[1:-1]}) for one in KINDS)
-    return [name for name, some in forms if any(form in text for form in some)]
 
 
 def test_no_file_of_a_run_and_nothing_made_of_it_holds_a_secret(run: Path) -> None:

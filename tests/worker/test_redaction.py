@@ -36,6 +36,35 @@ def test_every_kind_is_hidden_in_a_text(kind: Kind, line: str) -> None:
     assert kind.secret not in redact_text(line.format(name=kind.name, value=kind.value))
 
 
+@pytest.mark.parametrize(
+    "kind", [one for one in KINDS if one.name.startswith("SETTING")], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("before", ["", "it is ", "\\n", '["'])
+def test_what_is_a_secret_by_its_shape_is_hidden_without_a_name(kind: Kind, before: str) -> None:
+    assert kind.secret not in redact_text(before + kind.value)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        *("AROA", "AIDA", "AGPA", "AIPA", "ANPA", "ANVA", "ASIA"),
+        *("ghs_", "glrt-", "xapp-", "rk_test_", "whsec_", "GOCSPX-", "dop_v1_", "shpss_"),
+        *("dapi", "nvapi-", "glsa_", "hvb.", "s.", "Negotiate "),
+    ],
+)
+def test_shapes_that_begin_alike_are_hidden_without_a_name(secret: str) -> None:
+    assert redact_text(
+        f"got {secret}{'0123456789ABCDEF' if 'A' in secret[:1] else 'a0' * 16}"
+    ).endswith(HIDDEN)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+def test_every_kind_is_hidden_in_lines_that_json_holds(kind: Kind) -> None:
+    lines = json.dumps(f"one\n{kind.name}={kind.value}\nthree 3")
+    shown = redact_text(lines)
+    assert json.dumps(kind.secret)[1:-1] not in shown
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 def test_every_kind_is_hidden_in_quoted_values(kind: Kind) -> None:
     once = json.dumps({"worker": 1, kind.name: kind.value, "after": "x"})

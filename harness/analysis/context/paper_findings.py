@@ -53,7 +53,7 @@ def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     if of is None or (over is None and "over" in asked):
         return _missing(results, run, asked)
     of_name = called[of.run, of.key]
-    quantity, sentence = _QUANTITIES[asked.get("measure", "rate")]
+    quantity, sentence = QUANTITIES[asked.get("measure", "rate")]
     if over is None:
         values = [value for value in map(quantity, _counted(of)) if value is not None]
         what = f"of {of_name}"
@@ -160,9 +160,10 @@ def _blocked(trial: TrialResult) -> float | None:
     return None if trial.checkpoints is None else trial.checkpoints.blocking_s
 
 
-_QUANTITIES: Mapping[str, tuple[_Quantity, str]] = {
+QUANTITIES: Mapping[str, tuple[_Quantity, str]] = {
     "rate": (_rate, "{} per second"),
     "waited": (_waited, "{} % of the time"),
     "calls": (_calls, "{} reads per epoch"),
     "blocked": (_blocked, "{} s"),
 }
+"""What a study's finding may ask for, by its word."""

@@ -137,13 +137,14 @@ def _run(paths: RunPaths) -> Row:
     from harness.store import run_directory
     from harness.store.run_code import doubts
     from harness.store.typed import damage, read
+    from harness.worker.redaction.redact import redact_text
 
     with damage(paths.run):
         run = read(_Started, paths.files.read_object(paths.run))
     count, holder = read_due(paths).count(), run_directory.holder(paths)
     return {
         "name": paths.root.name,
-        "title": run.title,
+        "title": redact_text(run.title),
         "started": moment(run.started_wall_ns),
         "done": count.done,
         "left": count.left,

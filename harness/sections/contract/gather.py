@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.context.paper_findings import QUANTITIES
 from harness.analysis.evidence import (
     Evidence,
     Mark,
@@ -30,18 +31,18 @@ from harness.store.records import RunInfo
 from harness.store.samples.recording import Recording, read_recording
 from harness.store.typed import damage, read
 from harness.verdicts.results import CellResult, TrialResult
+from harness.worker.redaction.redact import redact_values
 
 MOST_TRIALS = 4
 
 
 def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Evidence:
-    """Gather what is needed, and nothing else: recordings take long to read."""
+    """Gather what is needed, without secrets, and nothing else: recordings take long to read."""
     damaged: list[str] = []
-    return Evidence(
-        recordings=_recorded(dataset, results) if "recordings" in needs else None,
-        questions=questions(results, damaged.append) if "questions" in needs else None,
-        damaged=tuple(damaged),
-    )
+    recordings = _recorded(dataset, results) if "recordings" in needs else None
+    asked = questions(results, damaged.append) if "questions" in needs else None
+    shown: Evidence = redact_values(Evidence(recordings, asked, tuple(damaged)))
+    return shown
 
 
 def questions(results: Results, damaged: Callable[[str], None]) -> Questions:
@@ -63,14 +64,33 @@ def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
     except FileNotFoundError:
         return ()
     with damage(paths.study):
-        return read(_Asked, tomllib.loads(text)).finding
+        try:
+            study = tomllib.loads(text)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        for number, one in enumerate(read(_Asked, study).finding):
+            if one.measure not in QUANTITIES:
+                raise ValueError(f"finding[{number}].measure: {one.measure!r:.80} is not known")
+        findings: Sequence[Mapping[str, Any]] = study.get("finding", ())
+        return findings
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """What a question about a paper must say."""
+
+    question: str
+    paper: str
+    of: Mapping[str, Any]
+    over: Mapping[str, Any] | None = None
+    measure: str = "rate"
 
 
 @dataclass(frozen=True)
 class _Asked:
     """What is read here of a study."""
 
-    finding: tuple[Mapping[str, Any], ...] = ()
+    finding: tuple[_Finding, ...] = ()
 
 
 def _recorded(dataset: Dataset, results: Results) -> Recordings:

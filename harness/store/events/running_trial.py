@@ -8,6 +8,7 @@ from harness.store import run_directory
 from harness.store.events.rank_tail import first_events, last_events
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.typed import damage, read
+from harness.worker.redaction.redact import redact_text
 
 _TAIL = 1 << 13
 
@@ -36,7 +37,7 @@ def label(paths: RunPaths, trial: TrialPaths) -> str:
     key = trial.root.parent.name
     with damage(paths.plan):
         plan = read(_Labels, paths.files.read_object(paths.plan))
-    return next((cell.label for cell in plan.cells if cell.key == key), key)
+    return redact_text(next((cell.label for cell in plan.cells if cell.key == key), key))
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def read_trial_progress(trial: TrialPaths) -> TrialProgress:
             loss = told if isinstance(told, int | float) else None
         if None not in (phase, steps, loss):
             break
+    phase = phase and redact_text(phase)
     return TrialProgress(phase=phase, steps=steps, steps_per_s=rate, loss=loss)
 
 

@@ -6,14 +6,17 @@ what its own parser calls one SELECT is answered, after ``seal`` has taken the r
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import UsageError
+from harness.worker.redaction.redact import redact_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,6 +25,8 @@ _ROWS_AT_ONCE = 10_000
 _NOTICED_S = 0.1
 T = TypeVar("T")
 
+_WITHOUT_TEXT = {"BIGINT", "INTEGER", "DOUBLE", "BOOLEAN", "HUGEINT", "UBIGINT"}
+_PLACES = {"run", "cell_key", "trial", "directory"}
 _ZONED = ("WITH TIME ZONE", "TIMESTAMPTZ")
 
 
@@ -75,9 +80,27 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
         shown = (f"#{n}" + "::VARCHAR" * _is_zoned(kind) for n, (_, kind) in enumerate(columns, 1))
         connection.execute(f"SELECT {', '.join(shown)} FROM query({_quoted(text)})")  # noqa: S608  the SELECT that was just answered
     rows: list[tuple[Any, ...]] = []
+    are_left = [kind in _WITHOUT_TEXT or name in _PLACES for name, kind in columns]
     while some := connection.fetchmany(_ROWS_AT_ONCE):
-        rows += some
+        rows += some if all(are_left) else (_row_shown(row, are_left) for row in some)
     return QueryResult(names, tuple(rows))
+
+
+def _row_shown(row: tuple[Any, ...], are_left: Sequence[bool]) -> tuple[Any, ...]:
+    """Hide the secrets in a row, but for the columns without text or by which others find files."""
+    return tuple(
+        value if is_left else _shown(value) for value, is_left in zip(row, are_left, strict=True)
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Hide the secrets in a value; in JSON also by the names that values have there."""
+    if type(value) is str and value[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            held = json.loads(value)
+            shown = redact_values(held)
+            return value if shown is held else json.dumps(shown)
+    return redact_values(value)
 
 
 def storable(value: Any) -> Any:

@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING, Any
 from harness.store import gate_results
 from harness.store.records import RunRecord, TrialRecord
 from harness.store.sql.queries import storable
+from harness.worker.redaction.redact import HIDDEN
+from harness.worker.redaction.shapes import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     import duckdb
@@ -152,10 +154,15 @@ CREATE VIEW "values" AS SELECT * EXCLUDE entry, entry.key AS name, entry.value A
     FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'values');
 """
 _PAIRS = """
-CREATE VIEW {name} AS SELECT * EXCLUDE entry, entry.key AS name, entry.value AS value FROM (
+CREATE VIEW {name} AS SELECT * EXCLUDE entry, entry.key AS name, {value} AS value FROM (
     SELECT f.* EXCLUDE file, unnest(map_entries(e.{name})) AS entry
     FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = '{name}');
 """
+_SHOWN = (
+    f"CASE WHEN regexp_matches(entry.key, '{SECRET_VARIABLE.pattern}', 'i') "
+    "AND try_cast(entry.value AS DOUBLE) IS NULL THEN {hidden} ELSE entry.value END"
+)
+"""As of variables; a number is no secret."""
 
 
 def read_events(columns: Mapping[str, str]) -> str:
@@ -185,8 +192,12 @@ def lay_out(
     else:
         fill(connection, "events", {**_EVENT, "filename": "VARCHAR"}, [])
     connection.execute(_VIEWS)
-    for name in ("units", "facts", "versions"):
-        connection.execute(_PAIRS.format(name=name))
+    for name, value in (
+        ("units", "entry.value"),
+        ("facts", _SHOWN.format(hidden=f"to_json('{HIDDEN}')")),
+        ("versions", _SHOWN.format(hidden=f"'{HIDDEN}'")),
+    ):
+        connection.execute(_PAIRS.format(name=name, value=value))
 
 
 def name_files(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:

@@ -10,9 +10,19 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 
-from harness.worker.redaction.shapes import SHAPE, is_random, is_secret_field, is_secret_variable
+from harness.worker.redaction.shapes import (
+    BEGINS,
+    OF_NAMES,
+    OF_SHAPES,
+    SHAPE,
+    is_random,
+    is_secret_field,
+    is_secret_variable,
+)
 
 HIDDEN = "(redacted)"
 
@@ -27,7 +37,7 @@ _ASSIGNED = (
     ),
 )
 _OPTION = (
-    re.compile(r"""(?<![\w-])--?([\w-]+)\s+"""),
+    re.compile(r"""(?:(?<![\w-])|(?<=\\[nrt]))--?([\w-]+)\s+"""),
     re.compile(r""""[^"\n]*"|'[^'\n]*'|[^\s"'-]\S*"""),
 )
 _HEADER = re.compile(
@@ -35,19 +45,25 @@ _HEADER = re.compile(
     r"""(\\*["']?\s*[:=]\s*\\*["']?)([^\r\n"'\\]+)""",
     re.IGNORECASE,
 )
-_BASIC = re.compile(r"\b(Basic )([A-Za-z0-9+/_-]{6,}={0,2})")
+_OF_HEADERS = ("authorization", "cookie", "x-")
+_BASIC = re.compile(rf"{BEGINS}(Basic )([A-Za-z0-9+/_-]{{6,}}={{0,2}})")
 _LOGIN = re.compile(
-    r"""(\blogin\s+\S+\s+(?:account\s+\S+\s+)?password\s+)(\S+)"""
-    r"""|(\b(?:sshpass|mysql|mysqldump|mariadb|smbclient|ldapsearch|redis-cli)\b[^\n]{0,500}?\s-[pwa]\s*)([^\s-]\S*)"""
-    r"""|(\bcurl\b[^\n]{0,500}?\s(?:-u|--user)[\s=]+)(\S+)"""
+    rf"""({BEGINS}login\s+\S+\s+(?:account\s+\S+\s+)?password\s+)(\S+)"""
+    rf"""|({BEGINS}(?:sshpass|mysql|mysqldump|mariadb|smbclient|ldapsearch|redis-cli)\b"""
+    r"""[^\n]{0,500}?\s-[pwa]\s*)([^\s-]\S*)"""
+    rf"""|({BEGINS}curl\b[^\n]{{0,500}}?\s(?:-u|--user)[\s=]+)(\S+)"""
+)
+_OF_LOGINS = (
+    *("login", "sshpass", "mysql", "mariadb", "smbclient", "ldapsearch", "redis-cli", "curl"),
 )
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
-_SUSPICIOUS = re.compile(
-    r"[=:@]|-----BEGIN|_|-[a-z]|login|Basic |Bearer |eyJ|AKIA|ASIA|AIza|ya29|\bs\.|SG\."
-)
 _SHORTEST = 8
 """A shorter value of a secret variable may be an honest word elsewhere."""
 _LONGEST = 2000
+_SHORT, _MOST_KNOWN = 200, 1 << 14
+_PLAIN = frozenset({int, float, bool, type(None)})
+NAMES_A_PLACE = "names a place"
+"""In the metadata of a dataclass's field: others find files and tables by it."""
 
 
 def redact(name: str, value: str) -> str:
@@ -66,9 +82,9 @@ def redact_text(text: str, known: Sequence[str] = ()) -> str:
     """Hide the secrets in a text, and whatever ``known`` ones it repeats."""
     for secret in known:
         text = text.replace(secret, HIDDEN)
-    if _SUSPICIOUS.search(text) is None:
-        return text
-    return _without_assigned(SHAPE.sub(HIDDEN, text), is_secret_field)
+    if _has_any(OF_SHAPES, text):
+        text = SHAPE.sub(HIDDEN, text)
+    return _without_assigned(text, is_secret_field)
 
 
 def redact_command(argv: Iterable[str]) -> List[str]:
@@ -86,19 +102,48 @@ def redact_command(argv: Iterable[str]) -> List[str]:
 
 
 def redact_values(value: Any, name: str = "") -> Any:
-    """Hide the secrets in a value as JSON holds it; of an ``environment``, as of variables."""
-    if isinstance(value, str):
-        return HIDDEN if value and name and is_secret_field(name) else redact_text(value)
+    """Hide the secrets in a value as JSON or a dataclass holds it.
+
+    Those of an ``environment`` are variables'. A dataclass's ``NAMES_A_PLACE`` fields are left.
+    """
+    kind = type(value)
+    if kind is str:
+        return HIDDEN if value and name and is_secret_field(name) else _shown(value)
+    if kind in _PLAIN:
+        return value
     if isinstance(value, Mapping):
-        if name == "environment":
-            return {
-                key: redact(key, one) if isinstance(one, str) else redact_values(one, key)
-                for key, one in value.items()
-            }
-        return {key: redact_values(one, str(key)) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [redact_values(one) for one in value]
+        shown = {_shown(key) if type(key) is str else key: one for key, one in value.items()}
+        of_variables = name == "environment"
+        for key, one in shown.items():
+            is_variable = of_variables and type(one) is str
+            shown[key] = redact(key, one) if is_variable else redact_values(one, str(key))
+        return value if shown == value else shown
+    if kind is list or kind is tuple:
+        if _PLAIN.issuperset(map(type, value)):
+            return value
+        some = [redact_values(one) for one in value]
+        is_same = all(one is other for one, other in zip(some, value))
+        return value if is_same else kind(some)
+    if is_dataclass(kind):
+        changed = {}
+        for one in fields(value):
+            if NAMES_A_PLACE not in one.metadata:
+                held = getattr(value, one.name)
+                shown = redact_values(held, one.name)
+                if shown is not held:
+                    changed[one.name] = shown
+        return replace(value, **changed) if changed else value
     return value
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _shown_once(text: str) -> str:
+    return redact_text(text)
+
+
+def _shown(text: str) -> str:
+    """Hide the secrets in a text; most short ones occur often."""
+    return _shown_once(text) if len(text) <= _SHORT else redact_text(text)
 
 
 def secrets_of(environ: Mapping[str, str]) -> Tuple[str, ...]:
@@ -113,16 +158,25 @@ def secrets_of(environ: Mapping[str, str]) -> Tuple[str, ...]:
 
 def _without_assigned(text: str, is_secret: Any) -> str:
     """Hide secrets inside a longer text, by the names that they are assigned to."""
-    text = _IN_ADDRESS.sub(HIDDEN, text)
-    text = _HEADER.sub(lambda found: found[1] + found[2] + HIDDEN, text)
-    text = _BASIC.sub(lambda found: found[1] + HIDDEN if _is_login(found[2]) else found[0], text)
-    text = _LOGIN.sub(lambda found: (found[1] or found[3] or found[5]) + HIDDEN, text)
+    lower = text.lower()
+    if "://" in text:
+        text = _IN_ADDRESS.sub(HIDDEN, text)
+    if _has_any(_OF_HEADERS, lower):
+        text = _HEADER.sub(lambda found: found[1] + found[2] + HIDDEN, text)
+    if "Basic " in text:
+        text = _BASIC.sub(
+            lambda found: found[1] + HIDDEN if _is_login(found[2]) else found[0], text
+        )
+    if _has_any(_OF_LOGINS, text):
+        text = _LOGIN.sub(lambda found: (found[1] or found[3] or found[5]) + HIDDEN, text)
+    if not _has_any(OF_NAMES, lower):
+        return text
     for names, values in (_ASSIGNED, _OPTION):
         pieces: List[str] = []
         kept, found = 0, names.search(text)
         while found is not None:
             position = found.end()
-            if is_secret(found[1].strip("-").replace("-", "_")):
+            if any(map(is_secret, _names(found))):
                 value = values.match(text, position)
                 if value is not None:
                     pieces += [text[kept:position], HIDDEN]
@@ -130,6 +184,18 @@ def _without_assigned(text: str, is_secret: Any) -> str:
             found = names.search(text, position)
         text = "".join(pieces) + text[kept:]
     return text
+
+
+def _has_any(words: Sequence[str], text: str) -> bool:
+    return any(map(text.__contains__, words))
+
+
+def _names(found: "re.Match[str]") -> Iterable[str]:
+    """Give a name that was found, also without the end of a line that JSON wrote before it."""
+    name = found[1].strip("-").replace("-", "_")
+    yield name
+    if found.string[found.start(1) - 1 : found.start(1)] == "\\" and name[:1] in ("n", "r", "t"):
+        yield name[1:]
 
 
 def _is_login(text: str) -> bool:
