@@ -68,6 +68,7 @@ THRESHOLDS = {
         Threshold("stalled", "stall windows", 10, "and how many median windows that must be"),
         Threshold("untrained", "first steps", 50, "steps in which the loss must move"),
         Threshold("untrained", "learning rate", 1e-5, "rates below may leave a loss as it is"),
+        Threshold("untrained", "amount", 0.03, "multiplications more or less than training takes"),
         Threshold("impossible", "room", 4, "times the most operations that processors can do"),
     )
 }

@@ -99,6 +99,11 @@ class Worker:
             from harness.worker.facts import network_use  # a lone rank has nobody to talk to
 
             facts["network"] = network_use.carried()
+        elif isinstance(workload, Training):
+            from harness.worker.facts import multiplications  # only what trains multiplies
+
+            samples = self.job.scale.batch_per_rank
+            facts.update(multiplications.counted(activity, workload, samples))
         self._say_facts(facts)
 
     def _activity(self, adapter: Adapter, workload: Workload) -> Activity:

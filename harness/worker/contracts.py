@@ -15,6 +15,9 @@ Optional doors. Of an Activity, each called outside the clock:
     device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
                                     many of the latest as the adapter holds (CUDA events)
 
+    multiplications() -> int        those of the convolutions and products of one step, counted
+                                    where it runs, after all that is timed; None where the
+                                    framework does not tell. It may step
     load(state), give(input, target), state()      all three or none: what is timed is opened, and
                                     afterwards examined, through them (``gate/timed_updates.py``).
                                     ``load`` sets, in place, what a mapping from names to tensors
@@ -52,6 +55,8 @@ framework's own switches and counters say:
     compile_s               seconds spent compiling in this process
     compiled_graphs, graph_breaks, graph_break_reasons      one graph and no break is a whole step
     compile_cache_hits, compile_cache_misses
+    multiplications         of the step that was timed: counted, and asked for by the network
+                            (``facts/multiplications.py``)
 
 Of every trial of several ranks, whatever the framework (``facts/network_use.py``):
 

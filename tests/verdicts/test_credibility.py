@@ -142,3 +142,26 @@ def test_a_rate_beyond_a_gpu_is_impossible(recorded: Recorded) -> None:
     )
     told = evidence(recorded(cell, FALLS, facts={"device_name": "NVIDIA H100 80GB HBM3"}))
     assert "1 × NVIDIA H100 80GB HBM3 at 990 TFLOP/s in bf16 do at most 990 TFLOP/s" in told
+
+
+@pytest.mark.parametrize("counted", [1.029, 1.0, 0.971])
+def test_a_step_that_multiplies_as_training_does_is_believed(
+    recorded: Recorded, counted: float
+) -> None:
+    facts = {"multiplications": {"counted": int(counted * 10**9), "asked": 10**9}}
+    assert recorded(losses=FALLS, facts=facts).rate is not None
+
+
+@pytest.mark.parametrize(
+    ("counted", "words"),
+    [
+        (5 * 10**8, "1 GFLOP in convolutions and products, 50 % less"),
+        (0, "0 FLOP in convolutions and products, 100 % less"),
+        (104 * 10**7, "4 % more than the 2 GFLOP"),
+    ],
+)
+def test_a_step_that_multiplies_another_amount_rejects_the_trial(
+    recorded: Recorded, counted: int, words: str
+) -> None:
+    facts = {"multiplications": {"counted": counted, "asked": 10**9}}
+    assert words in evidence(recorded(losses=FALLS, facts=facts))

@@ -23,7 +23,13 @@ from harness.worker.network.layers import (
     ReLU,
     Residual,
 )
-from harness.worker.network.shapes import count, output_shapes, parameter_shapes, sites
+from harness.worker.network.shapes import (
+    count,
+    macs_of_step,
+    output_shapes,
+    parameter_shapes,
+    sites,
+)
 
 IMAGE = (3, 32, 32)
 
@@ -212,3 +218,18 @@ def test_a_name_may_return_inside_a_residual() -> None:
 def test_an_input_of_no_known_rank_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ImpossibleNetwork, match="layer 'input'"):
         after(ReLU("relu"), shape=shape)
+
+
+def test_a_training_step_multiplies_thrice_but_for_what_nobody_needs() -> None:
+    rest = (ReLU("r"), Flatten("f"), Dense("d", 5))
+    plain = Network(IMAGE, (Conv("c", 4, 3), *rest))
+    first, last = 4 * 27 * 30 * 30, 5 * 4 * 30 * 30
+    assert macs_of_step(plain) == 2 * first + 3 * last
+    normed = Network(IMAGE, (BatchNorm("n"), Conv("c", 4, 3), *rest))
+    assert macs_of_step(normed) == 3 * (first + last)  # the norm's gamma needs that gradient
+
+
+def test_both_branches_of_a_first_residual_need_no_input_gradient() -> None:
+    block = Residual("b", (Conv("x", 4, 1), Conv("y", 4, 1)), (Conv("s", 4, 1),))
+    macs = 4 * 3 * 32 * 32
+    assert macs_of_step(Network(IMAGE, (block,))) == 2 * (macs + macs) + 3 * (4 * 4 * 32 * 32)

@@ -8,7 +8,7 @@ from harness import plugins
 from harness.errors import BakeoffError
 from harness.store.events.rank_streams import Stream
 from harness.store.records import CellRecord, RunRecord, TrialRecord
-from harness.verdicts.credibility import learning, plausible
+from harness.verdicts.credibility import amount, learning, plausible
 from harness.verdicts.thresholds import Finding
 from harness.worker.network.workload import Training, learning_rate
 
@@ -22,6 +22,7 @@ def judge_credibility(
     cell = next(one for one in run.cells if one.key == record.outcome.cell_key)
     return (
         *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),
+        *amount.judge_amount(streams),
         *plausible.judge_rate(
             run.info,
             cell,

@@ -106,6 +106,29 @@ def count(network: Network, input: Optional[Shape] = None) -> Counts:  # noqa: A
     )
 
 
+def macs_of_step(network: Network) -> int:
+    """Count the multiplications of a sample's training step: forward, and two gradients.
+
+    Nobody needs the gradient of what is given: layers with nothing trained before them have one.
+    """
+    macs = {site.path: _macs(site) for site in sites(network)}
+    trained = {site.path for site in sites(network) if parameters(site)}
+    return 3 * sum(macs.values()) - sum(macs[path] for path in _first(network.layers, "", trained))
+
+
+def _first(layers: Sequence[Layer], prefix: str, trained: Set[str]) -> List[str]:
+    """Name the layers that nothing trained stands before; the last of a row may be trained."""
+    found: List[str] = []
+    for layer in layers:
+        path = prefix + layer.name
+        for branch in RULES[type(layer)].branches(layer):
+            found += _first(branch, path + "/", trained)
+        found += [path] if path in trained else []
+        if any(name == path or name.startswith(path + "/") for name in trained):
+            break
+    return found
+
+
 def _macs(site: Site) -> int:
     held = parameter_shapes(site)
     return RULES[type(site.layer)].macs(held[0][1] if held else (), site.output)

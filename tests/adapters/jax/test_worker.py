@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.worker.network.shapes import macs_of_step
 from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
 
@@ -27,6 +28,8 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
     facts = told(events, "facts")["facts"]
     assert facts["compiler"] == "xla"
     assert facts["compile_s"] > 0
+    asked = 8 * macs_of_step(WORKLOAD.network)
+    assert facts["multiplications"] == {"counted": asked, "asked": asked}
 
 
 def test_a_probe_lists_the_heavy_operations_by_their_type(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
     facts = told(events, "facts")["facts"]
     assert (facts["device"], facts["compiler"]) == ("cpu", None)
     assert facts["optimiser"] == "SGD, fused"
+    assert facts["multiplications"]["counted"] == facts["multiplications"]["asked"] > 0
 
 
 @pytest.mark.slow
@@ -48,6 +49,7 @@ def test_a_compiled_step_trains_in_one_graph_and_says_what_compiling_took(tmp_pa
     facts = told(events, "facts")["facts"]
     assert (facts["compiled_graphs"], facts["graph_breaks"]) == (1, 0)
     assert facts["compile_s"] > 0
+    assert "multiplications" not in facts
 
 
 def test_what_the_machine_cannot_do_is_an_honest_hole(tmp_path: Path) -> None:

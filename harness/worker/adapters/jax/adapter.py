@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 from harness.worker.adapters.jax import settings as switches
 from harness.worker.adapters.jax import strategies
@@ -106,6 +106,13 @@ class JaxActivity:
         from harness.worker.adapters.jax.training import named
 
         return named(self._net, self._workload, self.trained)
+
+    def multiplications(self) -> Optional[int]:
+        """Count those of the step, in the text of what XLA compiled and keeps."""
+        from harness.worker.facts import hlo
+
+        compiled = self._step.lower(self.trained, self._given).compile()
+        return hlo.macs(compiled.as_text())
 
     def saver(self) -> Any:
         """Give what saves the state."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 
@@ -55,6 +55,21 @@ class TrainingActivity:
     def state(self) -> Iterator[Made]:
         """Give what is trained."""
         return self.trainer.state()
+
+    def multiplications(self) -> Optional[int]:
+        """Count those of a step, by the operators that it dispatches.
+
+        Under a counter torch runs what was compiled as it was before: that would count another
+        step than the timed one.
+        """
+        if self.trainer.settings.is_compiled:
+            return None
+        from torch.utils.flop_counter import FlopCounterMode  # nothing else needs it
+
+        with FlopCounterMode(display=False) as counter:
+            self.step()
+            self.sync()
+        return int(counter.get_total_flops()) // 2
 
     def saver(self) -> Any:
         """Give what saves the trainer's state."""

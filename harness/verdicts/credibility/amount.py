@@ -1,0 +1,30 @@
+"""Hold what the timed step multiplied, as it was counted where it ran, to what training takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness import units
+from harness.store.events.rank_streams import Stream
+from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
+from harness.verdicts.thresholds import THRESHOLDS, Finding
+
+
+def judge_amount(streams: Sequence[Stream]) -> list[Finding]:
+    """Find a step that multiplies more or less than its network does in training."""
+    found = []
+    for stream in streams:
+        told = stream.facts.get("multiplications") or {}
+        counted, asked = told.get("counted"), told.get("asked")
+        if counted is None or not asked or abs(counted / asked - 1) <= THRESHOLDS["amount"].value:
+            continue
+        share = f"{abs(counted / asked - 1) * 100:.0f} % {'more' if counted > asked else 'less'}"
+        made, right = (
+            units.scaled(float(OPERATIONS_PER_MAC * one), "FLOP") for one in (counted, asked)
+        )
+        text = (
+            f"a step as timed computes {made} in convolutions and products, {share} than the "
+            f"{right} that training on its batch takes"
+        )
+        found.append(Finding("untrained", text))
+    return found
