@@ -19,8 +19,9 @@ from harness.run.session import start
 from harness.store.dataset import Dataset
 from harness.study.study import load_study
 from harness.worker import job as jobs
-from harness.worker.adapters.caffe.program import CaffeFailed, time_net
+from harness.worker.adapters.caffe.program import CaffeFailed, time_net, train
 from harness.worker.gate import tensors
+from tests.planted_secrets import KINDS, planted
 from tests.scales import parted
 from workloads.tinycnn import WORKLOAD
 
@@ -246,6 +247,21 @@ def test_a_program_that_stops_half_way_is_told_by_what_it_never_said(tmp_path: P
     assert str(caught.value) == (
         "caffe time ended with exit code 0 and never said 'Average Forward pass'"
     )
+
+
+def test_what_the_program_prints_is_kept_without_its_secrets(tmp_path: Path) -> None:
+    lines = [one for one in KINDS if "\n" not in one.value]
+    text = "".join(f"{one.name}={one.value}\n" for one in lines)
+    (tmp_path / "words").write_text(f"{text}own word: {KINDS[28].secret}-and-more\nthe end\n")
+    caffe = only(tmp_path, f"#!/bin/sh\ncat {tmp_path}/words >&2\n")
+    for run in (time_net, lambda *given: list(train(*given))):
+        with pytest.raises(CaffeFailed):
+            run(
+                [str(caffe)], {"DB_PASSWORD": f"{KINDS[28].secret}-and-more"}, str(tmp_path / "log")
+            )
+        kept = (tmp_path / "log").read_text()
+        assert kept.endswith("the end\n")
+        assert planted(kept) == []
 
 
 STUDY = """title = "Caffe"

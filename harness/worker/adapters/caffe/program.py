@@ -1,8 +1,8 @@
 """Run the caffe program: one timing, one training that is stopped, every word kept.
 
 A training is told to go on without end and is stopped by SIGINT, which Caffe answers by leaving
-its loop after the iteration it is in. What it prints goes to a file beside the nets and through the
-parser, line by line.
+its loop after the iteration it is in. What it prints goes through the parser, line by line, and
+without its secrets to a file beside the nets.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import os
 import signal
 import subprocess
 import time
-from typing import Dict, Iterator, Mapping, Optional, Sequence, TextIO
+from typing import Callable, Dict, Iterator, Mapping, Optional, Sequence
 
 from harness.worker.adapters.caffe.log import Log
 from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.external_loop import Mark
+from harness.worker.redaction.redact import redact_text, secrets_of
 
 GRACE_S = 30.0
 MEMORY = ("out of memory", "bad_alloc", "Cannot allocate memory", "ENOMEM")
@@ -59,8 +60,9 @@ def time_net(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Log:
     log = Log(time.time_ns())
     with open(log_path, "w", encoding="utf-8") as file, _start(argv, env) as process:
         assert process.stderr is not None
+        write = _without_secrets(file.write, env)
         for line in process.stderr:
-            file.write(line)
+            write(line)
             log.add(line)
     if process.returncode != 0 or len(log.passes) < 2:
         raise failure(
@@ -75,9 +77,10 @@ def train(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Iterato
     last: Optional[Mark] = None
     with open(log_path, "w", encoding="utf-8") as file, _start(argv, env) as process:
         assert process.stderr is not None
+        write = _without_secrets(file.write, env)
         try:
             for line in process.stderr:
-                file.write(line)
+                write(line)
                 step = log.add(line)
                 if last is None and log.began_ns is not None:
                     last = Mark(0, log.began_ns, {})
@@ -87,7 +90,7 @@ def train(argv: Sequence[str], env: Mapping[str, str], log_path: str) -> Iterato
                     last = Mark(step.iteration + 1, step.wall_ns, {"loss": step.loss})
                     yield last
         finally:
-            _stop(process, file)
+            _stop(process, write)
     if not log.is_done:
         raise failure(
             log, process.returncode, program=argv[0], verb="train", awaited="Optimization Done"
@@ -140,14 +143,21 @@ def _start(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[str
     )
 
 
-def _stop(process: "subprocess.Popen[str]", file: TextIO) -> None:
+def _without_secrets(
+    write: Callable[[str], object], env: Mapping[str, str]
+) -> Callable[[str], object]:
+    known = secrets_of(env)
+    return lambda text: write(redact_text(text, known))
+
+
+def _stop(process: "subprocess.Popen[str]", write: Callable[[str], object]) -> None:
     """Interrupt a training, and insist if it does not end."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
         _, rest = process.communicate(timeout=GRACE_S)
         if rest:
-            file.write(rest)
+            write(rest)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
