@@ -206,7 +206,7 @@ def _proved(
     if asked.why_not:
         return replace(outcome, proof=f"not examined: {asked.why_not}")
     try:
-        words = bench.proofs.judge(cell, asked, trial.proved, outcome.seconds)
+        words = bench.proofs.judge(cell, asked, trial, outcome.seconds)
     except Untrained as why:
         return replace(outcome, ended=Ended.FAILED, reason=sentence(why))
     return replace(outcome, proof=words)

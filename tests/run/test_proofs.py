@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.gate.proof import judging
 from harness.gate.proof.judging import Untrained
-from harness.gate.proof.proofs import Asked
+from harness.gate.proof.proofs import Asked, Proofs
+from harness.gate.tensors import folders
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run import worklist
@@ -15,6 +20,7 @@ from harness.run.session import start
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.study.study import load_study
+from harness.worker.gate import tensors
 
 STUDY = """title = "Null"
 [matrix]
@@ -54,7 +60,7 @@ class Examined:
     def asked(self, cell: object, block: int) -> Asked:
         return Asked(self.given, self.why_not)
 
-    def judge(self, cell: object, asked: Asked, made: Path, trial_s: float) -> str:
+    def judge(self, cell: object, asked: Asked, made: TrialPaths, trial_s: float) -> str:
         if self.fault:
             raise Untrained(self.fault)
         return "3 updates as timed"
@@ -104,3 +110,60 @@ def test_a_trial_that_is_not_examined_says_why(
 ) -> None:
     found = outcome(plan, tmp_path / "run", Examined(tmp_path, why_not="too large"), monkeypatch)
     assert found.proof == "not examined: too large"
+
+
+def planted(trial: TrialPaths, outside: Path, how: str) -> None:
+    """Leave in a trial's folder what the rank should not have made."""
+    index = {"version": tensors.VERSION, "about": {"seconds": 1.0}, "tensors": {}}
+    entry = {"file": "0.raw", "shape": [4], "dtype": "float32"}
+    if how == "a folder that is a link":
+        trial.proved.symlink_to(outside, target_is_directory=True)
+        return
+    trial.proved.mkdir()
+    if how == "a tensor elsewhere":
+        entry["file"] = str(outside / "secret")
+    if how == "a tensor above":
+        entry["file"] = "../../0.raw"
+    if how == "a tensor that is a link":
+        (trial.proved / "0.raw").symlink_to(outside / "secret")
+    if how == "a tensor that is a pipe":
+        os.mkfifo(trial.proved / "0.raw")
+    if how == "a tensor that is too short":
+        (trial.proved / "0.raw").write_bytes(b"1")
+    if how == "a type of its own":
+        entry["dtype"] = "object"
+    if how == "no seconds":
+        index["about"] = {}
+    if how == "an index of another form":
+        index["tensors"] = [entry]
+    else:
+        index["tensors"] = {f"after/1/{name}": entry for name in ("a", "step")}
+    (trial.proved / "index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("a folder that is a link", "a tensor elsewhere", "a tensor above"),
+        *("a tensor that is a link", "a tensor that is a pipe", "a tensor that is too short"),
+        *("a tensor that is not there", "a type of its own", "no seconds"),
+        "an index of another form",
+    ],
+)
+def test_what_a_trial_gives_to_be_examined_is_opened_as_any_file_of_a_run(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(bytes(16))
+    (outside / "index.json").write_text("{}")
+    given, trial = tmp_path / "given", TrialPaths(tmp_path / "run" / "trial-1", tmp_path / "run")
+    trial.root.mkdir(parents=True)
+    planted(trial, outside, how)
+    writer = tensors.Writer(str(given))
+    writer.close({})
+    monkeypatch.setattr(judging, "judge", lambda *_: [folders.array(_[3].tensors["after/1/a"])])
+    cell = replace(plan.cells[0], factors={**plan.cells[0].factors, "precision": "fp32"})
+    with pytest.raises(Untrained, match="cannot be read"):
+        Proofs(1).judge(cell, Asked(given, ""), trial, 1.0)
+    assert (outside / "secret").read_bytes() == bytes(16)

@@ -71,6 +71,9 @@ def judge(workload: Training, precision: str, given: Folder, made: Folder) -> Pr
         if lacking:
             raise Untrained(f"its state has no {lacking[0]}")
         found = {k: np.asarray(folders.array(v), np.float64).reshape(-1) for k, v in after.items()}
+        for name, value in found.items():
+            if name in before and value.size != before[name].size:
+                raise Untrained(f"{name} has another size than it was given")
         updates.append(_Update(number, before, found))
     for one in updates:
         _refuse_standstill(workload, one)

@@ -16,13 +16,16 @@ import numpy as np
 
 from harness import plugins
 from harness.environments import cache
+from harness.errors import DamagedFile
 from harness.gate import reference, tolerances
 from harness.gate.proof import judging, masks, request, start
-from harness.gate.proof.judging import Proved
+from harness.gate.proof.judging import Proved, Untrained
 from harness.gate.tensors import draws, folders
 from harness.plan.cell import Cell
+from harness.store import typed
 from harness.store.bounded_cache import Cache
 from harness.store.files import explained
+from harness.store.layout import TrialPaths
 from harness.study.framework import ALONE, framework_info
 from harness.worker.network.workload import Training
 
@@ -63,19 +66,25 @@ class Proofs:
         given = self._given(workload, cell.scale.batch_per_rank)
         return Asked(given, folders.open_folder(given).about.get("why") or self._skips(cell, block))
 
-    def judge(self, cell: Cell, asked: Asked, made: Path, trial_s: float) -> str:
-        """Compare what a trial made with float64; raise ``Untrained`` if it is off.
+    def judge(self, cell: Cell, asked: Asked, trial: TrialPaths, trial_s: float) -> str:
+        """Compare what a trial made with float64; raise ``Untrained`` if it is off, or damaged.
 
         ``trial_s`` is how long the trial took.
         """
         workload = plugins.workload(cell.workload)
         assert isinstance(workload, Training)
         began = time.monotonic()
-        if not made.is_dir():  # code that an earlier version laid out
+        if not trial.files.exists(trial.proved):  # code that an earlier version laid out
             return "not examined: the code that ran has no doors for it"
-        given, answer = (folders.open_folder(one) for one in (asked.given, made))
-        found = judging.judge(workload, str(cell.factors["precision"]), given, answer)
-        spent_s = float(answer.about["seconds"]) + time.monotonic() - began
+        given = folders.open_folder(asked.given)
+        try:
+            answer = folders.open_made(trial.files, trial.proved)
+            with typed.damage(trial.proved):
+                made_s = typed.read(float, answer.about.get("seconds"), "about.seconds")
+            found = judging.judge(workload, str(cell.factors["precision"]), given, answer)
+        except DamagedFile as fault:
+            raise Untrained(f"what it gave to be examined cannot be read: {fault}") from None
+        spent_s = made_s + time.monotonic() - began
         self._shares[cell.key] = spent_s / max(trial_s, 1e-9)
         return in_words(found)
 

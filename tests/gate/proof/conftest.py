@@ -13,6 +13,7 @@ from harness.gate.proof import judging, request
 from harness.gate.proof.judging import Proved
 from harness.gate.tensors import folders
 from harness.ranks import payload
+from harness.store.contained import Contained
 from harness.study.framework import framework_info
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
@@ -62,7 +63,8 @@ def prove(workers: Workers, given: Given, tmp_path_factory: pytest.TempPathFacto
         job = _job(name, place, start, precision, seed, compiled)
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)
-        asked, made = folders.open_folder(start), folders.open_folder(place / "proved")
+        asked = folders.open_folder(start)
+        made = folders.open_made(Contained(place), place / "proved")
         return judging.judge(network.WORKLOAD, precision, asked, made)
 
     return run
