@@ -14,6 +14,9 @@ from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand
 from harness.store.outcome import RankEnd
 
+_LACKS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""What a node has no more of: memory, open files."""
+
 
 @dataclass
 class Rank:
@@ -54,16 +57,23 @@ def start_rank(
         rank.pidfd = os.pidfd_open(rank.process.pid)
     except OSError as problem:
         what = f"{problem.filename or f'CPUs {command.cpus}'}: {problem.strerror}"
-        if problem.errno == errno.EAGAIN:  # fork(2)
+        if problem.errno == errno.EAGAIN:
             what = "this user may have no further process (`ulimit -u`)"
         text = f"cannot start {command.argv[0]}: {what}"
-        rank.end = RankEnd(command.rank, host, problem=text)
+        rank.end = RankEnd(command.rank, host, problem=text, refused=_is_refused(problem))
     except subprocess.SubprocessError:
         text = f"cannot start {command.argv[0]} under the memory limit"
         rank.end = RankEnd(command.rank, host, problem=text)
     for capture in captures:
         capture.started()
     return rank
+
+
+def _is_refused(problem: OSError) -> bool:
+    """Tell what a node lacks from what is wrong with a program, which is named: fork(2)."""
+    if problem.errno == errno.EAGAIN:
+        return True
+    return problem.filename is None and problem.errno in _LACKS
 
 
 def with_dropped(rank: Rank) -> RankEnd:

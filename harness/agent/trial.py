@@ -94,7 +94,8 @@ class RunningTrial:
         try:
             self._shim_socket = ShimSocket(folder)
         except OSError as problem:
-            self._give_up(stopped=False, problem=f"cannot make {folder}: {problem.strerror}")
+            why = f"cannot make {folder}: {problem.strerror}"
+            self._give_up(stopped=False, problem=why, refused=True)
             return
         self._register(self._shim_socket.fileno(), self._accept_shim)
         if self.command.starter is not None:
@@ -205,16 +206,19 @@ class RunningTrial:
             ended_early = (
                 f"{rank.command.argv[0]} ended with {code} before it started this rank: {last_line}"
             )
-            problem = (rank.end.problem if rank.end is not None else None) or ended_early
-            self._give_up(stopped=False, problem=problem)
+            end = rank.end
+            problem = (end.problem if end is not None else None) or ended_early
+            self._give_up(stopped=False, problem=problem, refused=end is not None and end.refused)
             self._stop_peers()
         elif code != 0:
             self._stop_peers()
 
-    def _give_up(self, *, stopped: bool, problem: str | None) -> None:
+    def _give_up(self, *, stopped: bool, problem: str | None, refused: bool = False) -> None:
         """End the ranks that no shim came for."""
         for command in self._awaited.values():
-            end = RankEnd(command.rank, self._host, stopped=stopped, problem=problem)
+            end = RankEnd(
+                command.rank, self._host, stopped=stopped, problem=problem, refused=refused
+            )
             self._ranks.append(Rank(command, None, None, streams(self.command, command), end))
         self._awaited.clear()
         self._close_socket()

@@ -46,7 +46,8 @@ def judge(
 ) -> Judgement:
     """Decide how a trial ended; the first rule that applies holds.
 
-    What the host or a user ended comes first. A cause that a rank states goes before a timeout
+    What the host or a user ended comes first, then what a node could not start: neither says
+    anything of the cell. A cause that a rank states goes before a timeout
     (the other ranks wait for the failed one), and a timeout before what ranks ended with. Memory
     is recognised by words of frameworks, then by the kernel's own count of kills.
     """
@@ -57,6 +58,10 @@ def judge(
         return Judgement(Ended.CANCELLED, f"The trial was cancelled; {_AGAIN}")
     if end.cause == "closed":
         return Judgement(Ended.CANCELLED, f"The agent was told to end; {_AGAIN}")
+    refused = next((rank for rank in end.ranks if rank.refused), None)
+    if refused is not None:
+        why = _sentence(refused.problem or "")
+        return Judgement(Ended.NODE_LOST, f"Rank {refused.rank} on {refused.host}: {why} {_AGAIN}")
     for rank, tail in sorted(tails.items()):
         if tail.failed_kind == Ended.UNSUPPORTED:
             return Judgement(Ended.UNSUPPORTED, _sentence(tail.failed_message))

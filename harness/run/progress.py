@@ -62,4 +62,4 @@ class SessionResult:
     interrupted: int
     """The exit code for the signal that cut it short, 130 for Ctrl-C, 143 for SIGTERM; else 0."""
     lost: int = 0
-    """Trials that were left because their nodes were lost again and again."""
+    """Trials that were left because their nodes failed again and again."""

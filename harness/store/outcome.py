@@ -53,6 +53,8 @@ class RankEnd:
     """What it printed beyond what is kept."""
     problem: str | None = None
     """Why it never started."""
+    refused: bool = False
+    """Whether its node could start no process for it, which is no fault of its cell."""
     started_ns: int | None = None
     """When its process was started, container and all, on the node's monotonic clock."""
 

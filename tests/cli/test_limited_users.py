@@ -56,7 +56,10 @@ def test_without_threads_trials_run_unobserved_and_no_node_is_lost(tmp_path: Pat
     assert "1 of 1 trials, 1 ok" in said
 
 
-def test_where_no_process_can_be_started_the_outcome_says_so(tmp_path: Path) -> None:
-    _, outcome = run_limited(tmp_path, 2)
-    assert outcome.ended == "failed"
+def test_where_no_process_can_be_started_the_outcome_says_so_and_blames_no_cell(
+    tmp_path: Path,
+) -> None:
+    said, outcome = run_limited(tmp_path, 2)
+    assert outcome.ended == "node-lost"
     assert "this user may have no further process (`ulimit -u`)" in outcome.reason
+    assert "1 left, because their nodes failed again and again" in said

@@ -162,3 +162,13 @@ def test_a_cancelled_trial_says_how_to_go_on(cause):
     judged = judge(end(killed(0, 15, stopped=True), cause=cause), {}, trial=TRIAL, timeout_s=60)
     assert judged.ended == "cancelled"
     assert "bakeoff resume" in judged.reason
+
+
+def test_what_its_node_could_not_start_is_no_fault_of_the_cell():
+    why = "cannot start python: this user may have no further process"
+    refused = rank(1, exit_code=None, problem=why, refused=True)
+    stopped = killed(0, signal=15, stopped=True)
+    words = {0: RankTail(failed_kind="error", failed_message="my peer is gone")}
+    judged = judge(end(stopped, refused, cause="rank-failed"), words, trial=TRIAL, timeout_s=60)
+    assert judged.ended == "node-lost"
+    assert judged.reason == f"Rank 1 on n1: {why}. `bakeoff resume` runs it again."

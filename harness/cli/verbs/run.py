@@ -141,7 +141,7 @@ def _how_it_went(result: SessionResult) -> str:
     if result.waiting:
         words.append(f"{result.waiting} left, because too few nodes answer")
     if result.lost:
-        words.append(f"{result.lost} left, because their nodes were lost again and again")
+        words.append(f"{result.lost} left, because their nodes failed again and again")
     if result.waiting or result.lost:
         return f"Incomplete: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
     if result.failed or result.skipped:
