@@ -1,15 +1,16 @@
 """Let ``python -m harness.cli`` be the command."""
 
+import os
 import sys
-from pathlib import Path
 
 import harness
+from harness.cli import early_signals, entry_point
+
+early_signals.end_at_once()
 
 # Python puts the current folder first, where a user's own platforms/ or reports/ would be taken for
-# ours.
-if Path(sys.path[0]).absolute() != Path(harness.__path__[0]).parent:
+# ours. (Importing pathlib takes long enough for a signal to come.)
+if os.path.join(os.path.abspath(sys.path[0]), "harness") != harness.__path__[0]:  # noqa: PTH100, PTH118
     del sys.path[0]
 
-from harness.cli.main import main
-
-main()
+entry_point.main()

@@ -16,7 +16,15 @@ from typing import Any
 
 import click
 
-from harness.cli.output import discard, lost_output, note, open_closed_streams, say
+from harness.cli import early_signals
+from harness.cli.output import (
+    discard,
+    lost_output,
+    note,
+    open_closed_streams,
+    say,
+    show_warnings,
+)
 from harness.errors import BakeoffError, nearest
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -109,9 +117,10 @@ def bakeoff() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; 0 fine, 1 something failed, 2 usage, 130 interrupted, 143 killed."""
     open_closed_streams()
+    show_warnings()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+        early_signals.take_over(number, _end)
+    early_signals.take_over(signal.SIGINT, signal.default_int_handler)
     sys.exit(_run(arguments))
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -108,6 +110,23 @@ def open_closed_streams() -> None:
                 os.close(opened)
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def show_warnings() -> None:
+    """Print Python's warnings as notes of one line: libraries give them, of what others wrote."""
+    warnings.showwarning = _show_warning
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    text = " ".join(str(message).split())
+    note(f"Warning: {text} ({category.__name__} at {Path(filename).name}:{lineno})")
 
 
 _lost: list[OSError] = []

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
+import subprocess
+import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import harness.cli
-from harness.cli.output import Styled, Table, emit, note, say, visible
+from harness.cli.output import Styled, Table, emit, note, say, show_warnings, visible
 from tests.cli.command import bakeoff
 from tests.runs import RecordedCell, Recording, write_run
 
@@ -105,3 +109,33 @@ def test_a_run_of_somebody_else_cannot_steer_the_terminal(tmp_path: Path) -> Non
             assert said
             assert visible(said) == said, arguments
     assert run.is_dir()
+
+
+def test_a_warning_of_pythons_is_a_note_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        show_warnings()
+        warnings.warn(f"{HOSTILE}\nof two lines", RuntimeWarning, stacklevel=1)
+    printed = capsys.readouterr()
+    (told,) = printed.err.splitlines()
+    assert (printed.out, told.isprintable()) == ("", True)
+    assert told.startswith("Warning: red ")
+    assert "of two lines (RuntimeWarning at test_output.py:" in told
+
+
+def test_every_command_prints_warnings_so(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text(
+        "import atexit, sys, warnings\n"
+        f"sys.path[:] = {sys.path!r}\n"
+        "del sys.modules['click']\n"
+        "atexit.register(warnings.warn, 'two\\x1b[2J\\nlines', RuntimeWarning)\n"
+        "import click\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness.cli", "--version"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{CLI.parents[1]}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stderr.startswith("Warning: two\N{REPLACEMENT CHARACTER}[2J lines (RuntimeWarning")
