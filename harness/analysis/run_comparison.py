@@ -133,8 +133,8 @@ def _incomparable(old: CellResult, new: CellResult, metric: Metric) -> str:
     if old.unit != new.unit:
         return f"counted in {old.unit} and in {new.unit}"
     for cell, which in ((old, "first"), (new, "second")):
-        if cell.gate.state == "differs":
-            return f"in the {which} run it computes something else: {cell.gate.detail}"
+        if cell.refusal:
+            return f"in the {which} run {cell.refusal}"
         if not _logs(cell, metric):
             reasons = [trial.reason for trial in cell.trials if trial.reason]
             return f"no figure in the {which} run" + (f": {reasons[0]}" if reasons else "")

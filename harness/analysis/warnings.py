@@ -10,11 +10,29 @@ from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
 from harness.store.outcome import Ended
+from harness.store.records import DIFFERS, EXAMINATION_FAILED, IN_PART, NOT_CHECKED
 from harness.store.run_code import doubts
 from harness.units import counted
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import TOLERABLE
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
+
+_GATE_WORDS = {
+    DIFFERS: ("failed the equivalence gate and cannot be ranked",) * 2,
+    EXAMINATION_FAILED: (
+        "could not be examined by the equivalence gate and cannot be ranked",
+        "could not be examined by the equivalence gate and cannot be ranked",
+    ),
+    IN_PART: (
+        "was proved in part only: nothing shows its gradients and its updates",
+        "were proved in part only: nothing shows their gradients and their updates",
+    ),
+    NOT_CHECKED: (
+        "was not checked for computing the same thing as the others",
+        "were not checked for computing the same thing as the others",
+    ),
+}
+"""Of one cell and of several."""
 
 WIDE = 0.10
 """An interval wider than 10 % of its number is called wide."""
@@ -85,16 +103,10 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
     for run in dataset.runs:
         for doubt in doubts(run.paths):
             yield f"{run.info.name}: {doubt}."
-    for state in ("differs", "not checked"):
-        cells = [cell for cell in results.cells if cell.gate.state == state and cell.trials]
-        if cells and state == "differs":
-            yield f"{counted(len(cells), 'cell')} failed the equivalence gate and cannot be ranked."
-        elif cells:
-            were = "was" if len(cells) == 1 else "were"
-            yield (
-                f"{counted(len(cells), 'cell')} {were} not checked for computing the same thing "
-                "as the others."
-            )
+    states = Counter(cell.gate.state for cell in results.cells if cell.trials)
+    for state, (one, several) in _GATE_WORDS.items():
+        if states[state]:
+            yield f"{counted(states[state], 'cell')} {one if states[state] == 1 else several}."
     if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):
         yield "Some cells ran with cold compile caches: their first steps include compiling."
 
@@ -103,7 +115,8 @@ def _claims(cells: Sequence[CellResult]) -> Iterator[str]:
     """Name each cell that asked for something that did not run, with the evidence."""
     for cell in cells:
         for one in cell.ran.contradictions:
-            yield f"{cell.label}: {one}."
+            if not one.is_grave:  # else it is why the cell is not ranked
+                yield f"{cell.label}: {one}."
     failed = [cell for cell in cells if cell.ran.probe not in (WATCHED, NOT_PROBED)]
     for cell in failed:
         yield f"{cell.label}: what really ran is not known; its probe ended {cell.ran.probe}."

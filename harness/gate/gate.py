@@ -14,7 +14,8 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from harness.gate.conditions import Circumstances
 from harness.gate.jobs import Examiner, examination_job
 from harness.gate.reference import GateReferences, code_digest
 from harness.gate.reference import key as reference_key
-from harness.gate.result import EQUIVALENT, NOT_CHECKED, GatePart, Result, joined, read, record
+from harness.gate.result import GatePart, Result, joined, read, record, with_log
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
@@ -36,8 +37,9 @@ from harness.platform.platform import Platform
 from harness.ranks import payload as payloads
 from harness.ranks.payload import Closures, Payload
 from harness.store.bounded_cache import Cache
-from harness.store.files import explained, read_json, write_json
+from harness.store.files import explained, read_json, write_json, write_whole
 from harness.store.outcome import Ended
+from harness.store.records import EQUIVALENT, EXAMINATION_FAILED, NOT_CHECKED
 from harness.study.framework import framework_info
 from harness.worker.network.workload import Collective, Training
 
@@ -65,7 +67,8 @@ def ensure(
     """Examine every cell of a plan that has no stored result; give the results by cell key.
 
     ``keep`` is told each cell's as soon as it is known. ``payload`` is what the cells run
-    (by default what is installed here), ``kept`` where results are kept.
+    (by default what is installed here), ``kept`` where results are kept, with the logs of
+    examinations that failed.
     """
     nothing = Result(NOT_CHECKED, "on a simulated platform nothing is computed")
     found: dict[str, Result] = {}
@@ -74,9 +77,20 @@ def ensure(
         gate = _Gate(plan.platform, payload or payloads.gather(), kept, watch, stack)
         for number, cell in enumerate(plan.cells, start=1):
             title = f"[{number}/{len(plan.cells)}] {cell.label}"
-            found[cell.key] = nothing if plan.platform.is_simulated else gate.check(cell, title)
-            keep(cell.key, found[cell.key])
+            result = nothing if plan.platform.is_simulated else gate.check(cell, title)
+            keep(cell.key, result)
+            found[cell.key] = _with_log(result, kept / "logs" / f"{cell.key}.log")
     return found
+
+
+def _with_log(result: Result, file: Path) -> Result:
+    """Keep the log of an examination that failed."""
+    if not result.log:
+        return result
+    with explained(file):
+        file.parent.mkdir(exist_ok=True)
+    write_whole(file, result.log)
+    return with_log(result, str(file))
 
 
 def _writable(folder: Path, stack: ExitStack) -> Path:
@@ -127,10 +141,11 @@ class _Gate:
         except Unavailable as problem:
             return Result(NOT_CHECKED, " ".join(str(problem).split()))
         except separate_process.ProcessFailed as problem:
-            return Result(NOT_CHECKED, f"the reference could not be computed: {problem}")
+            why = f"the reference could not be computed: {problem}"
+            return Result(EXAMINATION_FAILED, why)
         at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
         result = joined(exact, timed, cell, at)
-        if result.state == NOT_CHECKED or not ranks.is_due(cell):
+        if result.state in (NOT_CHECKED, EXAMINATION_FAILED) or not ranks.is_due(cell):
             return result
         try:
             part = self._ranks(cell, small)
@@ -155,14 +170,20 @@ class _Gate:
                 [one.model_dump() for one in framework_info(cell.adapter).differs],
             ]
         )
+        examine = partial(self._examine, cell, small, precision, interpreter, factors)
+        return self._stored(key, examine)
+
+    def _stored(self, key: str, examine: Callable[[], GatePart]) -> GatePart:
+        """Give a part that is stored, or examine and store it; one that failed keeps its log."""
         file = self._kept / "results" / f"{key}.json"
         if file.is_file():
             return read(read_json(file))
-        part = self._examine(cell, small, precision, interpreter, factors)
-        if part.finding is not None or part.is_unsupported:
-            with explained(file):
-                file.parent.mkdir(exist_ok=True)
-            write_json(file, record(part))
+        part = examine()
+        if part.has_failed:
+            return replace(part, log=self._workplace().examiner.log())
+        with explained(file):
+            file.parent.mkdir(exist_ok=True)
+        write_json(file, record(part))
         return part
 
     def _ranks(self, cell: Cell, small: Training) -> GatePart:
@@ -173,24 +194,20 @@ class _Gate:
         code = self._closures.digest(cell.workload_module, cell.adapter_module)
         where = self._circumstances.of(cell.environment, interpreter)
         facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen, where]
-        file = self._kept / "results" / f"{cache.digest([*facts, dict(cell.options)])}.json"
-        if file.is_file():
-            return read(read_json(file))
-        place = self._workplace()
-        self._watch(f"{self._title}: {ranks.words(cell)}: {cell.framework}")
-        with tempfile.TemporaryDirectory(dir=place.scratch) as name:
-            part = ranks.examine(
-                cell,
-                small,
-                chosen,
-                Path(name),
-                lambda job: place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S),
-            )
-        if part.finding is not None or part.is_unsupported:
-            with explained(file):
-                file.parent.mkdir(exist_ok=True)
-            write_json(file, record(part))
-        return part
+
+        def examine() -> GatePart:
+            place = self._workplace()
+            self._watch(f"{self._title}: {ranks.words(cell)}: {cell.framework}")
+            with tempfile.TemporaryDirectory(dir=place.scratch) as name:
+                return ranks.examine(
+                    cell,
+                    small,
+                    chosen,
+                    Path(name),
+                    lambda job: place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S),
+                )
+
+        return self._stored(cache.digest([*facts, dict(cell.options)]), examine)
 
     def _examine(
         self,

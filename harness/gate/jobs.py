@@ -39,6 +39,8 @@ _ALONE: Mapping[str, Any] = {
 
 What a strategy does change is examined apart (``equal_ranks.py``)."""
 
+_PRINTED = ("starter.err", "rank.*.err", "rank.*.out", "starter.out")
+
 
 class Examiner:
     """One agent for all examinations; a context, because the agent has to be ended."""
@@ -54,6 +56,7 @@ class Examiner:
         self._installed = self._interrupts.installed()
         self._nodes = Nodes(self._platform, scratch / "agent.err")
         self._count = 0
+        self._last: TrialPaths | None = None
 
     def __enter__(self) -> Examiner:
         self._installed.__enter__()
@@ -79,6 +82,7 @@ class Examiner:
         self._count += 1
         trial = TrialPaths(self._scratch / f"job-{self._count}")
         trial.root.mkdir()
+        self._last = trial
         job = replace(job, directory=str(trial.root))
         trial.job.write_text(jobs.text(job), encoding="utf-8")
         own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
@@ -100,6 +104,14 @@ class Examiner:
         if self._interrupts.count:
             raise SystemExit(self._interrupts.exit_code)
         return judged
+
+    def log(self) -> str:
+        """Give what the ranks of the last job printed."""
+        if self._last is None:
+            return ""
+        files = (file for pattern in _PRINTED for file in sorted(self._last.root.glob(pattern)))
+        printed = ((file.name, file.read_text("utf-8", errors="replace")) for file in files)
+        return "".join(f"== {name}\n{text}\n" for name, text in printed if text)
 
 
 def examination_job(

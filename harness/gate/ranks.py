@@ -16,12 +16,13 @@ import numpy as np
 
 from harness.gate import tolerances as arithmetic
 from harness.gate.jobs import examination_job
-from harness.gate.result import DIFFERS, NOT_CHECKED, GatePart, Result, record
+from harness.gate.result import GatePart, Result, record
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import draws, folders, requests
 from harness.plan.cell import Cell
 from harness.ranks.failure_reasons import Judgement
 from harness.store.outcome import Ended
+from harness.store.records import DIFFERS, EXAMINATION_FAILED, NOT_CHECKED
 from harness.worker.gate.rank_equality import path_of
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder
@@ -79,10 +80,11 @@ def examine(
 def joined(result: Result, part: GatePart, at: str, held: str = f"{RANKS} ranks") -> Result:
     """Join the result of one rank with that of several ranks, or of its devices."""
     whole = replace(result, ranks=record(part))
-    if part.finding is None:
-        return replace(whole, state=NOT_CHECKED, detail=f"{held}: {part.why}")
     if result.state == DIFFERS:
         return whole
+    if part.finding is None:
+        state = EXAMINATION_FAILED if part.has_failed else NOT_CHECKED
+        return replace(whole, state=state, detail=f"{held}: {part.why}", log=part.log)
     if part.finding.differs is not None:
         return replace(whole, state=DIFFERS, detail=f"{part.finding.differs}; in float64{at}")
     return replace(whole, detail=f"{result.detail}; {held} equal one, {_words(part)}")

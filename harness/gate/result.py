@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 from harness import plugins
 from harness.gate.semantics import TensorComparison, held
 from harness.plan.cell import Cell
+from harness.store.records import (
+    DIFFERS,
+    EQUIVALENT,
+    EXAMINATION_FAILED,
+    IN_PART,
+    NAMED,
+    NOT_CHECKED,
+)
 from harness.study.framework import framework_info
 from harness.worker.network.shapes import sites
 
-EQUIVALENT = "equivalent"
-NAMED = "named difference"
-DIFFERS = "differs"
-NOT_CHECKED = "not checked"
+WITHOUT_FLOAT64 = (
+    "the whole network in float64: its layers' outputs, its loss and every gradient",
+    "updates: what the optimiser makes of gradients, and running statistics",
+)
+"""What nobody has seen of a framework that computes in narrower types only."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,13 @@ class GatePart:
     why: str | None = None
     is_unsupported: bool = False
     facts: Mapping[str, Any] | None = None
+    log: str = ""
+    """What it printed, where it failed."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without a finding though the framework never declined it."""
+        return self.finding is None and not self.is_unsupported
 
 
 @dataclass(frozen=True)
@@ -35,12 +52,15 @@ class Result:
     """The gate's result for one cell."""
 
     state: str
-    """equivalent, named difference, differs, not checked."""
+    """One of the states in ``harness/store/records.py``."""
     detail: str
     semantics: Mapping[str, Any] | None = None
     timed: Mapping[str, Any] | None = None
     ranks: Mapping[str, Any] | None = None
     """Of cells whose ranks train together."""
+    not_shown: tuple[str, ...] = ()
+    log: str = ""
+    """What a failed examination printed, until it is kept in a file."""
 
     def __str__(self) -> str:
         return (
@@ -54,31 +74,36 @@ class Result:
         )
 
 
+def with_log(result: Result, place: str) -> Result:
+    """Name the file in which the log of a failed examination is kept."""
+    return replace(result, detail=f"{result.detail}; its log: {place}", log="")
+
+
 def joined(semantics: GatePart, timed: GatePart, cell: Cell, at: str) -> Result:
     """Join both halves: what differs comes first, then what is missing; ``at`` says the size."""
     precision = str(cell.factors["precision"])
-    records = {"semantics": record(semantics), "timed": record(timed)}
+    result = partial(Result, semantics=record(semantics), timed=record(timed))
     for part, what in ((semantics, "float64"), (timed, precision)):
         if part.finding is not None and part.finding.differs is not None:
-            return Result(DIFFERS, f"{part.finding.differs}; in {what}{at}", **records)
+            return result(DIFFERS, f"{part.finding.differs}; in {what}{at}")
+    for part, what in ((timed, f"{precision} as timed"), (semantics, "float64")):
+        if part.has_failed:
+            return result(EXAMINATION_FAILED, f"{what}: {part.why}", log=part.log)
     if timed.finding is None:
         both = semantics.finding is None and semantics.is_unsupported
         which = "" if both else f"{precision} as timed: "
-        return Result(NOT_CHECKED, f"{which}{timed.why}", **records)
+        return result(NOT_CHECKED, f"{which}{timed.why}")
     layers = f"{precision} layer by layer, {_error(timed.finding)}"
     if semantics.finding is None:
-        if not semantics.is_unsupported:
-            return Result(NOT_CHECKED, f"float64: {semantics.why}", **records)
-        detail = f"{layers}{at}; not in float64: {semantics.why}"
         declared = _declared(cell)
-    else:
-        how = _compiled(semantics) if cell.factors.get("compile") else ""
-        detail = f"float64{how}, {_error(semantics.finding)}; {layers}{at}"
-        is_named = semantics.finding.named or timed.finding.named
-        declared = _declared(cell) if is_named else ""
-    if declared:
-        return Result(NAMED, f"{declared}; else {detail}", **records)
-    return Result(EQUIVALENT, detail, **records)
+        detail = f"{layers}{at}; not in float64: {semantics.why}"
+        detail += f"; declared to differ: {declared}" if declared else ""
+        return result(IN_PART, detail, not_shown=WITHOUT_FLOAT64)
+    how = _compiled(semantics) if cell.factors.get("compile") else ""
+    detail = f"float64{how}, {_error(semantics.finding)}; {layers}{at}"
+    if semantics.finding.named or timed.finding.named:
+        return result(NAMED, f"{_declared(cell)}; else {detail}")
+    return result(EQUIVALENT, detail)
 
 
 def _compiled(semantics: GatePart) -> str:
@@ -101,8 +126,8 @@ def _error(finding: TensorComparison) -> str:
 
 
 def record(part: GatePart) -> dict[str, Any]:
-    """Give a part as JSON."""
-    return asdict(part)
+    """Give a part as JSON, without its log."""
+    return {name: value for name, value in asdict(part).items() if name != "log"}
 
 
 def read(raw: Mapping[str, Any]) -> GatePart:

@@ -21,6 +21,7 @@ from harness.worker.network.shapes import Site, parameter_shapes, sites, statist
 from harness.worker.network.workload import Adam, Training
 
 Array = npt.NDArray[np.float64]
+_GRADIENTS_AGREE = "; every gradient agrees"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class TensorQuestion:
     slack: float = 0.0
     """An absolute difference that means nothing."""
     allowed: float = arithmetic.TOLERANCE
+    besides: str = ""
+    """What else is known where it differs, since the questions before it were answered well."""
 
 
 def semantics(
@@ -73,7 +76,7 @@ def semantics(
                 off = _error(found, adjusted, question)
         if off > question.allowed:
             words = off_by(question.where, found, expected, off, question.allowed)
-            return TensorComparison(worst, words)
+            return TensorComparison(worst, words + question.besides)
         if question.allowed == arithmetic.TOLERANCE:
             worst = max(worst, off)
     return TensorComparison(worst, named=named)
@@ -142,12 +145,16 @@ class _Known:
         for site in self._sites:
             for name in held(site):
                 kind = _kind(name)
+                # Of a layer itself are its gradients, which are held to the reference before.
+                is_moved = kind not in ("mean", "variance")
+                who = f"the optimiser: {site.path}'s {kind}"
                 yield TensorQuestion(
                     f"{made}/{name}",
                     f"free/{update}/{name}",
-                    f"{site.path}: {_state_kind(kind)} {words}",
+                    f"{who if is_moved else f'{site.path}: running {kind}'} {words}",
                     self._biased(site, kind, before, updates),
                     slack=self._slack(name, updates),
+                    besides=_GRADIENTS_AGREE if is_moved else "",
                 )
 
     def _slack(self, name: str, updates: int) -> float:
@@ -218,7 +225,3 @@ def off_by(where: str, found: Array, expected: Array, off: float, allowed: float
 
 def _kind(name: str) -> str:
     return name.rpartition("/")[2]
-
-
-def _state_kind(kind: str) -> str:
-    return f"running {kind}" if kind in ("mean", "variance") else kind

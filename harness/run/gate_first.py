@@ -12,19 +12,34 @@ from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, Result
+from harness.gate.result import Result, with_log
 from harness.plan.plan import Plan
 from harness.ranks.payload import copied
 from harness.run.progress import ProgressListener
 from harness.run.setup import TrialBasis
 from harness.store import gate_results, run_directory
 from harness.store.layout import RunPaths
+from harness.store.records import (
+    DIFFERS,
+    EQUIVALENT,
+    EXAMINATION_FAILED,
+    IN_PART,
+    NAMED,
+    NOT_CHECKED,
+)
 from harness.store.run_directory import Identity
 
 Prove = Callable[..., Mapping[str, Result]]
 """The gate's ``ensure``, or what stands in for it."""
 
-_MARKS = {EQUIVALENT: "✓", NAMED: "≈", DIFFERS: "✗", NOT_CHECKED: "?"}
+_MARKS = {
+    EQUIVALENT: "✓",
+    NAMED: "≈",
+    IN_PART: "◐",
+    NOT_CHECKED: "?",
+    EXAMINATION_FAILED: "!",
+    DIFFERS: "✗",
+}
 
 
 def unproved(paths: RunPaths, plan: Plan, only: Container[str] | None) -> set[str]:
@@ -61,16 +76,23 @@ def prove(
     if not due:
         return 0
 
+    named: dict[str, Result] = {}
+
     def keep(key: str, result: Result) -> None:
-        gate_results.store_result(paths, key, due[key], asdict(result))
+        if result.log:
+            file = gate_results.store_log(paths, key, result.log)
+            result = with_log(result, str(file.relative_to(paths.root)))
+        named[key] = result
+        gate_results.store_result(paths, key, due[key], asdict(replace(result, log="")))
 
     some = replace(plan, cells=tuple(cell for cell in plan.cells if cell.key in due))
     payload = copied(paths.root / known.payload, paths.files, basis.payload)
     try:
-        found = ensure(some, keep=keep, watch=observer.doing, payload=payload)
+        ensured = ensure(some, keep=keep, watch=observer.doing, payload=payload)
     except (KeyboardInterrupt, SystemExit) as stop:
         run_directory.log(paths, "gate interrupted")
         return int(getattr(stop, "code", None) or 130)
+    found = {**ensured, **named}
     run_directory.log(paths, "gate", found={key: result.state for key, result in found.items()})
     observer.noted("\n".join(in_words(some, found)))
     return 0

@@ -38,6 +38,7 @@ from harness.store.events.rank_tail import has_stand_in
 from harness.store.events.window_size import steps_per_window
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, write_outcome
+from harness.store.records import NOT_EXAMINED
 from harness.store.run_directory import make_trial
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
@@ -204,7 +205,7 @@ def _proved(
     """Judge what a trial's activity made of its examination: a fault fails the trial."""
     assert bench.proofs is not None
     if asked.why_not:
-        return replace(outcome, proof=f"not examined: {asked.why_not}")
+        return replace(outcome, proof=f"{NOT_EXAMINED}{asked.why_not}")
     try:
         words = bench.proofs.judge(cell, asked, trial, outcome.seconds)
     except Untrained as why:

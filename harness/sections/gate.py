@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Note, Sheet
 from harness.sections.contract.section import Section
+from harness.store.records import NOT_CHECKED, NOTHING
 
 _COLUMNS = (
     Column("workload", "workload", "name"),
@@ -16,14 +17,22 @@ _COLUMNS = (
     Column("machine", "machine", "name"),
     Column("gate", "equivalence"),
     Column("detail", "detail", "long"),
+    Column("not_shown", "not shown", "long"),
 )
-_UNCHECKED = ("not checked", "nothing to check")
+_UNCHECKED = (NOT_CHECKED, NOTHING)
 
 
 def gate(results: Results) -> Table:
     """Lay out whether the cells compute the same thing."""
     rows = tuple(
-        (one.workload, one.name(cell), one.machine(cell), cell.gate.state, cell.gate.detail)
+        (
+            one.workload,
+            one.name(cell),
+            one.machine(cell),
+            cell.gate.state,
+            cell.gate.detail,
+            "; ".join(cell.gate.not_shown) or None,
+        )
         for one in results.rankings
         for cell in (*one.cells, *one.set_aside, *one.without)
     )
@@ -32,8 +41,10 @@ def gate(results: Results) -> Table:
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(
-        "Outputs, loss, gradients and updates of each cell against the reference, in double "
-        "precision where the framework has it."
+        "Each network's own lowering, built for this examination, against the reference: outputs, "
+        "loss, gradients and updates in double precision where the framework has it, and each "
+        "layer as it is timed. What the timed steps themselves did is known of the trials whose "
+        "column “proof” says so."
     )
     table = gate(results)
     is_checked = any(cell.gate.state not in _UNCHECKED for cell in results.cells)

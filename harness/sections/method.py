@@ -29,8 +29,9 @@ never tell. An interval is of trials like those that ran: a cell that is slow in
 may not have been so in six."""
 
 _LEFT_OUT = """A trial that another program, a thermal limit or a stall disturbed is rejected, shown
-as a cross with the evidence, and run again within a budget. A cell that computes something else
-than the others is greyed out and not ranked."""
+as a cross with the evidence, and run again within a budget. A cell is greyed out and not ranked
+if it computes something else than the others, if its examination failed, or if another precision,
+device or compiler ran than it is called by."""
 
 _METHOD: tuple[tuple[str, str], ...] = (
     ("Trials and blocks", _TRIALS),

@@ -12,14 +12,26 @@ from typing import Any
 
 from harness.errors import RunError
 from harness.store.layout import RunPaths
-from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
+from harness.store.records import (
+    DIFFERS,
+    EQUIVALENT,
+    EXAMINATION_FAILED,
+    IN_PART,
+    NAMED,
+    NOT_CHECKED,
+    NOTHING,
+    CellRecord,
+    Gate,
+    RunRecord,
+    TrialRecord,
+)
 
 VERSION = 2  # 1: one result, whatever the trials ran; 2: by the fingerprint of trials
 _ANY_FINGERPRINT = ""
 """In place of a fingerprint: a result of version 1."""
 
-DIFFERS, NOT_CHECKED = "differs", "not checked"
-_WORST_FIRST = (DIFFERS, NOT_CHECKED, "named difference", "equivalent")
+_WORST_FIRST = (DIFFERS, EXAMINATION_FAILED, NOT_CHECKED, IN_PART, NAMED, EQUIVALENT)
+_REFUSED = (DIFFERS, EXAMINATION_FAILED)
 
 _Results = Mapping[str, Mapping[str, Any]]
 
@@ -31,9 +43,18 @@ def store_result(paths: RunPaths, key: str, fingerprint: str, result: Mapping[st
     paths.files.write_json(_file(paths, key), {"version": VERSION, "found": results})
 
 
+def store_log(paths: RunPaths, key: str, text: str) -> Path:
+    """Keep what the examination of a cell printed before it failed; give the file."""
+    paths.files.make_folder(paths.gate)
+    file = paths.gate / f"{key}.log"
+    paths.files.write(file, text)
+    return file
+
+
 def checked_fingerprints(paths: RunPaths, key: str) -> frozenset[str]:
-    """Give the fingerprints for which there is a result of a cell."""
-    return frozenset(_read(paths, key) or {})
+    """Give the fingerprints for which there is a result of a cell; a failure is none."""
+    results = _read(paths, key) or {}
+    return frozenset(one for one, found in results.items() if found["state"] != EXAMINATION_FAILED)
 
 
 def fingerprints_by_cell(trials: Iterable[TrialRecord]) -> dict[tuple[str, str], set[str]]:
@@ -53,7 +74,7 @@ def gate_of(run: RunRecord, cell: CellRecord, fingerprints: Collection[str]) -> 
     another one already differs. Only workloads that train a network have anything to compare.
     """
     if cell.macs is None:
-        return Gate("nothing to check", "no network is trained, so there is nothing to compare")
+        return Gate(NOTHING, "no network is trained, so there is nothing to compare")
     file = _file(run.paths, cell.key)
     if not run.paths.files.exists(file):
         return Gate(NOT_CHECKED, "the equivalence gate was not run for this cell")
@@ -63,13 +84,13 @@ def gate_of(run: RunRecord, cell: CellRecord, fingerprints: Collection[str]) -> 
     results = _results_of(stored, fingerprints)
     known = [one for one in results if one is not None]
     known.sort(key=lambda one: _WORST_FIRST.index(one["state"]))
-    if not known or (len(known) < len(results) and known[0]["state"] != DIFFERS):
+    if not known or (len(known) < len(results) and known[0]["state"] not in _REFUSED):
         return Gate(NOT_CHECKED, "the gate examined other code than some of its trials ran")
     state, detail = known[0]["state"], known[0]["detail"]
     alike = sum(one is not None and one["state"] == state for one in results)
     if alike < len(results):
         detail += f" (so for {alike} of {len(results)} states of the code that its trials ran)"
-    return Gate(state, detail)
+    return Gate(state, detail, tuple(known[0].get("not_shown") or ()))
 
 
 def _results_of(stored: _Results, fingerprints: Collection[str]) -> list[Mapping[str, Any] | None]:

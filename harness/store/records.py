@@ -311,13 +311,26 @@ def _object(paths: RunPaths, path: Path) -> dict[str, Any]:
     return raw
 
 
+EQUIVALENT = "equivalent"
+NAMED = "named difference"
+IN_PART = "proved in part"
+NOT_CHECKED = "not checked"
+EXAMINATION_FAILED = "examination failed"
+DIFFERS = "differs"
+NOTHING = "nothing to check"
+NOT_EXAMINED = "not examined: "
+"""Begins what is said of a trial whose timed steps were not examined."""
+
+
 @dataclass(frozen=True)
 class Gate:
     """What the equivalence gate said of a cell."""
 
     state: str
-    """equivalent, named difference, differs, not checked, nothing to check."""
+    """One of the states above."""
     detail: str
+    not_shown: tuple[str, ...] = ()
+    """What its examination left open, where it is proved in part."""
 
 
 @dataclass(frozen=True)

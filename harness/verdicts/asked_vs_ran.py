@@ -27,7 +27,8 @@ def contradictions(
     """List the factors whose value the facts contradict.
 
     A factor is compared only where a fact speaks of it: an adapter that reports nothing of a thing
-    does not contradict it. Each function below holds one factor's rule.
+    does not contradict it. Each function below holds one factor's rule. Grave is what makes a cell
+    another one than it is called: device, precision, and whether anything was compiled.
     """
     return (
         *_device(factors, facts),
@@ -44,7 +45,9 @@ def contradictions(
 def _device(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
     asked, ran = factors.get("device"), facts.get("device")
     if asked and ran and asked != ran:
-        yield Contradiction(f"a {asked}", f"ran on a {ran}", "as the framework reports")
+        yield Contradiction(
+            f"a {asked}", f"ran on a {ran}", "as the framework reports", is_grave=True
+        )
 
 
 def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
@@ -54,14 +57,17 @@ def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator
     if wanted and shares and shares.get(wanted, 0.0) < MOST:
         most = max(shares, key=lambda name: shares[name])
         evidence = f"{shares[most] * 100:.0f} % of the {facts.get('computed_by') or 'work'}"
-        yield Contradiction(str(precision), f"ran {most} kernels", evidence)
+        yield Contradiction(str(precision), f"ran {most} kernels", evidence, is_grave=True)
     if precision in ("fp32", "tf32") and facts.get("device") == "gpu":
         for what in ("products", "convolutions"):
             is_on = facts.get(f"tf32_{what}")
             if is_on is not None and is_on != (precision == "tf32"):
                 ran = "TF32" if is_on else "fp32"
                 yield Contradiction(
-                    str(precision), f"{what} may run in {ran}", "the framework's setting"
+                    str(precision),
+                    f"{what} may run in {ran}",
+                    "the framework's setting",
+                    is_grave=True,
                 )
 
 
@@ -90,11 +96,13 @@ def _compiler(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[
     compiler = facts["compiler"]
     if not factors.get("compile"):
         if compiler:
-            yield Contradiction("no compilation", f"ran {compiler}", "as the framework reports")
+            evidence = "as the framework reports"
+            yield Contradiction("no compilation", f"ran {compiler}", evidence, is_grave=True)
         return
     breaks = facts.get("graph_breaks")
     if compiler is None or facts.get("compiled_graphs") == 0:
-        yield Contradiction("compile", "nothing was compiled", "the framework's count")
+        evidence = "the framework's count"
+        yield Contradiction("compile", "nothing was compiled", evidence, is_grave=True)
     elif breaks:
         reasons = facts.get("graph_break_reasons") or ["no reason was given"]
         yield Contradiction("compile", f"{counted(breaks, 'graph break')}", str(reasons[0]))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.store.records import Gate
+from harness.store.records import DIFFERS, EXAMINATION_FAILED, NOT_EXAMINED, Gate
 from harness.verdicts.io_results import CheckpointResult, InputResult
 from harness.worker.network.workload import task
 from harness.worker.redaction.redact import NAMES_A_PLACE
@@ -117,6 +117,11 @@ class TrialResult:
     damaged: tuple[str, ...] = ()
     """What is wrong with lines of its events, which are left out."""
 
+    @property
+    def is_examined(self) -> bool:
+        """Whether what was timed was held to the reference after it had been timed."""
+        return self.proof != "" and not self.proof.startswith(NOT_EXAMINED)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -188,17 +193,26 @@ class CellResult:
         return task(self.workload, self.factors)
 
     @property
-    def differs(self) -> bool:
-        """Whether the gate found that it computes something else than its workload says."""
-        return self.gate.state == "differs"
+    def refusal(self) -> str:
+        """Why it must not be ranked, compared or quoted; empty where it may be.
+
+        The gate found that it computes something else, or could not come to an end; or what ran is
+        no cell of its name.
+        """
+        if self.gate.state == DIFFERS:
+            return f"it computes something else ({self.gate.detail or 'the gate gave no detail'})"
+        if self.gate.state == EXAMINATION_FAILED:
+            return f"the gate could not examine it ({self.gate.detail})"
+        grave = [str(one) for one in self.ran.contradictions if one.is_grave]
+        return f"it is not what it is called: {'; '.join(grave)}" if grave else ""
 
     @property
     def is_comparable(self) -> bool:
         """Whether it computes what the others of its task compute.
 
-        Not what the gate found to differ, nor ranks that were told to keep their gradients.
+        Not what is refused, nor ranks that were told to keep their gradients.
         """
-        return not self.differs and self.factors.get("communicate") is not False
+        return not self.refusal and self.factors.get("communicate") is not False
 
 
 @dataclass(frozen=True)
@@ -208,6 +222,8 @@ class Contradiction:
     asked: str
     ran: str
     evidence: str
+    is_grave: bool = False
+    """Whether the cell's name is then false: what was timed is another cell."""
 
     def __str__(self) -> str:
         return f"asked for {self.asked}, {self.ran} ({self.evidence})"

@@ -9,17 +9,28 @@ from harness.analysis import numbers
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.sections.contract.columns import place
+from harness.store.records import (
+    DIFFERS,
+    EQUIVALENT,
+    EXAMINATION_FAILED,
+    IN_PART,
+    NAMED,
+    NOT_CHECKED,
+    NOTHING,
+)
 from harness.verdicts.results import CellResult
 from reports.charts import bars
 from reports.page.links import Links
 
 _COLOURS = 8
 _GATE_MARKS = {
-    "equivalent": "≡",
-    "named difference": "≈",
-    "differs": "≠",
-    "not checked": "?",
-    "nothing to check": "",
+    EQUIVALENT: "≡",
+    NAMED: "≈",
+    IN_PART: "◐",
+    NOT_CHECKED: "?",
+    EXAMINATION_FAILED: "!",
+    DIFFERS: "≠",
+    NOTHING: "",
 }
 
 

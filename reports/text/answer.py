@@ -184,10 +184,9 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
     is_begun = any(cell.trials for cell in results.cells)
     for ranking in ranked:
         told += [
-            f"{_where(ranking, cell)}, {ranking.name(cell)}: not ranked, it computes something else"
-            f" ({cell.gate.detail or 'the gate gave no detail'})."
+            f"{_where(ranking, cell)}, {ranking.name(cell)}: not ranked, {cell.refusal}."
             for cell in ranking.set_aside
-            if cell.gate.state == "differs"
+            if cell.refusal
         ]
         failed: dict[tuple[str, str], list[str]] = {}
         for cell in ranking.without if is_begun else ():

@@ -11,6 +11,7 @@ from harness.analysis.context.derived import work_per_joule
 from harness.analysis.ranking import Ranking, of_run
 from harness.analysis.results import Results
 from harness.store.layout import PILOT
+from harness.store.records import EQUIVALENT, NOT_CHECKED, NOTHING
 from harness.verdicts.results import CellResult, TrialResult
 
 _FASTEST = "Fastest"
@@ -123,6 +124,13 @@ def trial_list(results: Results) -> list[TrialResult]:
     return [trial for cell in results.cells for trial in cell.trials]
 
 
+def _as_timed(trials: Sequence[TrialResult]) -> str:
+    """Say how many trials were examined as they were timed; the gate steps a network of its own."""
+    counted = [trial for trial in trials if trial.counted]
+    examined = sum(trial.is_examined for trial in counted)
+    return f", {examined} of {units.counted(len(counted), 'trial')} examined as timed"
+
+
 def _trust(results: Results) -> Card:
     trials = [trial for trial in trial_list(results) if trial.block != PILOT]
     counted = sum(t.counted for t in trials)
@@ -136,14 +144,14 @@ def _trust(results: Results) -> Card:
         says.append(f"{again} re-run")
     states: dict[str, int] = {}
     for cell in results.cells:
-        if cell.gate.state != "nothing to check":
+        if cell.gate.state != NOTHING:
             states[cell.gate.state] = states.get(cell.gate.state, 0) + 1
     total = sum(states.values())
     if not total:
         pass  # nothing is trained here
-    elif states.get("equivalent") == total:
-        says.append("gate passed")
-    elif states.get("not checked") == total:
+    elif states.get(EQUIVALENT) == total:
+        says.append(f"gate passed{_as_timed(trials)}")
+    elif states.get(NOT_CHECKED) == total:
         says.append("equivalence not checked")
     else:
         says.append("gate: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items())))

@@ -11,10 +11,12 @@ from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.sections.contract.blocks import Brief
 from harness.sections.contract.section import sections
+from harness.store.records import IN_PART, NAMED, NOT_CHECKED
 from harness.verdicts.results import CellResult
 from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_GATE_MARKS = {NAMED: "≈", IN_PART: "◐", NOT_CHECKED: "?"}
 _LEAST_BAR = 8
 _MOST_BAR = 48
 
@@ -45,8 +47,7 @@ def _line(ranking: Ranking, cell: CellResult, top: float) -> _Line:
     rate, interval = numbers.estimate(cell.rate)
     compared = cell.comparison
     said = compared.answer if compared else ""
-    marks = {"not checked": "?", "named difference": "≈"}
-    name = f"{ranking.name(cell)} {marks.get(cell.gate.state, '')}".rstrip()
+    name = f"{ranking.name(cell)} {_GATE_MARKS.get(cell.gate.state, '')}".rstrip()
     if len(ranking.runs) > 1:
         name = f"{name} · {ranking.machine(cell)}"
     ratio = ""

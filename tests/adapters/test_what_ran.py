@@ -101,6 +101,18 @@ def test_a_layout_that_torch_s_tensors_do_not_have_is_seen(tmp_path: Path) -> No
     assert facts["device"] == "cpu"
 
 
+def test_graphs_that_torch_captured_and_ran_eagerly_are_seen(tmp_path: Path) -> None:
+    source = changed(
+        tmp_path,
+        "harness/worker/adapters/torch/training.py",
+        "torch.compile(self.model, mode=settings.mode, ",
+        "torch.compile(self.model, backend='eager', ",
+    )
+    facts, denied = probe("torch", tmp_path, {"compile": True}, source)
+    assert (facts["compiler"], facts["compiled_graphs"]) == (None, 1)
+    assert denied == ["asked for compile, nothing was compiled (the framework's count)"]
+
+
 def test_a_step_that_tensorflow_did_not_compile_is_seen(tmp_path: Path) -> None:
     source = changed(
         tmp_path,

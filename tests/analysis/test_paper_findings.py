@@ -93,7 +93,7 @@ def test_what_computes_something_else_is_no_answer(tmp_path: Path, wrong: str) -
     )
     ratio, waited, _ = (one.measured for one in found(replace(made, cells=cells)))
     assert ratio.startswith(f"not measured: alexnet · {wrong} fp32")
-    assert ratio.endswith("computes something else, as the gate found")
+    assert ratio.endswith("is not ranked, it computes something else (fc)")
     assert waited.startswith("not measured" if wrong == "torch" else "12.5 %")
 
 

@@ -35,13 +35,13 @@ MISTAKES = {
         "torch",
         TORCH + "training.py",
         ("momentum=rule.momentum,", "momentum=rule.momentum, dampening=rule.momentum,"),
-        "after update 2",
+        "the optimiser: conv1's weight after update 2",
     ),
     "a decay of biases and norms too": (
         "torch",
         TORCH + "training.py",
         ('{"params": others},', '{"params": others, "weight_decay": weight_decay},'),
-        "bias after update 1",
+        "bias after update 1 is",
     ),
     "a loss that is summed over the batch": (
         "torch",
@@ -84,6 +84,14 @@ def test_a_mistake_is_caught_and_named(mistake, semantics) -> None:
     name, file, change, words = MISTAKES[mistake]
     finding = semantics(name, {file: change})
     assert words in finding.differs
+
+
+@pytest.mark.parametrize("mistake", ["a damped momentum", "a decay of biases and norms too"])
+def test_a_fault_of_the_optimiser_is_named_as_its_own(mistake, semantics) -> None:
+    name, file, change, _ = MISTAKES[mistake]
+    finding = semantics(name, {file: change})
+    assert finding.differs.startswith("the optimiser: ")
+    assert finding.differs.endswith("; every gradient agrees")
 
 
 def test_torch_computes_what_the_definitions_say(semantics) -> None:

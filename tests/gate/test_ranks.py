@@ -11,13 +11,14 @@ from harness import plugins
 from harness.environments import worker_python
 from harness.gate import gate, ranks
 from harness.gate.jobs import Examiner
-from harness.gate.result import DIFFERS, EQUIVALENT, NOT_CHECKED, GatePart, Result
+from harness.gate.result import GatePart, Result
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.ranks import payload
+from harness.store.records import DIFFERS, EQUIVALENT, EXAMINATION_FAILED, NOT_CHECKED
 from harness.study.study import load_study
 from harness.worker.gate.rank_equality import share, without_norms
 from harness.worker.network.layers import BatchNorm
@@ -132,8 +133,10 @@ def test_the_result_says_what_ranks_do_and_whether_norms_are_synchronised():
     assert together.detail.endswith("2 ranks equal one, 4e-14, sync-BN on")
     wrong = ranks.joined(good, GatePart(TensorComparison(0.0, "fc/bias is off")), " at 3×64×64")
     assert (wrong.state, wrong.detail) == (DIFFERS, "fc/bias is off; in float64 at 3×64×64")
-    unknown = ranks.joined(good, GatePart(None, "no Horovod here"), "")
+    unknown = ranks.joined(good, GatePart(None, "no Horovod here", is_unsupported=True), "")
     assert (unknown.state, unknown.detail) == (NOT_CHECKED, "2 ranks: no Horovod here")
+    crashed = ranks.joined(good, GatePart(None, "it fell over"), "")
+    assert (crashed.state, crashed.detail) == (EXAMINATION_FAILED, "2 ranks: it fell over")
 
 
 def test_what_exchanges_messages_proves_them_in_every_trial(tmp_path):

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.gate import gate
-from harness.gate.result import DIFFERS, EQUIVALENT, NAMED, NOT_CHECKED, GatePart, Result, joined
+from harness.gate.result import WITHOUT_FLOAT64, GatePart, Result, joined
 from harness.gate.semantics import TensorComparison
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
+from harness.ranks.payload import gather
+from harness.store.records import DIFFERS, EQUIVALENT, EXAMINATION_FAILED, IN_PART, NAMED
 from harness.study.study import load_study
 from tests.adapters.interpreter import python
 from tests.needs import framework
@@ -64,26 +66,48 @@ def test_what_differs_comes_before_everything_else(cell) -> None:
     assert joined(wrong, GatePart(None, "it crashed"), cell, "").state == DIFFERS
 
 
-def test_a_framework_without_float64_passes_as_timed_and_says_so(cell) -> None:
+def test_a_framework_without_float64_is_proved_in_part_and_says_what_is_not_shown(cell) -> None:
     narrow = GatePart(None, "it computes in float32 only", is_unsupported=True)
     result = joined(narrow, TIMED, cell, "")
-    assert result.state == EQUIVALENT
+    assert result.state == IN_PART
     assert "not in float64: it computes in float32 only" in result.detail
+    assert result.not_shown == WITHOUT_FLOAT64
 
 
-def test_what_a_framework_without_float64_declares_is_named_where_it_matters(cell) -> None:
+def test_what_a_framework_without_float64_declares_is_said_where_it_matters(cell) -> None:
     caffe = replace(cell, adapter="caffe")
     narrow = GatePart(None, "Caffe computes in fp32 only", is_unsupported=True)
     result = joined(narrow, TIMED, caffe, "")
-    assert result.state == NAMED
+    assert result.state == IN_PART
     assert result.detail.count("averages since the start") == 1
-    assert joined(narrow, TIMED, replace(caffe, workload="alexnet"), "").state == EQUIVALENT
+    elsewhere = joined(narrow, TIMED, replace(caffe, workload="alexnet"), "")
+    assert "declared to differ" not in elsewhere.detail
 
 
 def test_an_examination_that_failed_is_no_pass(cell) -> None:
-    failed = GatePart(None, "it crashed")
-    assert joined(failed, TIMED, cell, "").state == NOT_CHECKED
-    assert joined(GOOD, failed, cell, "").state == NOT_CHECKED
+    failed = GatePart(None, "it crashed", log="Segmentation fault")
+    assert joined(failed, TIMED, cell, "").state == EXAMINATION_FAILED
+    assert joined(GOOD, failed, cell, "").state == EXAMINATION_FAILED
+    assert joined(GOOD, failed, cell, "").log == "Segmentation fault"
+
+
+def test_an_examination_that_crashes_keeps_its_log_and_is_made_again(tmp_path: Path) -> None:
+    null = Path("harness/worker/adapters/null.py")
+    payload = gather()
+    dying = tmp_path / "null.py"
+    source = payload.files[null.as_posix()]
+    assert source is not None
+    words = '    sys.stderr.write("the library fell over\\n")\n    sys.exit(7)\n'
+    text = source.read_text()
+    dying.write_text(text.replace("    return NullAdapter(is_saving)\n", words))
+    broken = replace(payload, files={**payload.files, null.as_posix(): dying})
+    plan = plan_of(tmp_path, "tinycnn", "null")
+    (result,) = gate.ensure(plan, payload=broken, kept=tmp_path / "kept").values()
+    log = tmp_path / "kept" / "logs" / f"{plan.cells[0].key}.log"
+    assert result.state == EXAMINATION_FAILED
+    assert result.detail.endswith(f"its log: {log}")
+    assert "the library fell over" in log.read_text()
+    assert not (tmp_path / "kept" / "results").exists()
 
 
 def test_a_named_difference_is_told_in_the_framework_s_own_words(cell) -> None:

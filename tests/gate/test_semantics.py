@@ -56,7 +56,7 @@ def compared(right: GateReference, place: Path, name: str, change) -> semantics.
         ("free/1/behind/mean", "behind: running mean after update 1"),
         ("restarted/3/behind/mean", "behind: running mean after update 3 from"),
         ("free/3/elsewhere/mean", "elsewhere: running mean after update 3"),
-        ("free/3/fc/bias", "fc: bias after update 3"),
+        ("free/3/fc/bias", "the optimiser: fc's bias after update 3"),
     ],
 )
 def test_adam_s_steps_of_rounding_are_allowed_where_they_reach(

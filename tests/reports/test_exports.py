@@ -90,7 +90,7 @@ def test_junit_fails_what_has_no_believable_number_and_skips_holes():
     root = ElementTree.fromstring(as_junit(samples.failures()))
     failures = [f.get("message") for f in root.iter("failure")]
     assert failures == [
-        "computes something else: logits differ by 3e-2",
+        "it computes something else (logits differ by 3e-2)",
         "out of memory in your cgroup, limit 64 GiB, peak 63.9",
     ]
     assert [s.get("message") for s in root.iter("skipped")] == [samples.demo().holes[0].why]

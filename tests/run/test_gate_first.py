@@ -10,16 +10,20 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
+from harness.cli.verbs.run import conclude
 from harness.gate.result import Result
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.ranks.payload import Payload
+from harness.run.progress import SessionResult
 from harness.run.session import resume, start
 from harness.store.dataset import Dataset
+from harness.store.gate_results import store_result
 from harness.store.layout import RunPaths, TrialName
 from harness.study.study import load_study
 from harness.verdicts.results import CellResult
 from tests.run.test_session import Listener
+from tests.runs import RecordedCell, write_run
 
 STUDY = """title = "Two cells"
 [matrix]
@@ -44,6 +48,8 @@ class Gate:
     """What happens after the first cell."""
     asked: list[str] = field(default_factory=list)
     payloads: list[Payload] = field(default_factory=list)
+    wrong: Result = field(default_factory=lambda: Result("differs", "fc"))
+    """What it says of that cell."""
 
     def ensure(self, plan: Plan, *, keep, watch, payload) -> dict[str, Result]:
         found = {}
@@ -51,8 +57,8 @@ class Gate:
         for cell in plan.cells:
             watch(cell.label)
             self.asked.append(cell.key)
-            wrong = cell.factors["batch"] == 16
-            found[cell.key] = Result(*(("differs", "fc") if wrong else ("equivalent", "3e-11")))
+            is_wrong = cell.factors["batch"] == 16
+            found[cell.key] = self.wrong if is_wrong else Result("equivalent", "3e-11")
             keep(cell.key, found[cell.key])
             self.stop()
         return found
@@ -190,3 +196,26 @@ def test_an_allocation_examines_the_cells_that_it_runs(plan, tmp_path):
     resume(tmp_path / "run", only={second}, observer=Listener(), ensure=gate.ensure)
     assert gate.asked == [second]
     assert first != second
+
+
+def test_a_cell_whose_examination_crashed_is_not_ranked_and_is_examined_again(plan, tmp_path):
+    crashed = Result("examination failed", "float64: it crashed", log="the library fell over")
+    key = plan.cells[1].key
+    begin(plan, tmp_path / "run", Gate(wrong=crashed))
+    (ranking,) = analyse(Dataset([tmp_path / "run"])).rankings
+    assert [cell.key for cell in ranking.set_aside] == [key]
+    assert f"its log: gate/{key}.log" in ranking.set_aside[0].refusal
+    assert (tmp_path / "run" / "gate" / f"{key}.log").read_text() == "the library fell over"
+    again = Gate(wrong=Result("equivalent", "3e-11"))
+    resume(tmp_path / "run", observer=Listener(), ensure=again.ensure)
+    assert again.asked == [key]
+    assert cells_of(tmp_path / "run")[16].gate.state == "equivalent"
+
+
+@pytest.mark.parametrize(("state", "code"), [("examination failed", 1), ("equivalent", 0)])
+def test_a_run_with_an_examination_that_crashed_ends_with_1(tmp_path, state, code):
+    cell = RecordedCell()
+    paths = RunPaths(write_run(tmp_path, [cell]))
+    store_result(paths, cell.key, "f1", {"state": state, "detail": "it crashed"})
+    ended = SessionResult(paths.root, 6, 6, 6, failed=0, skipped=0, waiting=0, interrupted=0)
+    assert conclude(ended, as_json=True) == code

@@ -86,7 +86,7 @@ def normal(results: Results) -> dict[tuple[str, str], Match]:
     figures = (*published(), *own())
     found = {}
     for cell in results.cells:
-        if cell.run not in runs or cell.differs:
+        if cell.run not in runs or cell.refusal:
             continue
         match = nearest(cell, runs[cell.run], figures)
         if match is not None:
@@ -196,7 +196,7 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
     """Write a run's figures in the format of the published ones."""
     lines = [f"version = {VERSION}", f"source = {_toml(source)}"]
     for cell in cells:
-        if cell.rate is None or cell.differs:
+        if cell.rate is None or cell.refusal:
             continue
         values: dict[str, Any] = {
             "machine": _machine(run),

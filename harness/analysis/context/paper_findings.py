@@ -45,7 +45,7 @@ def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]
 
 
 def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
-    cells = [one for one in results.cells if one.run == run.name and not one.differs]
+    cells = [one for one in results.cells if one.run == run.name and not one.refusal]
     called = results.names
     of, over = _cell(cells, asked["of"]), None
     if asked.get("over") is not None:
@@ -69,17 +69,16 @@ def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
 
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
-    """Give the reason why no cell answers; one that computes something else never does."""
+    """Give the reason why no cell answers; one that is refused never does."""
     wanted = [asked[side] for side in ("of", "over") if asked.get(side) is not None]
     wrong = [
-        results.names[one.run, one.key]
+        f"{results.names[one.run, one.key]} is not ranked, {one.refusal}"
         for one in results.cells
-        if one.run == run.name and one.differs and any(_is(one, which) for which in wanted)
+        if one.run == run.name and one.refusal and any(_is(one, which) for which in wanted)
     ]
     if not wrong:
         return "not measured: this run has no counted trial of it"
-    what = "computes" if len(wrong) == 1 else "compute"
-    return f"not measured: {', '.join(wrong)} {what} something else, as the gate found"
+    return f"not measured: {', '.join(wrong)}"
 
 
 def _cell(cells: Sequence[CellResult], wanted: Mapping[str, Any]) -> CellResult | None:

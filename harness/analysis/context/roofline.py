@@ -57,7 +57,7 @@ def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ..
     for cell in results.cells:
         run = runs.get(cell.run)
         roofs = {} if run is None else {one.name: one for one in _ceilings(cell, run)}
-        if run is None or cell.differs or not any(one.flops for one in roofs.values()):
+        if run is None or cell.refusal or not any(one.flops for one in roofs.values()):
             continue
         figures, intensity = derived(cell, run), _intensity(cell)
         if figures.flops is None or intensity is None:

@@ -97,7 +97,7 @@ def without_input(cell: CellResult, results: Results) -> CellResult | None:
             (other.run, other.workload, other.framework, other.strategy, other.options)
             == (cell.run, cell.workload, cell.framework, cell.strategy, cell.options)
             and other.factors.get("input") == "synthetic"
-            and not other.differs
+            and not other.refusal
             and all(other.factors.get(name) == cell.factors[name] for name in names)
         ):
             return other

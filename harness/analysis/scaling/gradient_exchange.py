@@ -47,7 +47,7 @@ def exchange_pairs(results: Results) -> list[ExchangePair]:
         apart = {
             _alike(cell): cell
             for cell in ranking.set_aside
-            if cell.factors.get("communicate") is False and cell.gate.state != "differs"
+            if cell.factors.get("communicate") is False and not cell.refusal
         }
         for cell in ranking.cells:
             other = apart.get(_alike(cell))

@@ -1,4 +1,4 @@
-"""The verb `verify`: prove that the cells of a study compute the same thing.
+"""The verb `verify`: hold the networks of a study's cells to one reference.
 
 Without a study, it is every network in every framework that is ready here.
 """
@@ -22,25 +22,26 @@ if TYPE_CHECKING:
 @narrowing_options
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(*, as_json: bool, **typed: Any) -> int:
-    """Prove that the cells of a study compute the same thing.
+    """Hold the networks of a study's cells to one reference.
 
     Without STUDY: every network in every framework that is ready here, at its defaults, which takes
     an hour or more the first time; narrow it with --only workload=resnet50 or --only framework=jax.
 
     Every network is compared in float64 with a reference, and layer by layer as it is timed. What
-    was found is kept: a second time costs nothing. Ends with 1 if a cell differs.
+    was found is kept: a second time costs nothing. Ends with 1 if a cell differs, or if its
+    examination failed.
     """
     from harness.cli.build_progress import listening
     from harness.gate.gate import ensure
-    from harness.gate.result import DIFFERS
     from harness.run.gate_first import lines
+    from harness.store.records import DIFFERS, EXAMINATION_FAILED
 
     plan = _plan(typed)
     with listening() as listener:
         found = ensure(plan, watch=listener.doing)
     cells = {cell.key: {"label": cell.label, **vars(found[cell.key])} for cell in plan.cells}
     emit({"cells": cells}, lambda: lines(plan, found, found), as_json=as_json)
-    return 1 if any(one.state == DIFFERS for one in found.values()) else 0
+    return int(any(one.state in (DIFFERS, EXAMINATION_FAILED) for one in found.values()))
 
 
 def _plan(typed: dict[str, Any]) -> Plan:

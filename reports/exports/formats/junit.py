@@ -27,9 +27,8 @@ def _add(suite: Element, ranking: Ranking, cell: CellResult) -> None:
         said.append("the reference")
     elif compared:
         said.append(f"{numbers.ratio(compared.ratio)} × reference: {compared.answer}")
-    if cell.gate.state == "differs":
-        message = f"computes something else: {cell.gate.detail}"
-        SubElement(case, "failure", message=_clean(message))
+    if cell.refusal:
+        SubElement(case, "failure", message=_clean(cell.refusal))
     elif cell.rate is None:
         reason = next((t.reason for t in cell.trials if t.reason), "no trial gave a number")
         SubElement(case, "failure", message=_clean(reason))

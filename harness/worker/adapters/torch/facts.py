@@ -19,7 +19,7 @@ def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": bool(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "compiler": "inductor" if _compiled_graphs() else None,
+        "compiler": "inductor" if _has_inductor_run() else None,
     }
     if trainer is not None:
         kinds = {parameter.device.type for parameter in trainer.network.parameters()}
@@ -56,6 +56,12 @@ def _compiled_graphs() -> int:
     """Count what torch._dynamo compiled; it is imported by the first attempt."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return int(dynamo.counters["stats"]["unique_graphs"]) if dynamo is not None else 0
+
+
+def _has_inductor_run() -> bool:
+    """Ask Inductor's own counters: other backends capture graphs too, and run them eagerly."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo is not None and sum(dynamo.counters["inductor"].values()) > 0
 
 
 def _compilation() -> Dict[str, Any]:
