@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -140,6 +141,16 @@ def test_a_folder_that_is_a_link_is_not_entered(run: Path, outside: Path, folder
 def test_a_pipe_in_a_run_keeps_nobody_waiting(run: Path, place: str) -> None:
     os.mkfifo(gone(PLACES[place](RunPaths(run))))
     read_with_every_verb(run, SOME_VERBS)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+@pytest.mark.parametrize("place", PLACES)
+def test_a_device_in_a_run_is_not_read(run: Path, place: str) -> None:
+    try:
+        os.mknod(gone(PLACES[place](RunPaths(run))), 0o644 | stat.S_IFCHR, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("this root may not make a device")
+    read_with_every_verb(run)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -124,6 +124,18 @@ class Host:
         return found
 
 
+def bakeoff(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """Start the command line, which knows the unruly adapter."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(HERE / "acme")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def wait_until_gone(pids: list[int]) -> None:
     """Wait on processes that are nobody's children here."""
     for pid in pids:

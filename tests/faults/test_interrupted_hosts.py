@@ -3,13 +3,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 
 import pytest
 
 from harness.errors import RunError
 from harness.run.session import resume
 
-from .conftest import Study, wait_until_gone
+from .conftest import PATIENCE_S, Study, bakeoff, wait_until_gone
 from .host import Teller
 
 
@@ -53,6 +54,36 @@ def test_a_run_that_is_renamed_meanwhile_goes_on_where_it_is(study, start_host, 
     again = start_host()
     again.wait_for("result", done=2, total=2, interrupted=0)
     assert again.end() == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
+def test_a_run_whose_file_system_is_unmounted_meanwhile_ends_in_words_and_goes_on(study, tmp_path):
+    study.write("wait-for-go", trials=2)
+    disk, kept = tmp_path / "runs", tmp_path / "kept"
+    for folder, mount in ((disk, ("-t", "tmpfs", "none")), (kept, ("--bind", disk))):
+        folder.mkdir()
+        if subprocess.run(["mount", *mount, folder], check=False).returncode != 0:
+            pytest.skip("this root may not mount anything")
+    try:
+        os.mkfifo(disk / "go")
+        command = ("run", "study.toml", "--platform", "platform.toml", "--name", "it")
+        with bakeoff(*command, cwd=tmp_path) as session:
+            with (disk / "go").open("wb"):  # once a rank waits there
+                subprocess.run(["umount", "--lazy", disk], check=True)
+                (kept / "go").unlink()
+            _, said = session.communicate(timeout=PATIENCE_S)
+        assert session.returncode == 1, said
+        assert "Traceback" not in said
+        assert "unmounted" in said
+        assert list(disk.iterdir()) == []
+        subprocess.run(["mount", "--bind", kept, disk], check=True)
+        with bakeoff("resume", "it", cwd=tmp_path) as session:
+            _, said = session.communicate(timeout=PATIENCE_S)
+        assert session.returncode == 0, said
+        assert len(list(disk.glob("it/cells/*/*/outcome.json"))) == 2
+    finally:
+        for folder in (disk, kept):
+            subprocess.run(["umount", "--lazy", folder], check=False, stderr=subprocess.DEVNULL)
 
 
 def test_a_copy_of_a_run_is_resumed_without_harm_to_its_running_original(
