@@ -26,8 +26,9 @@ NOW = Sources()
 # know. One that would make such a word vanish in silence needs a table in `vocabulary.py` instead.
 ASKING = {
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
-    "harness/gate/proof/judging.py": "its moments are asked for by name in MOMENTS, which lacks it",
+    "harness/gate/proof/judging.py": "its statistics are compared without any allowance",
     "harness/gate/proof/masks.py": "a dropout behind which it stands has no mask to be read",
+    "harness/gate/proof/moments.py": "its moments are asked for by name in MOMENTS, which lacks it",
     "harness/gate/proof/request.py": "behind the last dense layer it leaves no start for a proof",
     "harness/gate/proof/start.py": "it is walked through as it is; behind a dropout it leaves no "
     "start for a proof",

@@ -10,18 +10,28 @@ optimiser leaves nothing over, and its share says which it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 
 import numpy as np
 
 from harness.exact.layer import Array
-from harness.exact.training import change_of
+from harness.gate import tolerances
 from harness.gate.proof import masks
+from harness.gate.proof.moments import (
+    Update,
+    gradient_share,
+    known_parts,
+    movement,
+    rest_of,
+)
 from harness.gate.proof.request import Gradients, Start, has_dropout, read_start, reference, thinned
 from harness.gate.tensors import folders
 from harness.worker.gate.tensors import Folder
-from harness.worker.network.shapes import decayed, sites
-from harness.worker.network.workload import MOMENTS, SGD, Adam, Training
+from harness.worker.network.layer_rules import product
+from harness.worker.network.layers import BatchNorm
+from harness.worker.network.shapes import sites
+from harness.worker.network.workload import MOMENTS, Training
 
 TOLERANCES: Mapping[str, float] = {"fp32": 1e-3}
 """By precision, of the largest item of a gradient."""
@@ -51,30 +61,30 @@ class Proved:
     is_exact: bool
 
 
-@dataclass(frozen=True)
-class _Update:
-    """One update, as many items of each tensor as a trial gives back."""
+def judge(
+    workload: Training, precision: str, given: Folder, made: Folder, declared: Sequence[str] = ()
+) -> Proved:
+    """Compare each update; raise ``Untrained`` with the first fault, the plainest first.
 
-    number: int
-    before: Mapping[str, Array]
-    after: Mapping[str, Array]
-
-
-def judge(workload: Training, precision: str, given: Folder, made: Folder) -> Proved:
-    """Compare each update; raise ``Untrained`` with the first fault, the plainest first."""
+    ``declared`` are patterns of the running variances that the framework keeps biased.
+    """
     start = read_start(given)
     before = {name: thinned(np.asarray(one, np.float64)) for name, one in start.state.items()}
-    updates = []
+    updates, moments = [], MOMENTS[type(workload.optimiser)]
     for number in range(1, len(start.batches) + 1):
         after = made.under(f"after/{number}/")
         lacking = sorted(set(before) - set(after) - {"step"})
         if lacking:
-            raise Untrained(f"its state has no {lacking[0]}")
+            kind = lacking[0].rpartition("/")[2]
+            what = (
+                f"the optimiser keeps no {kind}" if kind in moments else "its state is incomplete"
+            )
+            raise Untrained(f"{what}: {lacking[0]} is missing")
         found = {k: np.asarray(folders.array(v), np.float64).reshape(-1) for k, v in after.items()}
         for name, value in found.items():
             if name in before and value.size != before[name].size:
                 raise Untrained(f"{name} has another size than it was given")
-        updates.append(_Update(number, before, found))
+        updates.append(Update(number, before, found))
     for one in updates:
         _refuse_standstill(workload, one)
     worst = 0.0
@@ -84,7 +94,7 @@ def judge(workload: Training, precision: str, given: Folder, made: Folder) -> Pr
             drawn.append(_masks(workload, start, one))
             expected = reference(workload, start, one.number, drawn[-1])
         else:
-            expected = _stored(given, one.number)
+            expected = _as_declared(workload, _stored(given, one.number), start, one, declared)
         worst = max(worst, _compare(workload, precision, start, one, expected))
     for path, first in drawn[0].items() if drawn else ():
         if np.array_equal(first, drawn[-1][path]):
@@ -92,7 +102,7 @@ def judge(workload: Training, precision: str, given: Folder, made: Folder) -> Pr
     return Proved(len(updates), worst, precision in TOLERANCES)
 
 
-def _refuse_standstill(workload: Training, one: _Update) -> None:
+def _refuse_standstill(workload: Training, one: Update) -> None:
     """Refuse an update that leaves everything as it was, or every weight."""
     still = [name for name in one.after if np.array_equal(one.after[name], one.before[name])]
     for name, values in one.after.items():
@@ -107,7 +117,7 @@ def _refuse_standstill(workload: Training, one: _Update) -> None:
             raise Untrained(f"the optimiser keeps no {moment}: update {one.number} leaves it as is")
 
 
-def _learned(workload: Training, one: _Update) -> list[str]:
+def _learned(workload: Training, one: Update) -> list[str]:
     (moment, *_) = MOMENTS[type(workload.optimiser)]
     return [name for name in one.before if f"{name}/{moment}" in one.before]
 
@@ -120,41 +130,32 @@ def _stored(given: Folder, number: int) -> Gradients:
     )
 
 
-def _known(workload: Training, name: str, one: _Update) -> tuple[list[Array], list[float], str]:
-    """Give what a moment holds beside the gradient, with its shares, and the moment's name."""
-    optimiser = workload.optimiser
-    if isinstance(optimiser, SGD):
-        decay = optimiser.weight_decay if name in decayed(workload.network) else 0.0
-        key = f"{name}/velocity"
-        return [one.before[key], one.before[name]], [optimiser.momentum, decay], key
-    return [one.before[f"{name}/first"]], [optimiser.beta1], f"{name}/first"
+def _as_declared(
+    workload: Training, expected: Gradients, start: Start, one: Update, declared: Sequence[str]
+) -> Gradients:
+    """Take Bessel's correction out of the running variances that are declared to lack it."""
+    found = dict(expected.statistics)
+    for site in sites(workload.network):
+        name = f"{site.path}/variance"
+        if isinstance(site.layer, BatchNorm) and any(fnmatch(name, each) for each in declared):
+            found[name] = tolerances.biased_variance(
+                found[name],
+                one.before[name],
+                momentum=site.layer.momentum,
+                updates=1,
+                count=len(start.batches[0]) * product(site.input[1:]),
+            )
+    return replace(expected, statistics=found)
 
 
-def _weight(workload: Training) -> float:
-    """Say with what share a gradient enters a moment."""
-    optimiser = workload.optimiser
-    return 1 - optimiser.beta1 if isinstance(optimiser, Adam) else 1.0
-
-
-def _rest(workload: Training, name: str, one: _Update) -> tuple[Array, Array]:
-    """Give what a moment holds beyond its known parts, and how large those are."""
-    parts, shares, key = _known(workload, name, one)
-    known = sum((share * part for share, part in zip(shares, parts, strict=True)), np.zeros(()))
-    terms = sum(
-        (abs(share) * np.abs(part) for share, part in zip(shares, parts, strict=True)), np.zeros(())
-    )
-    rest: Array = one.after[key] - known
-    return rest, np.asarray(terms)
-
-
-def _masks(workload: Training, start: Start, one: _Update) -> dict[str, Array]:
+def _masks(workload: Training, start: Start, one: Update) -> dict[str, Array]:
     """Read the masks of the living sample."""
     live = start.lives[one.number - 1]
     assert live is not None
     picture = start.batches[one.number - 1][live]
     found = {}
     for path, name in masks.readers(workload).items():
-        rest, terms = _rest(workload, name, one)
+        rest, terms = rest_of(workload, name, one)
         living = np.asarray(start.living[path][picture], dtype=bool)
         try:
             mask = masks.read_mask(workload, path, living, rest, terms)
@@ -165,7 +166,7 @@ def _masks(workload: Training, start: Start, one: _Update) -> dict[str, Array]:
 
 
 def _compare(
-    workload: Training, precision: str, start: Start, one: _Update, expected: Gradients
+    workload: Training, precision: str, start: Start, one: Update, expected: Gradients
 ) -> float:
     """Hold one update to the reference; give how far off its gradients are."""
     worst, faults = 0.0, []
@@ -174,8 +175,8 @@ def _compare(
         if is_still and float(np.max(np.abs(slope))) > _NOTHING * expected.sizes[name]:
             raise Untrained(f"{name} is not trained: update {one.number} leaves it as it was")
     for name in reversed(_in_order(workload, expected)):  # backward: where a fault begins
-        rest, _ = _rest(workload, name, one)
-        off = _off(rest / _weight(workload), expected, name, precision)
+        rest, _ = rest_of(workload, name, one)
+        off = _off(rest / gradient_share(workload), expected, name, precision)
         if off > TOLERANCES.get(precision, 1.0):
             faults.append((name, off))
         worst = max(worst, off)
@@ -214,10 +215,10 @@ def _off(found: Array, expected: Gradients, name: str, precision: str) -> float:
     return 1 - cosine
 
 
-def _hold_weights(workload: Training, name: str, one: _Update, batch: int, precision: str) -> None:
+def _hold_weights(workload: Training, name: str, one: Update, batch: int, precision: str) -> None:
     """Hold what a weight moved by to what the moments that were found say."""
     moved = one.before[name] - one.after[name]
-    should = _movement(workload, name, one, batch)
+    should = movement(workload, name, one, batch)
     largest = float(np.max(np.abs(should)))
     allowed = TOLERANCES["fp32"] * largest + _ROUNDING * float(np.max(np.abs(one.before[name])))
     if float(np.max(np.abs(moved - should))) <= allowed:
@@ -228,21 +229,8 @@ def _hold_weights(workload: Training, name: str, one: _Update, batch: int, preci
     raise Untrained(f"{name} does not move as the optimiser's rule says in update {one.number}")
 
 
-def _movement(workload: Training, name: str, one: _Update, batch: int) -> Array:
-    """Say from the moments after an update how far it moves a weight."""
-    optimiser = workload.optimiser
-    if isinstance(optimiser, SGD):
-        scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
-        moved: Array = optimiser.rate * scaled * one.after[f"{name}/velocity"]
-        return moved
-    kept = {f"{name}/{moment}": one.before[f"{name}/{moment}"] for moment in ("first", "second")}
-    gradient = _rest(workload, name, one)[0] / _weight(workload)
-    step = int(one.before["step"][0]) + 1
-    return change_of(workload, batch, kept)(name, one.before[name], gradient, step)
-
-
 def _named(
-    workload: Training, one: _Update, expected: Gradients, faults: Sequence[tuple[str, float]]
+    workload: Training, one: Update, expected: Gradients, faults: Sequence[tuple[str, float]]
 ) -> str:
     """Say what is wrong with moments: a share of momentum or decay, or the gradient itself."""
     for name, off in faults:
@@ -253,12 +241,12 @@ def _named(
 
 
 def _share(
-    workload: Training, one: _Update, expected: Gradients, name: str, off: float
+    workload: Training, one: Update, expected: Gradients, name: str, off: float
 ) -> str | None:
     """Name the share that explains a moment, if one does."""
-    parts, shares, key = _known(workload, name, one)
+    parts, shares, key = known_parts(workload, name, one)
     words = ["momentum", "weight decay"][: len(parts)]
-    parts, shares = [*parts, expected.gradients[name]], [*shares, _weight(workload)]
+    parts, shares = [*parts, expected.gradients[name]], [*shares, gradient_share(workload)]
     table = np.stack(parts, axis=1)
     norms = np.linalg.norm(table, axis=0)
     norms[norms == 0] = 1.0

@@ -77,11 +77,13 @@ class Proofs:
         if not trial.files.exists(trial.proved):  # code that an earlier version laid out
             return "not examined: the code that ran has no doors for it"
         given = folders.open_folder(asked.given)
+        declared = [one.tensors for one in framework_info(cell.adapter).differs]
         try:
             answer = folders.open_made(trial.files, trial.proved)
             with typed.damage(trial.proved):
                 made_s = typed.read(float, answer.about.get("seconds"), "about.seconds")
-            found = judging.judge(workload, str(cell.factors["precision"]), given, answer)
+            precision = str(cell.factors["precision"])
+            found = judging.judge(workload, precision, given, answer, declared)
         except DamagedFile as fault:
             raise Untrained(f"what it gave to be examined cannot be read: {fault}") from None
         spent_s = made_s + time.monotonic() - began

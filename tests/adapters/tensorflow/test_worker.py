@@ -37,6 +37,14 @@ def test_tinycnn_trains_and_its_loss_falls(
     assert facts["threads"] == factors.get("threads", len(os.sched_getaffinity(0)))
 
 
+@pytest.mark.long
+def test_devices_of_one_rank_train_each_on_its_part_of_the_batch(tmp_path: Path) -> None:
+    factors = {"batch": 8, "devices_per_rank": 2}
+    events = work("tensorflow", tmp_path, strategy="mirrored", factors=factors)
+    assert told(events, "finished")
+    assert losses(events)[-1] < losses(events)[0] / 2
+
+
 @pytest.mark.parametrize(
     ("environment", "factors", "why"),
     [

@@ -65,7 +65,8 @@ def prove(workers: Workers, given: Given, tmp_path_factory: pytest.TempPathFacto
         workers.run(Subject(name), source, place)
         asked = folders.open_folder(start)
         made = folders.open_made(Contained(place), place / "proved")
-        return judging.judge(network.WORKLOAD, precision, asked, made)
+        declared = [one.tensors for one in framework_info(name).differs]
+        return judging.judge(network.WORKLOAD, precision, asked, made, declared)
 
     return run
 

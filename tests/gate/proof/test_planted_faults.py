@@ -3,284 +3,140 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from harness.gate.proof import judging
 from harness.gate.proof.judging import Untrained
-from tests.gate.proof import dropping
+from harness.gate.tensors import folders
+from harness.store.contained import Contained
+from tests.adapters.interpreter import told, work
+from tests.gate.proof import adam, dropping
+from tests.gate.proof.conftest import BATCH
+from tests.gate.proof.planted import on_jax, on_keras, on_tensorflow, on_torch
 from workloads import tinycnn
 
 pytestmark = pytest.mark.framework
 
-TORCH = "harness/worker/adapters/torch/"
-JAX = "harness/worker/adapters/jax/"
 NETWORKS = {"tinycnn": tinycnn, "dropping": dropping}
-
-STEP = "self._loss = self.trainer.step(*self.batch)"
-UPDATE = "            loss.backward()\n            self.optimiser.step()\n"
-NETWORK = "        self.network.train()\n"
-SGD = "torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)"
-
-
-def counted(condition: str, step: str = STEP) -> str:
-    """Step only where a condition on the number of steps so far holds."""
-    taken = "self.taken = getattr(self, 'taken', 0) + 1"
-    return f"{taken}\n            if {condition}:\n                {step}"
-
-
-MEMOISED = """            if not hasattr(self, "held"):
-                loss.backward()
-                self.held = [p.grad.clone() for p in self.network.parameters()]
-            for p, slope in zip(self.network.parameters(), self.held):
-                p.grad = slope.clone()
-            self.optimiser.step()
-"""
-ON_TORCH = {
-    "a step that does nothing": ("tinycnn", "activity.py", (STEP, "pass"), "changes nothing"),
-    "forward only": (
-        "tinycnn",
-        "training.py",
-        (UPDATE, "            pass\n"),
-        "no weight moves in update 1",
-    ),
-    "no update": (
-        "tinycnn",
-        "training.py",
-        (UPDATE, "            loss.backward()\n"),
-        "no weight moves",
-    ),
-    "every second step skipped": (
-        "tinycnn",
-        "activity.py",
-        (STEP, counted("self.taken % 2")),
-        "changes nothing",
-    ),
-    "training that stops after twelve steps": (
-        "tinycnn",
-        "activity.py",
-        (STEP, counted("self.taken <= 12")),
-        "changes nothing",
-    ),
-    "half the batch": (
-        "tinycnn",
-        "activity.py",
-        (STEP, STEP.replace("*self.batch", "*(one[::2] for one in self.batch)")),
-        "the gradient of fc/",
-    ),
-    "the first eight samples": (
-        "tinycnn",
-        "activity.py",
-        (STEP, STEP.replace("*self.batch", "*(one[:8] for one in self.batch)")),
-        "the gradient of fc/",
-    ),
-    "the first eight samples where it drops": (
-        "dropping",
-        "activity.py",
-        (STEP, STEP.replace("*self.batch", "*(one[:8] for one in self.batch)")),
-        "reached by a gradient",
-    ),
-    "pictures of half the size": (
-        "tinycnn",
-        "activity.py",
-        (STEP, STEP.replace("*self.batch", "self.batch[0][:, :, ::2, ::2], self.batch[1]")),
-        "the gradient of fc/",
-    ),
-    "labels that are all 0": (
-        "tinycnn",
-        "activity.py",
-        (STEP, STEP.replace("*self.batch", "self.batch[0], 0 * self.batch[1]")),
-        "the gradient of fc/",
-    ),
-    "a memoised forward": ("tinycnn", "training.py", (UPDATE, MEMOISED), "the gradient of "),
-    "a summed loss": (
-        "tinycnn",
-        "training.py",
-        (UPDATE, UPDATE.replace("loss.backward()", "(16 * loss).backward()")),
-        "the gradient of fc/bias is 16 times what it should be",
-    ),
-    "a frozen layer": (
-        "tinycnn",
-        "training.py",
-        (NETWORK, NETWORK + "        self.network.at['fc'].weight.requires_grad_(False)\n"),
-        "fc/weight is not trained",
-    ),
-    "a ReLU that is skipped": (
-        "tinycnn",
-        "lowering/network.py",
-        ("nn.ReLU(inplace=in_place)", "nn.Identity()"),
-        "the gradient of fc/",
-    ),
-    "a batch norm by its running statistics": (
-        "tinycnn",
-        "training.py",
-        (NETWORK, NETWORK.replace("train()", "eval()")),
-        "the gradient of",
-    ),
-    "momentum lost": (
-        "tinycnn",
-        "training.py",
-        (SGD, SGD.replace("rule.momentum", "0.0")),
-        "the optimiser keeps no velocity",
-    ),
-    "a damped momentum": (
-        "tinycnn",
-        "training.py",
-        (SGD, SGD.replace("fused", "dampening=0.9, fused")),
-        "the gradient of fc/bias is 0.1 times what it should be",
-    ),
-    "another momentum": (
-        "tinycnn",
-        "training.py",
-        (SGD, SGD.replace("rule.momentum", "0.8")),
-        "momentum is 0.8 where 0.9 is asked",
-    ),
-    "a rate doubled": (
-        "tinycnn",
-        "training.py",
-        (SGD, SGD.replace("lr=rate", "lr=2 * rate")),
-        "the optimiser moves conv1/weight 2 times as far as its rate says",
-    ),
-    "a decay inverted": (
-        "tinycnn",
-        "training.py",
-        ('"weight_decay": weight_decay}', '"weight_decay": -weight_decay}'),
-        "weight decay is -0.0001 where 0.0001 is asked",
-    ),
-    "no decay": (
-        "tinycnn",
-        "training.py",
-        ("if not weight_decay:", "if True:"),
-        "weight decay is .* where 0.0001 is asked",
-    ),
-    "dropout off": (
-        "dropping",
-        "training.py",
-        (NETWORK, NETWORK + "        self.network.at['drop3'].eval()\n"),
-        "drop3 drops 0 of",
-    ),
-    "one mask for all steps": (
-        "dropping",
-        "activity.py",
-        (STEP, "torch.manual_seed(0)\n            " + STEP),
-        "drops the same values at every step",
-    ),
-    "a rate doubled where it drops": (
-        "dropping",
-        "training.py",
-        (SGD, SGD.replace("lr=rate", "lr=2 * rate")),
-        "2 times as far as its rate says",
-    ),
+PLANTED: dict[str, ModuleType] = {
+    "torch": on_torch,
+    "jax": on_jax,
+    "tensorflow": on_tensorflow,
+    "keras": on_keras,
 }
-OURS = "self.trained, self._loss = self._step(self.trained, self._given)"
-SLOPES = "slopes(net, workload, precision, state, given, draw)"
-ON_JAX = {
-    "a step that does nothing": ("tinycnn", "adapter.py", (OURS, "self._loss = 0.0"), "nothing"),
-    "every second step skipped": (
-        "tinycnn",
-        "adapter.py",
-        (OURS, counted("self.taken % 2", OURS)),
-        "changes nothing",
-    ),
-    "the first eight samples": (
-        "tinycnn",
-        "training.py",
-        (SLOPES, SLOPES.replace("given,", "Given(given.input[:8], given.target[:8]),")),
-        "the gradient of fc/",
-    ),
-    "no update": (
-        "tinycnn",
-        "training.py",
-        ("return weight - rate * velocity, (velocity,)", "return weight, (velocity,)"),
-        "no weight moves",
-    ),
-    "momentum lost": (
-        "tinycnn",
-        "training.py",
-        ("velocity = rule.momentum * old[0] + slope", "velocity = slope"),
-        "momentum is .* where 0.9 is asked",
-    ),
-    "a rate doubled": (
-        "tinycnn",
-        "training.py",
-        ("return weight - rate * velocity", "return weight - 2 * rate * velocity"),
-        "the optimiser moves conv1/weight 2 times as far as its rate says",
-    ),
-    "a decay inverted": (
-        "tinycnn",
-        "training.py",
-        ("slope + rule.weight_decay * weight", "slope - rule.weight_decay * weight"),
-        "weight decay is -0.0001 where 0.0001 is asked",
-    ),
-    "a ReLU that is skipped": (
-        "tinycnn",
-        "lowering.py",
-        ("jax.nn.relu(x)", "x"),
-        "the gradient of fc/",
-    ),
-    "dropout off": (
-        "dropping",
-        "training.py",
-        ("jax.random.split(state.key) if has_dropout else (state.key, None)", "state.key, None"),
-        "drops 0 of",
-    ),
-    "one mask for all steps": (
-        "dropping",
-        "training.py",
-        ("moved, count, key, state.scale)", "moved, count, state.key, state.scale)"),
-        "drops the same values at every step",
-    ),
-}
-
-
 IN_CI = {
-    "a step that does nothing",
-    "every second step skipped",
-    "the first eight samples",
-    "a memoised forward",
-    "momentum lost",
-    "dropout off",
+    "torch": {
+        "a step that does nothing",
+        "every second step skipped",
+        "the first eight samples",
+        "a memoised forward",
+        "momentum lost",
+        "dropout off",
+    },
+    "jax": {
+        "a step that does nothing",
+        "every second step skipped",
+        "the first eight samples",
+        "momentum lost",
+        "dropout off",
+    },
+    "tensorflow": {"the first batch for ever"},
+    "keras": {"momentum lost"},
 }
+"""The others are left to the long form: each takes a worker of its own."""
 
 
-def some_in_ci(faults: Iterable[str]) -> list[Any]:
-    """Leave most faults to the long form: each takes a worker of its own."""
-    return [
-        fault if fault in IN_CI else pytest.param(fault, marks=pytest.mark.long) for fault in faults
-    ]
+def planted() -> Iterator[Any]:
+    """Name each framework with each of its faults."""
+    for name, faults in PLANTED.items():
+        for fault in faults.FAULTS:
+            marks = [] if fault in IN_CI[name] else [pytest.mark.long]
+            yield pytest.param(name, fault, id=f"{name}: {fault}", marks=marks)
 
 
-@pytest.mark.parametrize("fault", some_in_ci(ON_TORCH))
-def test_a_fault_of_the_timed_step_is_caught_and_named_in_torch(fault, prove) -> None:
-    network, file, change, words = ON_TORCH[fault]
+@pytest.mark.parametrize(("name", "fault"), list(planted()))
+def test_a_fault_of_the_timed_step_is_caught_and_named(name, fault, prove) -> None:
+    network, file, change, words = PLANTED[name].FAULTS[fault]
     with pytest.raises(Untrained, match=words):
-        prove("torch", NETWORKS[network], {TORCH + file: change})
-
-
-@pytest.mark.parametrize("fault", some_in_ci(ON_JAX))
-def test_a_fault_of_the_timed_step_is_caught_and_named_in_jax(fault, prove) -> None:
-    network, file, change, words = ON_JAX[fault]
-    with pytest.raises(Untrained, match=words):
-        prove("jax", NETWORKS[network], {JAX + file: change})
+        prove(name, NETWORKS[network], {PLANTED[name].FOLDER + file: change})
 
 
 def test_a_sync_that_does_not_wait_is_refused(prove) -> None:
     wait = "self._jax.block_until_ready((self.trained, self._loss))"
     with pytest.raises(AssertionError, match="sync returned before the steps were done"):
-        prove("jax", tinycnn, {JAX + "adapter.py": (wait, "pass")})
+        prove("jax", tinycnn, {on_jax.FOLDER + "adapter.py": (wait, "pass")})
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("seed", [1, 2])
+def clean() -> Iterator[Any]:
+    """Name each framework with networks, seeds and how it is timed; most are of the long form."""
+    in_ci = {
+        *(
+            (name, network, seed)
+            for name in ("torch", "jax")
+            for network in NETWORKS
+            for seed in (1, 2)
+        ),
+        ("tensorflow", "dropping", 1),
+        ("keras", "tinycnn", 1),
+    }
+    for name in PLANTED:
+        for network in NETWORKS:
+            for seed in range(1, 6):
+                marks = [] if (name, network, seed) in in_ci else [pytest.mark.long]
+                yield pytest.param(name, network, seed, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "network", "seed"), list(clean()))
 def test_what_trains_is_proved(name, network, seed, prove) -> None:
     found = prove(name, NETWORKS[network], seed=seed)
     assert found.updates == 3
     assert found.error < 1e-3
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["tensorflow", "keras"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_what_xla_compiled_is_proved(name, network, prove) -> None:
+    assert prove(name, NETWORKS[network], compiled=True).error < 1e-3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_adam_trains_is_proved(name, prove) -> None:
+    assert prove(name, adam).error < 1e-3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("network", NETWORKS)
+def test_what_the_first_tensorflow_trains_is_proved(network, given, tmp_path) -> None:
+    start = given(NETWORKS[network], 1)
+    (tmp_path / "gated.py").write_text(Path(NETWORKS[network].__file__ or "").read_text())
+    events = work(
+        "tensorflow@1.15",
+        tmp_path,
+        workload_module="gated",
+        factors={"batch": BATCH, "precision": "fp32", "threads": 1},
+        paths={"proof": str(start), "proved": str(tmp_path / "made")},
+    )
+    assert told(events, "finished")
+    asked = folders.open_folder(start)
+    made = folders.open_made(Contained(tmp_path), tmp_path / "made")
+    assert judging.judge(NETWORKS[network].WORKLOAD, "fp32", asked, made).error < 1e-3
+
+
+IN_BF16 = [
+    "torch",
+    "jax",
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("tensorflow", "keras")),
+]
+
+
+@pytest.mark.parametrize("name", IN_BF16)
 def test_what_trains_in_bf16_points_where_float64_does(name, prove) -> None:
     found = prove(name, tinycnn, precision="bf16")
     assert not found.is_exact
@@ -288,6 +144,7 @@ def test_what_trains_in_bf16_points_where_float64_does(name, prove) -> None:
 
 
 def test_in_bf16_a_fault_of_the_optimiser_is_as_plain_as_in_fp32(prove) -> None:
-    change = {TORCH + "training.py": (SGD, SGD.replace("lr=rate", "lr=2 * rate"))}
+    sgd = on_torch.SGD
+    change = {on_torch.FOLDER + "training.py": (sgd, sgd.replace("lr=rate", "lr=2 * rate"))}
     with pytest.raises(Untrained, match=re.escape("2 times as far as its rate says")):
         prove("torch", tinycnn, change, precision="bf16")

@@ -18,7 +18,10 @@ from keras import ops
 from harness.worker.adapters.keras.lowering import KerasLowering
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam, Training
+from harness.worker.network.workload import MOMENTS, SGD, Adam, Training
+
+KEPT = {"velocity": "momentums", "first": "_momentums", "second": "_velocities"}
+"""What Keras' optimisers call what they keep."""
 
 
 class TextbookAdam(keras.optimizers.Adam):
@@ -47,6 +50,7 @@ class KerasTrainer:
     def __init__(self, workload: Training, lowering: KerasLowering, batch_per_step: int) -> None:
         self.lowering = lowering
         self.strategy = Strategy()
+        self._rule = workload.optimiser
         self._decay = getattr(workload.optimiser, "weight_decay", 0.0)
         self._decayed = frozenset(lowering.decayed())
         self.values = lowering.values()
@@ -73,6 +77,27 @@ class KerasTrainer:
             self._variables,
         )
         return loss
+
+    @property
+    def moment_factor(self) -> float:
+        """Say what Keras multiplies moments by: its velocity is what a weight moves by."""
+        if isinstance(self._rule, SGD):
+            return -float(self._optimiser.learning_rate)
+        return 1.0
+
+    def moments(self) -> Dict[str, Dict[str, Any]]:
+        """Give what the optimiser keeps of each parameter, by canonical names."""
+        kept = {
+            moment: getattr(self._optimiser, KEPT[moment]) for moment in MOMENTS[type(self._rule)]
+        }
+        return {
+            moment: {name: one.value for name, one in zip(self.learned, variables)}
+            for moment, variables in kept.items()
+        }
+
+    def set_step(self, updates: float) -> None:
+        """Tell the optimiser how many updates it has made."""
+        self._optimiser.iterations.assign(int(updates))
 
     def reset(self) -> None:
         """Forget the optimiser's state."""

@@ -62,8 +62,7 @@ class TensorFlowAdapter:
                 how = {"compiled": compiled, "autotune": bool(options.get("autotune"))}
                 arrangement, dtype = lowering.arrangement, lowering.style.dtype
                 return fed(self._trainer, feed, workload.unit, arrangement, dtype, **how)
-            drawn = draw(feed, lowering.arrangement, lowering.style.dtype)
-            batch = self._strategy.spread(drawn)
+            batch = draw(feed, lowering.arrangement, lowering.style.dtype)
             units = {workload.unit: feed.batch_per_rank}
             return TrainingActivity(self._trainer, batch, units, compiled)
         except tf.errors.OpError as error:

@@ -7,16 +7,14 @@ through the same function once it is there.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
 
-from harness.worker.adapters.tensorflow import failures
-from harness.worker.adapters.tensorflow.activity import TrainingActivity, draw, waiter
+from harness.worker.adapters.tensorflow.activity import TrainingActivity, draw
 from harness.worker.adapters.tensorflow.loading import TfDataLoader, own
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
-from harness.worker.adapters.tensorflow.settings import jitted
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.input.dataset import Dataset
@@ -85,40 +83,27 @@ class FedActivity(TrainingActivity):
         compiled: bool,
         source: Tuple[Epochs, Any],
     ) -> None:
-        self.units = units
-        self.batch = batch
+        super().__init__(trainer, batch, units, compiled)
         self.epochs, self._prepared = source
-        self._trainer = trainer
+
+    def _stepping(self, batch: Tuple[Any, Any]) -> Callable[..., Any]:
+        """Give the step as a function of a batch: each comes from elsewhere."""
+        trainer, strategy = self._trainer, self._trainer.strategy
+        self.batch = batch
 
         def step(x: Any, target: Any) -> Any:
-            parts = trainer.strategy.spread((x, target))
-            return trainer.strategy.run(lambda: trainer.step(*parts, is_dropping=True))()
+            parts = strategy.spread((x, target))
+            return strategy.run(lambda: trainer.step(*parts, is_dropping=True))()
 
-        self._function = jitted(step, compiled)
-        specs = [tf.TensorSpec(one.shape, one.dtype) for one in batch]
-        self.traced = self._function.get_concrete_function(*specs)
-        self.is_compiled = compiled
-        self._loss = None
-        self._wait = waiter()
+        return step
+
+    def _take(self, batch: Tuple[Any, Any]) -> None:
+        self.batch = batch
 
     def fetch(self) -> None:
         """Wait for the next batch."""
         read = self.epochs.next()
         self.batch = read.data if self._prepared is None else self._prepared(read)
-
-    def step(self) -> None:
-        """Run one step; on a GPU, enqueue it."""
-        try:
-            self._loss = self.traced(*self.batch)
-        except tf.errors.OpError as error:
-            raise failures.read(error) from error
-
-    def optimised(self) -> Optional[str]:
-        """Give the text of the step as XLA optimised it, if it did and this version tells."""
-        if not self.is_compiled or not hasattr(self._function, "experimental_get_compiler_ir"):
-            return None
-        told = self._function.experimental_get_compiler_ir(*self.batch)
-        return str(told(stage="optimized_hlo"))
 
 
 def fed(

@@ -13,7 +13,7 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple
 import tensorflow.compat.v2 as tf
 
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam
+from harness.worker.network.workload import MOMENTS, SGD, Adam
 
 
 class Update:
@@ -50,6 +50,18 @@ class Update:
         }
         slots.update(("power{}".format(n), power) for n, power in enumerate(self._powers))
         return slots
+
+    def moments(self) -> Dict[str, Dict[str, Any]]:
+        """Give the slots by what they hold, then by parameter."""
+        return {
+            moment: {name: slots[number] for name, slots in self._slots.items()}
+            for number, moment in enumerate(MOMENTS[type(self._rule)])
+        }
+
+    def set_step(self, updates: float) -> None:
+        """Set what depends on the number of updates: the powers of Adam's betas."""
+        for power, beta in zip(self._powers, (self._rule.beta1, self._rule.beta2)):
+            power.assign(beta**updates)
 
     def reset(self) -> None:
         """Forget moments and step count."""

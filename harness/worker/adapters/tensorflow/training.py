@@ -20,6 +20,9 @@ GROWTH_STEPS = 2000
 class Trainer:
     """A network with its variables and optimiser, kept in float32 (float64 for the gate)."""
 
+    moment_factor = 1.0
+    """What the optimiser multiplies the moments by that it keeps."""
+
     def __init__(
         self,
         workload: Training,
@@ -79,6 +82,14 @@ class Trainer:
         """Give every variable that training changes, by name."""
         scale = {} if self.loss_scale is None else self.loss_scale.state()
         return {**self.values, **self._update.state(), **scale}
+
+    def moments(self) -> Dict[str, Dict[str, Any]]:
+        """Give what the optimiser keeps of each parameter, by canonical names."""
+        return self._update.moments()
+
+    def set_step(self, updates: float) -> None:
+        """Tell the optimiser how many updates it has made."""
+        self._update.set_step(updates)
 
     def reset(self) -> None:
         """Forget the optimiser's state."""
