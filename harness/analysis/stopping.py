@@ -82,5 +82,5 @@ def _spent_s(run: RunRecord, trials: Sequence[TrialRecord], done: int) -> tuple[
     spent = [0.0, 0.0]
     for one in trials:
         if one.run == run.info.name and one.name.block <= done:
-            spent[one.name.block != PILOT] += one.outcome.seconds
+            spent[one.name.block != PILOT] += one.outcome.at_work_s
     return spent[0], spent[1]

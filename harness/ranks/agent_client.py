@@ -7,7 +7,8 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ class AgentProcess:
         self._through = through
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = Lines()
+        self._heard = deque[dict[str, Any]]()
+        """What it said that nobody has waited for yet."""
+        self._command: TrialCommand | None = None
+        self._said_before = 0
+        self._obeyed = 0
         self.host = ""
         self.complaint = ""
         """What it said last of the trial that it was lost in, and where the rest stands."""
@@ -50,30 +56,65 @@ class AgentProcess:
         on_tick: Callable[[], None],
     ) -> TrialEnd | None:
         """Run one trial to its end; None means that the agent itself was lost."""
+        self.begin(command, core=core, interrupts=interrupts)
+        message = self.hear("ended", interrupts=interrupts, on_tick=on_tick)
+        return None if message is None else read_end(message)
+
+    def begin(self, command: TrialCommand, *, core: int | None, interrupts: Interrupts) -> None:
+        """Begin one trial; start the agent if it does not run."""
         if self._process is None:
             self._start(core)
-        said_before = self._files.size(self._errors)
-        obeyed = 0  # an interrupt just before this trial began is meant for it too
+        self._command = command
+        self._heard.clear()
+        self._said_before = self._files.size(self._errors)
+        self._obeyed = 0  # an interrupt just before this trial began is meant for it too
         self._compare_clocks(interrupts)
         self._send(trial_line(command))
+
+    def hear(
+        self, *words: str, interrupts: Interrupts, on_tick: Callable[[], None]
+    ) -> Mapping[str, Any] | None:
+        """Wait until the agent says one of some words; None means that it was lost.
+
+        The end of the trial ends every wait.
+        """
+        assert self._command is not None
         silent_s = 0.0  # only while this host listened: it may have been stopped itself
         while True:
-            messages = self._receive(interrupts, TICK_S)
-            silent_s = 0.0 if messages else silent_s + TICK_S
-            for message in messages:
+            while self._heard:
+                message = self._heard.popleft()
                 if message["say"] == "ended":
                     self._compare_clocks(interrupts)
-                    return read_end(message)
+                    return message
+                if message["say"] in words:
+                    return message
             if self._process is None or silent_s > _SILENCE_S:
-                self._lost(command.token)
-                self._complain(said_before)
+                self._lost(self._command.token)
+                self._complain(self._said_before)
                 return None
-            if interrupts.count > obeyed:
-                obeyed = interrupts.count
-                self._send(line("cancel", grace_s=command.grace_s if obeyed == 1 else 0.0))
+            self.obey(interrupts)
             if self.clock is not None and not self.clock.is_own:
                 self._send(self.clock.begin_if_due())
             on_tick()
+            self._heard.extend(self._receive(interrupts, TICK_S))
+            silent_s = 0.0 if self._heard else silent_s + TICK_S
+
+    def obey(self, interrupts: Interrupts) -> None:
+        """Pass a request to stop on to the trial that runs."""
+        assert self._command is not None
+        if interrupts.count > self._obeyed:
+            self._obeyed = interrupts.count
+            grace_s = self._command.grace_s if self._obeyed == 1 else 0.0
+            self._send(line("cancel", grace_s=grace_s))
+
+    def give(self, word: str, **fields: Any) -> None:
+        """Give a trial that takes turns the word."""
+        self._send(line(word, **fields))
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started here; None: none runs."""
+        return None if self._process is None else self._process.pid
 
     def _compare_clocks(self, interrupts: Interrupts) -> None:
         """Ask the agent's clock a burst of questions while no trial runs."""

@@ -29,6 +29,8 @@ class Assignment:
     memory_bytes: int | None = None
     observe: Mapping[str, float] | None = None
     """Readings per second by source, where not as it says itself; None: nothing is observed."""
+    turns: bool = False
+    """Whether it takes turns with other trials."""
 
 
 def commands(job: Assignment) -> list[tuple[Node, int | None, TrialCommand]]:
@@ -51,6 +53,7 @@ def _command(job: Assignment, node: int) -> TrialCommand:
         observe=job.observe,
         door=job.launch.door,
         starter=job.launch.starter if node == 0 else None,
+        turns=job.turns,
     )
 
 
@@ -59,5 +62,10 @@ def carry_out(
 ) -> tuple[TrialEnd | AgentLost, Judgement]:
     """Run a job's ranks to their ends; give the agents' reports and the judgement on them."""
     end = nodes.run(commands(job), interrupts=interrupts, on_tick=on_tick)
+    return end, judged(job, end)
+
+
+def judged(job: Assignment, end: TrialEnd | AgentLost) -> Judgement:
+    """Judge how a job ended, by what its agents report and its ranks said last."""
     tails = {rank.rank: read_rank_tail(job.trial, rank.rank) for rank in job.launch.ranks}
-    return end, judge(end, tails, trial=job.trial, timeout_s=job.timeout_s)
+    return judge(end, tails, trial=job.trial, timeout_s=job.timeout_s)

@@ -60,7 +60,7 @@ class Nodes:
         """Found once: finding one lists a folder."""
         self._known: dict[str, Node] = {}
         self._ports: dict[str, Any] = {}
-        self._agents: dict[str, AgentProcess] = {}
+        self._agents: dict[tuple[str, int], AgentProcess] = {}
         self._lost: dict[str, None] = {}
 
     def gather(self, count: int, each: int) -> tuple[Node, ...]:
@@ -104,13 +104,18 @@ class Nodes:
         ports = tuple(islice(self._ports[name], ports_needed(each)))
         return replace(self._known[name], ports=ports)
 
-    def agent(self, name: str) -> AgentProcess:
-        """Give a node's agent; it starts with its first trial."""
-        if name not in self._agents:
+    def agent(self, name: str, seat: int = 0) -> AgentProcess:
+        """Give a node's agent; it starts with its first trial.
+
+        Trials that live at the same time have agents of their own, by their seats.
+        """
+        if (name, seat) not in self._agents:
             through = self.launcher.reach(name, (), self._platform.launcher.settings)
-            errors = self._errors if name == HERE else self._errors.with_suffix(f".{name}.err")
-            self._agents[name] = AgentProcess(errors, through=through)
-        return self._agents[name]
+            suffix = "".join(f".{one}" for one in (name, seat) if one) + ".err"
+            self._agents[name, seat] = AgentProcess(
+                self._errors.with_suffix(suffix), through=through
+            )
+        return self._agents[name, seat]
 
     def run(
         self,
@@ -127,10 +132,10 @@ class Nodes:
         ended = on_nodes.run(parts, interrupts=interrupts, on_tick=on_tick)
         for part in parts:
             if part.end is None:
-                self._lose(part.node)
+                self.lose(part.node)
         return ended
 
-    def _lose(self, name: str) -> None:
+    def lose(self, name: str) -> None:
         """Record that a node is lost until it answers again."""
         self._lost[name] = None
         self._known.pop(name, None)

@@ -71,6 +71,22 @@ class MemoryEvidence:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """How a trial took turns with others of its block, or why it ran alone."""
+
+    alone: str = ""
+    """Why it took no turns; empty if it did."""
+    together: Mapping[str, str] = field(default_factory=dict)
+    """The trials that lived at the same time, itself included: cell key -> name of the trial."""
+    reference: str | None = None
+    """The cell that all others of them are compared with, where that was known."""
+    rounds: int = 0
+    """How many were planned."""
+    at_work_s: float = 0.0
+    """The part of its life in which it did not stand still, in seconds."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One complete trial, as its file holds it."""
 
@@ -102,6 +118,8 @@ class Outcome:
     """Processes that even SIGKILL did not end in time."""
     clocks: Mapping[str, Any] = field(default_factory=dict)
     """By node, its clock's exchanges with the host's; `harness/store/node_clocks.py` reads them."""
+    turns: Turns | None = None
+    """None: its study asks for no turns, or it is a pilot, a cold trial or a probe."""
 
     @property
     def is_ok(self) -> bool:
@@ -112,6 +130,11 @@ class Outcome:
     def seconds(self) -> float:
         """How long it took."""
         return (self.ended_wall_ns - self.started_wall_ns) / 1e9
+
+    @property
+    def at_work_s(self) -> float:
+        """How long it kept the machine busy: while it stood still, others did."""
+        return self.turns.at_work_s if self.turns and not self.turns.alone else self.seconds
 
 
 def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) -> None:
@@ -124,7 +147,8 @@ def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) 
     held = {"version": VERSION, **vars(_redacted(outcome))}
     held["outcome"] = held.pop("ended")
     held["ranks"] = [vars(one) for one in held["ranks"]]
-    held["memory"] = None if outcome.memory is None else vars(outcome.memory)
+    for name in ("memory", "turns"):
+        held[name] = None if held[name] is None else vars(held[name])
     # On one line: indenting is slow, and each trial has one.
     text = json.dumps(held, sort_keys=True, allow_nan=False) + "\n"
     trial.files.write(trial.outcome, text, settled=settled)
