@@ -2,8 +2,8 @@
 
 Host to agent: ``trial`` (a TrialCommand), ``cancel`` (grace_s), ``clock`` (number); of a trial that
 takes turns also ``turn`` (round, attempt, span; helpers: Bakeoff's own processes on this node;
-most_foreign: cores of the trial that others may keep busy, null: any) and ``finish``. Closing the
-pipe ends the agent.
+most_foreign: what others may use, in cores and as a share of the trial's; null: anything) and
+``finish``. Closing the pipe ends the agent.
 Agent to host: ``ready`` (pid, host, clock: its identity), ``started``, ``beat``, ``waits`` (the
 trial stands still; step_s at first, then disturbed, foreign_cores of its turn), ``ended`` (a
 TrialEnd), ``clock`` (number, received_ns, answered_ns: its monotonic clock when that question came

@@ -38,7 +38,7 @@ def _compared_task(
     blocks = sorted({block for row in rates.values() for block in row})
     reference = declared
     if reference is None:
-        reference = compare.pilot_leader({cell.key: _pilot_rate(run, cell) for cell in fit})
+        reference = compare.pilot_leader({cell.key: pilot_rate(run, cell) for cell in fit})
     if reference is None and blocks:
         first = blocks.pop(0)
         reference = compare.pilot_leader({key: row.get(first) for key, row in rates.items()})
@@ -123,7 +123,7 @@ def rates_by_block(cell: CellResult) -> Mapping[int, float]:
     }
 
 
-def _pilot_rate(run: RunRecord, cell: CellResult) -> float | None:
+def pilot_rate(run: RunRecord, cell: CellResult) -> float | None:
     """Give what the cell reached in the pilot block, at the last attempt that can be believed."""
     rejected = rejecting(run.info.measure.get("tolerate") or ())
     rates = [

@@ -31,6 +31,8 @@ def _now(progress: Progress) -> str:
         words.append(f"{progress.rate:.3g} {progress.unit}/s")
     elif progress.phase is not None:
         words.append(progress.phase)
+    if progress.turn:
+        words.append(progress.turn)
     return "  ".join(words)
 
 

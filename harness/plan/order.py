@@ -7,7 +7,7 @@ the pilot that chooses the reference.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.store.layout import PILOT
 
@@ -25,11 +25,11 @@ def interleaved(
     return tuple(
         (key, block)
         for block in range(PILOT, trials + 1)
-        for key in sorted(
-            piloted if block == PILOT else keys, key=lambda key: _draw(seed, block, key)
-        )
+        for key in shuffled(piloted if block == PILOT else keys, seed, block)
     )
 
 
-def _draw(seed: int, block: int, key: str) -> bytes:
-    return hashlib.sha256(f"{seed}/{block}/{key}".encode()).digest()
+def shuffled(keys: Iterable[str], seed: int, *place: int) -> tuple[str, ...]:
+    """Give cells in the random order of a place: a block, or a block and a round of it."""
+    begin = "/".join(map(str, (seed, *place)))
+    return tuple(sorted(keys, key=lambda key: hashlib.sha256(f"{begin}/{key}".encode()).digest()))

@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from harness.plan.cell import Cell
 from harness.store import run_directory as store
-from harness.store.layout import RunPaths, TrialName
-from harness.store.outcome import Ended, Outcome
+from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.store.run_directory import LogEntry
 from harness.store.typed import damage, read
+from harness.study.framework import framework_info
 
 ENOUGH, NOT_ENOUGH, RUN_AGAIN, RETRIED = "enough", "not enough", "run again", "failed ones retried"
 """Entries of the run's log that change what is due."""
@@ -109,6 +111,11 @@ class Due:
     def needs(self, key: str, block: int) -> TrialName | None:
         """Name the attempt that a block of a cell still needs, given up or not."""
         return next_attempt(block, self._of_block[key, block]) or self._owed.get((key, block))
+
+    def attempt(self, key: str, block: int) -> TrialName:
+        """Name the next attempt at a block of a cell, due or not."""
+        tried = max((name.attempt for name in self._of_block[key, block]), default=0)
+        return self.needs(key, block) or TrialName(block, tried + 1)
 
     def given_up(self, key: str) -> str | None:
         """Say why a cell's further trials would be a waste of time, or None."""
@@ -205,3 +212,23 @@ def read_due(paths: RunPaths) -> Due:
     if stopped is not None:
         due.stop_after(stopped)
     return due
+
+
+def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
+    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
+        return False  # an exchange of messages computes nothing
+    cold, probe = paths.cold(cell.key), paths.probe(cell.key)
+    if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
+        return False
+    return first_or_once_more(paths, probe)
+
+
+def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
+    """Tell whether a cell's cold trial or probe is to be made; one cut off is set aside for it."""
+    if not trial.files.exists(trial.outcome):
+        return True
+    if read_outcome(trial).ended not in NOT_OF_THE_CELL:
+        return False
+    store.set_aside(paths, trial.root)
+    return True

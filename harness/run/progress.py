@@ -27,6 +27,8 @@ class Progress:
     """Units of work per second at the moment."""
     unit: str
     left_s: float | None
+    turn: str = ""
+    """Which round its trials are in, where several take turns."""
 
 
 class ProgressListener(Protocol):

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.agent import processes
 from harness.errors import RunError, Unavailable
 from harness.plan.plan import Plan
+from harness.plan.turn_rules import with_partners
 from harness.ranks import nodes
 from harness.ranks.payload import gather
 from harness.run.due import read_due
@@ -110,7 +111,8 @@ def resume(
             for doubt in doubts(paths):
                 observer.noted(f"{paths.root}: {doubt}.")
             basis = survey(plan)
-            _, basis = accept(paths, plan, basis, sorted(waiting), mix=mix, allowed=trust)
+            ready = sorted(with_partners(plan, waiting))
+            _, basis = accept(paths, plan, basis, ready, mix=mix, allowed=trust)
             cells = prepared(plan, basis, identity(paths))
             cells = {key: one for key, one in cells.items() if only is None or key in only}
         elif ensure is not None and unproved(paths, plan, only):

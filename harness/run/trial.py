@@ -21,6 +21,7 @@ from harness.machine.share import cpu_quota
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.ranks.commands import Assignment, carry_out
+from harness.ranks.failure_reasons import Judgement
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes
 from harness.ranks.on_nodes import AgentLost
@@ -37,7 +38,7 @@ from harness.run.storage.tiers import (
 from harness.store.events.rank_tail import has_stand_in
 from harness.store.events.window_size import steps_per_window
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.outcome import Ended, Outcome, write_outcome
+from harness.store.outcome import Ended, Outcome, Turns, write_outcome
 from harness.store.records import NOT_EXAMINED
 from harness.store.run_directory import make_trial
 from harness.study.framework import framework_info
@@ -77,15 +78,64 @@ class SessionContext:
     """Examines what is timed; None: nothing is computed here."""
 
 
+@dataclass(frozen=True)
+class BegunTrial:
+    """A trial that has its directory and its commands, and waits to be carried out."""
+
+    bench: SessionContext
+    prepared: Prepared
+    name: TrialName | str
+    position: int
+    assignment: Assignment
+    asked: Asked | None
+    started_ns: int
+
+    @property
+    def paths(self) -> TrialPaths:
+        """Its directory."""
+        return self.assignment.trial
+
+    def release(self) -> None:
+        """Remove what it kept outside of its directory, however it ended."""
+        token = self.assignment.worker.token
+        remove_checkpoints(self.bench.platform, self.prepared.cell, token)
+
+
 def run_trial(
     bench: SessionContext,
     prepared: Prepared,
     name: TrialName | str,
     *,
     position: int,
+    turns: Turns | None = None,
     on_tick: Callable[[TrialPaths], None],
 ) -> Outcome:
-    """Run one trial and write its outcome; give the outcome."""
+    """Run one trial and write its outcome; give the outcome.
+
+    ``turns`` says why it runs alone where others of its study take turns.
+    """
+    begun = begin_trial(bench, prepared, name, position=position)
+    try:
+        end, judged = carry_out(
+            begun.assignment,
+            bench.nodes,
+            interrupts=bench.interrupts,
+            on_tick=lambda: on_tick(begun.paths),
+        )
+    finally:
+        begun.release()
+    return conclude_trial(begun, end, judged, turns)
+
+
+def begin_trial(
+    bench: SessionContext,
+    prepared: Prepared,
+    name: TrialName | str,
+    *,
+    position: int,
+    takes_turns: bool = False,
+) -> BegunTrial:
+    """Make a trial's directory and its commands."""
     cell = prepared.cell
     token = f"{bench.run_id}/{cell.key}/{name}"
     worker = _worker(bench, prepared, str(name), token)
@@ -105,16 +155,17 @@ def run_trial(
         timeout_s=bench.measure.timeout_s,
         memory_bytes=bench.measure.memory_bytes,
         observe=None if name == PROBE else dict(bench.platform.observer.rates),
+        turns=takes_turns,
     )
-    try:
-        end, judged = carry_out(
-            assignment,
-            bench.nodes,
-            interrupts=bench.interrupts,
-            on_tick=lambda: on_tick(trial),
-        )
-    finally:
-        remove_checkpoints(bench.platform, cell, token)
+    return BegunTrial(bench, prepared, name, position, assignment, asked, started_ns)
+
+
+def conclude_trial(
+    begun: BegunTrial, end: TrialEnd | AgentLost, judged: Judgement, turns: Turns | None
+) -> Outcome:
+    """Write the outcome of a trial that has ended; give the outcome."""
+    bench, trial, name, asked = begun.bench, begun.paths, begun.name, begun.asked
+    cell, launch = begun.prepared.cell, begun.assignment.launch
     marks = launch.marks
     if isinstance(end, TrialEnd) and end.unobserved is not None:
         marks = (*marks, f"the hardware was not observed: {end.unobserved}")
@@ -130,12 +181,13 @@ def run_trial(
         ended=judged.ended,
         reason=reason,
         origin=_origin(trial, end),
-        fingerprint=prepared.fingerprint,
-        mixed=prepared.mixed,
-        position=position,
-        started_wall_ns=started_ns,
+        fingerprint=begun.prepared.fingerprint,
+        mixed=begun.prepared.mixed,
+        position=begun.position,
+        started_wall_ns=begun.started_ns,
         ended_wall_ns=time.time_ns(),
         marks=marks,
+        turns=turns,
     )
     if isinstance(end, TrialEnd):
         outcome = _with_testimony(outcome, end, _clocks(bench))
@@ -207,7 +259,7 @@ def _proved(
     if asked.why_not:
         return replace(outcome, proof=f"{NOT_EXAMINED}{asked.why_not}")
     try:
-        words = bench.proofs.judge(cell, asked, trial, outcome.seconds)
+        words = bench.proofs.judge(cell, asked, trial, outcome.at_work_s)
     except Untrained as why:
         return replace(outcome, ended=Ended.FAILED, reason=sentence(why))
     return replace(outcome, proof=words)

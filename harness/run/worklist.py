@@ -5,25 +5,29 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from harness.gate.proof.proofs import Proofs
-from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.ranks.interrupts import Interrupts
-from harness.ranks.nodes import Nodes, TooFewNodes
-from harness.run.due import NOT_OF_THE_CELL
+from harness.ranks.nodes import HERE, Nodes, TooFewNodes
+from harness.run.due import first_or_once_more, probe_is_due
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
-from harness.run.trial import COLD, PROBE, Prepared, SessionContext, run_trial
+from harness.run.trial import COLD, PROBE, Prepared, SessionContext, begin_trial, run_trial
+from harness.run.turns.block import Blocks
+from harness.run.turns.groups import Group
+from harness.run.turns.live_trial import LiveTrial
+from harness.run.turns.taking_turns import TakingTurns
 from harness.store import run_directory as store
 from harness.store.events.running_trial import read_trial_progress, units_per_s
 from harness.store.layout import RunPaths, TrialName, TrialPaths
-from harness.store.outcome import Ended, Outcome, read_outcome
+from harness.store.outcome import Ended, Outcome
 from harness.store.run_directory import Identity, identity
-from harness.study.framework import framework_info
 
 _LOST_AT_MOST = 2
 """Trials of one cell in succession, lost with their nodes, before the session leaves the cell."""
@@ -65,6 +69,10 @@ class Work:
             interrupts=self._interrupts,
             proofs=None if plan.platform.is_simulated else Proofs(plan.measure.seed),
         )
+        self._blocks: Blocks | None = None
+        """Where trials of a block may live at the same time."""
+        if plan.measure.turns and not plan.platform.is_simulated:
+            self._blocks = Blocks(plan, paths, ledger.due)
         self._carry_out_one: Callable[..., Outcome] = partial(run_trial, self._bench)
         if plan.platform.is_simulated:
             from harness.run.simulated_trial import Simulation  # most sessions measure
@@ -135,6 +143,7 @@ class Work:
 
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
         """Run what a block still needs; tell whether to go on to the next."""
+        self._run_groups(block, keys)
         for key in keys:
             self._run_cell(key, block)
         if self._interrupts.count:
@@ -155,10 +164,52 @@ class Work:
             outcome = self._run(self._cells[key], name, block)
             if outcome is None:
                 return
-            self._lost[key] = self._lost[key] + 1 if outcome.ended is Ended.NODE_LOST else 0
-            self._ledger.enter(key, name, outcome)
-            self._tell(self._cells[key], name, block, outcome)
+            self._enter(name, outcome)
             name = self._ledger.due.needs(key, block)
+
+    def _enter(self, name: TrialName, outcome: Outcome) -> None:
+        """Take down how a trial of a block ended, and what follows from it."""
+        key = outcome.cell_key
+        self._lost[key] = self._lost[key] + 1 if outcome.ended is Ended.NODE_LOST else 0
+        self._ledger.enter(key, name, outcome)
+        self._tell(self._cells[key], name, name.block, outcome)
+
+    def _run_groups(self, block: int, keys: Sequence[str]) -> None:
+        """Run those trials of a block that take turns, with those that are due again."""
+        if self._blocks is None:
+            return
+        while self._interrupts.count == 0:
+            groups = self._blocks.groups(block, keys, self._is_left)
+            if not groups:
+                return
+            for group in groups:
+                self._run_group(group, block)
+
+    def _run_group(self, group: Group, block: int) -> None:
+        names: dict[str, TrialName] = {}
+
+        def begin(key: str, seat: int) -> LiveTrial:
+            self._position += 1
+            names[key] = name = self._ledger.due.attempt(key, block)
+            cell = self._cells[key]
+            begun = begin_trial(self._bench, cell, name, position=self._position, takes_turns=True)
+            return LiveTrial(begun, self._bench.nodes.agent(HERE, seat), self._interrupts)
+
+        def tick(trial: LiveTrial, doing: str) -> None:
+            self._say_interrupts()
+            one, name = self._cells[trial.key], names[trial.key]
+            progress = self._progress(one, name, block, trial.paths, trial.at_work_s)
+            self._observer.progressed(replace(progress, turn=f"{doing}, {len(names)} by turns"))
+
+        taking = TakingTurns(
+            measure=self._plan.measure,
+            tick=tick,
+            is_stopped=lambda: self._interrupts.count > 0,
+        )
+        for outcome in taking.run(group, block, begin):
+            if outcome.is_ok:
+                self._time_left.took(outcome.cell_key, outcome.at_work_s)
+            self._enter(names[outcome.cell_key], outcome)
 
     def _try(self, one: Prepared, name: str, block: int) -> None:
         outcome = self._run(one, name, block)
@@ -187,13 +238,18 @@ class Work:
             self._observer.progressed(self._progress(one, name, block, trial, elapsed_s))
 
         tick(None)
-        outcome = self._carry_out_one(one, name, position=self._position, on_tick=tick)
+        alone: dict[str, Any] = {}
+        if self._blocks is not None and isinstance(name, TrialName):
+            alone = {"turns": self._blocks.why_alone(one.cell.key, block)}
+        outcome = self._carry_out_one(one, name, position=self._position, on_tick=tick, **alone)
         if outcome.is_ok and isinstance(name, TrialName):
-            self._time_left.took(one.cell.key, outcome.seconds)
+            self._time_left.took(one.cell.key, outcome.at_work_s)
         return outcome
 
     def _tell(self, one: Prepared, name: TrialName | str, block: int, outcome: Outcome) -> None:
         """Log how a trial ended, and pass it to the listener."""
+        if self._blocks is not None:
+            self._blocks.memory.saw(outcome)
         what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome.ended}
         store.log(self._paths, "trial", **what, seconds=round(outcome.seconds, 3))
         progress = self._progress(one, name, block, None, outcome.seconds)
@@ -231,23 +287,3 @@ class Work:
             unit=one.cell.unit,
             left_s=self._time_left.seconds(left, one.cell.key, elapsed_s),
         )
-
-
-def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
-    """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
-    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
-        return False  # an exchange of messages computes nothing
-    cold, probe = paths.cold(cell.key), paths.probe(cell.key)
-    if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
-        return False
-    return first_or_once_more(paths, probe)
-
-
-def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
-    """Tell whether a cell's cold trial or probe is to be made; one cut off is set aside for it."""
-    if not trial.files.exists(trial.outcome):
-        return True
-    if read_outcome(trial).ended not in NOT_OF_THE_CELL:
-        return False
-    store.set_aside(paths, trial.root)
-    return True

@@ -44,6 +44,7 @@ class FrameworkInfo:
     has_probe: bool
     proves: bool
     computes: bool
+    steps_by_itself: bool
     start_up_s: float
     factors: Mapping[str, tuple[Value, ...] | None]
     """Allowed values; None: any value of the factor's type."""
@@ -147,6 +148,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         has_probe=file.probe,
         proves=file.proves,
         computes=file.computes,
+        steps_by_itself=file.steps_by_itself,
         start_up_s=file.start_up,
         factors=factors,
         defaults=dict(file.defaults),

@@ -54,6 +54,8 @@ class Strategy(Table):
     """Whether one rank can drive several devices."""
     meets_over_mpi: bool = False
     """Whether ranks that an MPI started meet over it: its variables are left out then."""
+    heartbeats: bool = False
+    """Whether its ranks give each other up when they stand still: such trials take no turns."""
     variables: Variables = Field(default_factory=Variables)
     """Environment variables beside the framework's own."""
 
@@ -90,6 +92,8 @@ class FrameworkFile(Table):
     """Whether what is timed has the doors through which it is examined."""
     computes: bool = True
     """Whether it computes anything; the gate examines no framework that does not."""
+    steps_by_itself: bool = False
+    """Whether its program has a loop of its own, which cannot be told to take turns."""
     start_up: Seconds = 5.0
     """A guess at the time until the first step, for the plan's estimate."""
     strategies: dict[str, Strategy] = Field(default_factory=dict)

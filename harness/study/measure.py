@@ -115,6 +115,10 @@ class MeasureTable(Table):
     """How often one trial of a cell may be run again after a verdict that rejects it."""
     tolerate: Listed[Literal["contended", "throttled", "stalled"]] = ()
     """Verdicts that mark a trial here instead of rejecting it: for machines never left alone."""
+    turns: bool = False
+    """Let the trials of a block live at the same time and take turns, where they can."""
+    turn: Annotated[Seconds, _must(lambda s: s > 0, "must be more than 0 s")] = 1.0
+    """How long a turn lasts: a few steps at least."""
 
 
 def longer_than_timeout(table: MeasureTable) -> str | None:
@@ -143,6 +147,8 @@ class Measure:
     tolerate: tuple[str, ...] = ()
     trials_at_most: int | None = None
     budget_s: float | None = None
+    turns: bool = False
+    turn_s: float = 1.0
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -167,4 +173,6 @@ def resolved(table: MeasureTable) -> Measure:
         trials_at_most=table.trials_at_most,
         budget_s=table.budget,
         tolerate=tuple(table.tolerate),
+        turns=table.turns,
+        turn_s=table.turn,
     )

@@ -42,7 +42,7 @@ Turns(int(os.environ["BAKEOFF_TURNS"]))._ask(say="ready", step_s=0.5)
 """
 
 
-def turn(number: int, *, most_foreign: float | None = None) -> bytes:
+def turn(number: int, *, most_foreign: dict[str, float] | None = None) -> bytes:
     span = {"seconds": 1.0}
     return line("turn", round=number, attempt=1, span=span, helpers=[], most_foreign=most_foreign)
 

@@ -11,7 +11,7 @@ import pytest
 from harness.analysis.analyse import analyse
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run import worklist
+from harness.run import due
 from harness.run.session import resume, start
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths
@@ -60,7 +60,7 @@ def plan(tmp_path: Path) -> Plan:
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch) -> None:
     claimed = dataclasses.replace(framework_info("null"), has_probe=True)
-    monkeypatch.setattr(worklist, "framework_info", lambda _: claimed)
+    monkeypatch.setattr(due, "framework_info", lambda _: claimed)
 
 
 def run(plan: Plan, root: Path) -> list[str]:
@@ -92,7 +92,7 @@ def test_a_probe_is_made_once_and_one_that_was_cut_off_again(plan: Plan, tmp_pat
     run(plan, tmp_path / "run")
     paths = RunPaths(tmp_path / "run")
     cell = plan.cells[0]
-    assert not worklist.probe_is_due(paths, cell)
+    assert not due.probe_is_due(paths, cell)
     probe = paths.probe(cell.key)
     outcome = json.loads(probe.outcome.read_text())
     probe.outcome.write_text(json.dumps({**outcome, "outcome": "cancelled"}))
@@ -108,4 +108,4 @@ def test_a_cell_whose_cold_trial_failed_is_not_probed(plan: Plan, tmp_path: Path
     paths, cell = RunPaths(tmp_path), plan.cells[0]
     cold = paths.cold(cell.key)
     record(cold, "unsupported")
-    assert not worklist.probe_is_due(paths, cell)
+    assert not due.probe_is_due(paths, cell)

@@ -84,9 +84,11 @@ class Turns:
     def _judged(self, turn: Mapping[str, Any]) -> Mapping[str, Any]:
         """Say whether others disturbed a turn that has just ended."""
         foreign, doubt = self._use.end()
-        most, text = turn["most_foreign"], ""
-        if foreign is not None and most is not None and foreign > max(most, doubt):
-            text = f"others used {foreign:.2f} of the {self._use.cores} cores"
+        text = ""
+        if foreign is not None and (most := turn["most_foreign"]) is not None:
+            cores = self._use.cores
+            if foreign > max(most["cores"], most["share"] * cores, doubt):
+                text = f"others used {foreign:.2f} of the {cores} cores"
         return {"disturbed": text, "foreign_cores": foreign}
 
     def give(self, word: Mapping[str, Any]) -> None:

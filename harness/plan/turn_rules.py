@@ -1,0 +1,59 @@
+"""Rules of turns: which cells can live at the same time as others of their block, and why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+
+from harness.plan.cell import Cell
+from harness.plan.plan import PlannedStudy
+from harness.platform.platform import Platform
+from harness.study.framework import framework_info
+from harness.study.measure import Measure
+from harness.worker.network.workload import task
+
+_HERE = "local"
+
+
+def task_of(cell: Cell) -> str:
+    """Name what a cell does: only cells of one task are compared, and take turns."""
+    return task(cell.workload, cell.factors)
+
+
+def reasons(plan: PlannedStudy, platform: Platform) -> Mapping[str, str]:
+    """Say by key why cells run alone in their blocks; those that take turns are left out."""
+    why = {cell.key: _why(cell, plan.measure, platform) for cell in plan.cells}
+    together = Counter(task_of(cell) for cell in plan.cells if not why[cell.key])
+    for cell in plan.cells:
+        if not why[cell.key] and together[task_of(cell)] < 2:
+            why[cell.key] = "no other cell of its work takes turns"
+    return {key: reason for key, reason in why.items() if reason}
+
+
+def with_partners(plan: PlannedStudy, keys: Set[str]) -> set[str]:
+    """Add the cells that may be measured once more beside some cells that are due."""
+    if not plan.measure.turns:
+        return set(keys)
+    tasks = {task_of(cell) for cell in plan.cells if cell.key in keys}
+    return {cell.key for cell in plan.cells if task_of(cell) in tasks}
+
+
+def _why(cell: Cell, measure: Measure, platform: Platform) -> str:
+    """Give the first reason that holds; empty where a cell can stand still beside others."""
+    factors, info = cell.factors, framework_info(cell.adapter)
+    holds: Sequence[tuple[object, str]] = (
+        (platform.is_simulated, "it is simulated"),
+        (cell.scale.nodes > 1, "it takes several nodes"),
+        (platform.launcher.name != _HERE, f"{platform.launcher.name} starts its ranks"),
+        (factors["container"], "it runs in a container"),
+        (measure.memory_bytes, "its memory is limited"),
+        (factors["device"] == "gpu", "frameworks reserve the memory of a GPU"),
+        (cell.content, "it reads files"),
+        (factors["checkpoint_every"], "it saves checkpoints"),
+        (info.steps_by_itself, f"{info.title} steps by itself"),
+        (
+            cell.scale.ranks > 1 and info.strategy(cell.strategy).heartbeats,
+            "its ranks give each other up when they stand still",
+        ),
+    )
+    return next((reason for is_so, reason in holds if is_so), "")

@@ -1,0 +1,1 @@
+"""Trials of a block that live at the same time and take turns."""

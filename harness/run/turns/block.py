@@ -1,0 +1,75 @@
+"""Tell which trials of a block take turns, with whom, and why the others run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.plan.plan import Plan
+from harness.plan.turn_rules import reasons, task_of
+from harness.run.due import Due
+from harness.run.turns import pilot
+from harness.run.turns.groups import Group, divide
+from harness.run.turns.memory import MemoryUse, available_bytes
+from harness.store.layout import PILOT, RunPaths
+from harness.store.outcome import Turns
+from harness.store.run_directory import outcomes
+
+TOO_LARGE = "beside another trial it does not fit into memory"
+LEFT_ALONE = "no trial of its work was left to take turns with"
+
+
+class Blocks:
+    """The blocks of one session, as far as their trials live at the same time."""
+
+    def __init__(self, plan: Plan, paths: RunPaths, due: Due) -> None:
+        self._plan = plan
+        self._paths = paths
+        self._due = due
+        self._why = dict(reasons(plan, plan.platform))
+        ended = (one for trials in outcomes(paths).values() for one in trials.values())
+        self.memory = MemoryUse(ended)
+        self._too_large: set[str] = set()
+        self._references: Mapping[str, str] | None = None
+
+    def why_alone(self, key: str, block: int) -> Turns | None:
+        """Say what the outcome of a trial that runs alone holds of it; nothing of pilots."""
+        if block == PILOT:
+            return None
+        if key in self._too_large:
+            return Turns(alone=TOO_LARGE)
+        return Turns(alone=self._why.get(key, LEFT_ALONE))
+
+    def groups(
+        self, block: int, keys: Sequence[str], is_left: Callable[[str], bool]
+    ) -> list[Group]:
+        """Divide what a block still needs into groups; what is in none runs alone.
+
+        ``is_left`` tells which cells this session has given up for now.
+        """
+        if block == PILOT:
+            return []
+        able = [key for key in keys if self._is_able(key) and not is_left(key)]
+        due = [key for key in able if self._due.needs(key, block) is not None]
+        found: list[Group] = []
+        for task in dict.fromkeys(task_of(self._plan.cell(key)) for key in due):
+            everybody = [key for key in able if task_of(self._plan.cell(key)) == task]
+            division = divide(
+                [key for key in due if key in everybody],
+                everybody,
+                reference=self._reference(task),
+                needs={key: self.memory.needed_bytes(self._plan.cell(key)) for key in everybody},
+                room=available_bytes(),
+            )
+            found += division.groups
+            self._too_large.update(division.too_large)
+        return found
+
+    def _is_able(self, key: str) -> bool:
+        return key not in self._why and self._due.given_up(key) is None
+
+    def _reference(self, task: str) -> str | None:
+        if self._references is None:
+            has_pilot = any(block == PILOT for _, block in self._plan.order)
+            own = self._plan.reference
+            self._references = pilot.references(self._plan, self._paths) if has_pilot else own
+        return self._references.get(task)
