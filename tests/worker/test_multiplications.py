@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import pytest
 
-from harness.worker.facts import hlo
+from harness.worker.facts.hlo_multiplications import macs
 
-CONVOLVED = """
+SHAPES = """
   %x = f32[2,9,9,3]{3,2,1,0} parameter(0)
   %w = f32[3,3,3,8]{3,2,1,0} parameter(1)
   %slope = f32[2,5,5,8]{3,2,1,0} parameter(2)
-  %forward = f32[2,5,5,8]{3,2,1,0} convolution(%x, %w), dim_labels=b01f_01io->b01f
-  %back = f32[2,9,9,3]{3,2,1,0} convolution(%slope, %w), dim_labels=b01f_01oi->b01f
-  ROOT %w.2 = f32[3,3,3,8] convolution(f32[2,9,9,3] %x, %slope), dim_labels=f01b_i01o->01bf
 """
 
 
-@pytest.mark.parametrize("kept", [0, 1, 2])
-def test_a_strided_convolution_and_its_gradients_multiply_equally_often(kept: int) -> None:
-    head, lines = CONVOLVED.splitlines()[:4], CONVOLVED.splitlines()[4:7]
-    assert hlo.macs("\n".join([*head, lines[kept]])) == 2 * 5 * 5 * 8 * 3 * 3 * 3
+@pytest.mark.parametrize(
+    ("call", "window", "labels"),
+    [
+        ("f32[2,5,5,8] convolution(%x, %w)", "3x3 stride=2x2 pad=1_1x1_1", "b01f_01io->b01f"),
+        (
+            "f32[2,9,9,3] convolution(%slope, %w)",
+            "3x3 pad=1_1x1_1 lhs_dilate=2x2",
+            "b01f_01oi->b01f",
+        ),
+        (
+            "f32[3,3,3,8] convolution(f32[2,9,9,3] %x, %slope)",
+            "5x5 pad=1_1x1_1 rhs_dilate=2x2",
+            "f01b_i01o->01bf",
+        ),
+    ],
+)
+def test_a_strided_convolution_and_its_gradients_multiply_equally_often(
+    call: str, window: str, labels: str
+) -> None:
+    line = f"  ROOT %y = {call}, window={{size={window}}}, dim_labels={labels}"
+    assert macs(SHAPES + line) == 2 * 5 * 5 * 8 * 3 * 3 * 3
+
+
+def test_the_gradient_of_an_unpadded_convolution_multiplies_no_more_than_it() -> None:
+    text = """
+  %slope = f32[2,7,7,8]{3,2,1,0} parameter(0)
+  %w = f32[3,3,3,8]{3,2,1,0} parameter(1)
+  %y = f32[2,9,9,3] convolution(%slope, %w), window={size=3x3 pad=2_2x2_2}, LABELS
+""".replace("LABELS", "dim_labels=b01f_01oi->b01f")
+    assert macs(text) == 2 * 7 * 7 * 8 * 3 * 3 * 3
 
 
 def test_a_grouped_convolution_multiplies_within_its_groups() -> None:
@@ -28,7 +51,19 @@ def test_a_grouped_convolution_multiplies_within_its_groups() -> None:
   %w = f32[3,3,2,8]{3,2,1,0} parameter(1)
   %y = f32[2,6,6,8]{3,2,1,0} convolution(%x, %w), dim_labels=b01f_01io->b01f, feature_group_count=2
 """
-    assert hlo.macs(text) == 2 * 6 * 6 * 8 * 3 * 3 * 2
+    assert macs(text) == 2 * 6 * 6 * 8 * 3 * 3 * 2
+
+
+def test_groups_that_xla_makes_a_dilated_dimension_of_multiply_within_themselves() -> None:
+    text = """
+  %x = f32[192,13,13,2,2]{4,3,2,1,0} parameter(0)
+  %slope = f32[13,13,2,2,128]{4,3,2,1,0} parameter(1)
+  %y = f32[192,3,3,2,128]{4,3,2,1,0} convolution(%x, %slope), WINDOW
+""".replace(
+        "WINDOW",
+        "window={size=13x13x2 pad=1_1x1_1x0_0 lhs_dilate=1x1x2}, dim_labels=b012f_012io->b012f",
+    )
+    assert macs(text) == 2 * 13 * 13 * 256 * 3 * 3 * 192
 
 
 def test_a_product_multiplies_what_it_contracts() -> None:
@@ -37,9 +72,9 @@ def test_a_product_multiplies_what_it_contracts() -> None:
   %w = f32[9,5]{1,0} parameter(1)
   %y = f32[4,5]{1,0} dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 """
-    assert hlo.macs(text) == 4 * 9 * 5
+    assert macs(text) == 4 * 9 * 5
 
 
 def test_what_a_library_multiplies_is_not_counted() -> None:
     call = '  %g = bf16[4,5]{1,0} custom-call(%x, %w), custom_call_target="__cublas$gemm"'
-    assert hlo.macs(call) is None
+    assert macs(call) is None

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 from typing import Counter as Counts
-
-from harness.worker.network.layer_rules import product
 
 # %name = bf16[16,27,27,192]{3,2,1,0} convolution(%left, f32[3]{0} %right), …
 DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = \(?([a-z]+[0-9]*)\[", re.MULTILINE)
@@ -24,16 +22,6 @@ CONVOLVED = re.compile(
     r"= \(?[a-z]+[0-9]*\[[0-9,]*\]\{([0-9]{1,3}(?:,[0-9]{1,3})*)[^}]*\} convolution\("
     r".*dim_labels=\w+->(\w+)"
 )
-SHAPED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [a-z]+[0-9]*\[([0-9,]*)\]", re.MULTILINE)
-# … = f32[4,13]{1,0} dot(f32[4,9]{1,0} %left, %right), lhs_contracting_dims={1}, …
-MULTIPLIED = re.compile(
-    r"= [a-z]+[0-9]*\[([0-9,]*)\]\S* (?:convolution|dot)"
-    r"\((?:[a-z]+[0-9]*\[\S* )?%?([\w.-]+), (?:[a-z]+[0-9]*\[\S* )?%?([\w.-]+)\)(.*)$",
-    re.MULTILINE,
-)
-CONTRACTED = re.compile(r"lhs_contracting_dims=\{([0-9,]*)\}")
-LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
-GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
 TARGET = re.compile(r'custom_call_target="([^"]+)"')
 MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
 TYPE_NAMES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
@@ -62,47 +50,6 @@ def read(text: str) -> Dict[str, Any]:
         found["computed"] = {name: count / whole for name, count in computed.most_common()}
         found["computed_by"] = "convolutions and products of XLA's optimised step"
     return found
-
-
-def macs(text: str) -> Optional[int]:
-    """Count the multiplications of one optimised step, as a network's are counted.
-
-    None where the text does not tell shapes, as of the calls of a library.
-    """
-    calls = (TARGET.search(match[0]) for match in HEAVY.finditer(text))
-    if any(target is not None and MULTIPLYING.search(target[1]) for target in calls):
-        return None
-    shapes = {match[1]: _sizes(match[2]) for match in SHAPED.finditer(text)}
-    whole = 0
-    for match in MULTIPLIED.finditer(text):
-        made, left, right = _sizes(match[1]), shapes.get(match[2]), shapes.get(match[3])
-        summed, labels = CONTRACTED.search(match[4]), LABELS.search(match[4])
-        if left is not None and summed is not None:
-            whole += product(made) * product([left[axis] for axis in _sizes(summed[1])])
-        elif left is not None and right is not None and labels is not None:
-            grouped = GROUPS.search(match[4])
-            groups = int(grouped[1]) if grouped else 1
-            whole += _convolved(made, left, right, labels[2], groups)
-        else:
-            return None
-    return whole
-
-
-def _convolved(
-    made: Tuple[int, ...], left: Tuple[int, ...], right: Tuple[int, ...], labels: str, groups: int
-) -> int:
-    """Count one convolution from its results, or from what enters it, whichever is less.
-
-    A stride drops results, and the gradient of one spreads what enters with zeros between: neither
-    counts. Nor is less counted where a window reaches beyond the edge.
-    """
-    window = product([size for size, label in zip(right, labels) if label.isdigit()])
-    inward, outward = right[labels.index("i")], right[labels.index("o")]
-    return window * min(product(made) * inward, product(left) * outward // groups)
-
-
-def _sizes(text: str) -> Tuple[int, ...]:
-    return tuple(int(one) for one in text.split(",") if one)
 
 
 def layout(text: str) -> Optional[str]:

@@ -15,9 +15,12 @@ from harness.worker.network.workload import Training
 
 
 def counted(activity: Any, workload: Any, samples: int) -> Dict[str, Any]:
-    """Give the fact; nothing where the activity does not count, or nothing is trained."""
+    """Give the fact; nothing where the activity does not count, or nothing is trained.
+
+    Of a single sample compilers make something else than products, of a vector and a number.
+    """
     count = door(activity, "multiplications")
-    if count is None or not isinstance(workload, Training):
+    if count is None or not isinstance(workload, Training) or samples == 1:
         return {}
     found = count()
     if found is None:

@@ -107,12 +107,19 @@ class JaxActivity:
 
         return named(self._net, self._workload, self.trained)
 
+    def fed(self) -> Iterator[Made]:
+        """Give the batch that the next step takes."""
+        from harness.worker.adapters.jax.training import made
+
+        yield made("input", self._net.activation_out(self._given.input), "float32")
+        yield made("target", self._given.target, "float32")
+
     def multiplications(self) -> Optional[int]:
         """Count those of the step, in the text of what XLA compiled and keeps."""
-        from harness.worker.facts import hlo
+        from harness.worker.facts import hlo_multiplications
 
         compiled = self._step.lower(self.trained, self._given).compile()
-        return hlo.macs(compiled.as_text())
+        return hlo_multiplications.macs(compiled.as_text())
 
     def saver(self) -> Any:
         """Give what saves the state."""

@@ -1,0 +1,83 @@
+"""Count in the text of a step that XLA has optimised what its convolutions and products multiply.
+
+They are counted as a network's are: at every place of a window, beyond the edge too, but not where
+XLA itself has put zeros between. A convolution that is strided has gradients that are dilated:
+
+    forward              (3x3 stride=2x2)           places of the window × its size
+    of the weights       (8x8 rhs_dilate=2x2)       the same, with result and window exchanged
+    of what enters       (3x3 lhs_dilate=2x2)       the places where no zero was put between
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, Optional, Tuple
+
+from harness.worker.facts.hlo import HEAVY, MULTIPLYING, TARGET
+from harness.worker.network.layer_rules import product
+
+SHAPED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [a-z]+[0-9]*\[([0-9,]*)\]", re.MULTILINE)
+# … = f32[4,13]{1,0} dot(f32[4,9]{1,0} %left, %right), lhs_contracting_dims={1}, …
+MULTIPLIED = re.compile(
+    r"= [a-z]+[0-9]*\[([0-9,]*)\]\S* (?:convolution|dot)"
+    r"\((?:[a-z]+[0-9]*\[\S* )?%?([\w.-]+), (?:[a-z]+[0-9]*\[\S* )?%?([\w.-]+)\)(.*)$",
+    re.MULTILINE,
+)
+CONTRACTED = re.compile(r"lhs_contracting_dims=\{([0-9,]*)\}")
+LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
+WINDOW = re.compile(r"window=\{([^}]*)\}")
+
+Sizes = Tuple[int, ...]
+
+
+def macs(text: str) -> Optional[int]:
+    """Count the multiplications; None where the text tells no shapes, as of a library's calls."""
+    calls = (TARGET.search(match[0]) for match in HEAVY.finditer(text))
+    if any(target is not None and MULTIPLYING.search(target[1]) for target in calls):
+        return None
+    shapes = {match[1]: _sizes(match[2]) for match in SHAPED.finditer(text)}
+    whole = 0
+    for match in MULTIPLIED.finditer(text):
+        made, left, right = _sizes(match[1]), shapes.get(match[2]), shapes.get(match[3])
+        summed, labels = CONTRACTED.search(match[4]), LABELS.search(match[4])
+        if left is None or right is None:
+            return None
+        if summed is not None:
+            whole += product(made) * product([left[axis] for axis in _sizes(summed[1])])
+        elif labels is not None:
+            whole += _convolved((left, right, made), labels, _window(match[4]))
+        else:
+            return None
+    return whole
+
+
+def _convolved(
+    shapes: Tuple[Sizes, Sizes, Sizes], labels: re.Match[str], window: Dict[str, List[str]]
+) -> int:
+    """Count one convolution: features by features, and in each dimension the places that count.
+
+    Those are places of the result, or of what enters where it is less: a window that goes beyond
+    the edge multiplies nothing there that it would not in the other direction.
+    """
+    left, right, made = (dict(zip(labels[n + 1], shape)) for n, shape in enumerate(shapes))
+    whole = made["b"] * made["f"] * right["i"]
+    for axis in sorted(label for label in right if label.isdigit()):
+        at = int(axis)
+        spread = int(window["lhs_dilate"][at]) if "lhs_dilate" in window else 1
+        pad = window["pad"][at] if "pad" in window else "0_0"
+        places = made[axis] * right[axis]
+        if spread > 1 and pad == "0_0":  # groups: each meets its own part of the window alone
+            places //= spread
+        whole *= min(places, left[axis] * right[axis])
+    return int(whole)
+
+
+def _window(form: str) -> Dict[str, List[str]]:
+    """Read ``window={size=3x3 pad=1_1x1_1 lhs_dilate=2x2}``, dimension by dimension."""
+    found = WINDOW.search(form)
+    pairs = [one.partition("=") for one in found[1].split()] if found else []
+    return {name: sizes.split("x") for name, _, sizes in pairs}
+
+
+def _sizes(text: str) -> Sizes:
+    return tuple(int(one) for one in text.split(",") if one)
