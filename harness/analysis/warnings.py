@@ -44,6 +44,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     return (
         *_completeness(dataset, results, trials),
         *_provenance(dataset, results),
+        *_starts(results.cells),
         *_claims(results.cells),
         *_repetition(results),
         *_nodes(results),
@@ -87,6 +88,23 @@ def _completeness(
     wordless = sum(trial.outcome == Ended.OK and trial.rate is None for trial in trials)
     if wordless:
         yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
+
+
+def _starts(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Name the trials of a network that started from something else than most."""
+    found: dict[tuple[str, str, int, str], dict[str, list[str]]] = {}
+    for cell in cells:
+        for trial in cell.trials:
+            for what, digest in (trial.facts.get("start") or {}).items():
+                if digest is not None and what in ("weights", "batch"):
+                    alike = (cell.run, cell.workload, cell.scale.batch_per_rank, what)
+                    name = f"trial {trial.block} of {cell.label}"
+                    found.setdefault(alike, {}).setdefault(digest, []).append(name)
+    for (_, workload, batch, what), names in found.items():
+        odd = sorted(names.values(), key=len)[:-1]
+        if odd:
+            listed = ", ".join(name for some in odd for name in some)
+            yield f"{workload} at batch {batch}: {listed} started from another {what} than others."
 
 
 def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:

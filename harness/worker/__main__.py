@@ -95,6 +95,8 @@ class Worker:
         if series is not None:
             series.close()
         facts = dict(adapter.facts())
+        if proof is not None:
+            facts["start"] = proof.start
         if self.where.size > 1:
             from harness.worker.facts import network_use  # a lone rank has nobody to talk to
 

@@ -15,6 +15,8 @@ Optional doors. Of an Activity, each called outside the clock:
     device_steps() -> [seconds]     the device's own time of each step since the last call, or of as
                                     many of the latest as the adapter holds (CUDA events)
 
+    fed()                           yields (name, shape, buffer of float32) of the batch that the
+                                    next step takes, ``input`` and ``target``, channels first
     multiplications() -> int        those of the convolutions and products of one step, counted
                                     where it runs, after all that is timed; None where the
                                     framework does not tell. It may step
@@ -55,6 +57,8 @@ framework's own switches and counters say:
     compile_s               seconds spent compiling in this process
     compiled_graphs, graph_breaks, graph_break_reasons      one graph and no break is a whole step
     compile_cache_hits, compile_cache_misses
+    start                   digests of the weights and the batch that it started from, and the name
+                            of a tensor that was not as given (``gate/starting_point.py``)
     multiplications         of the step that was timed: counted, and asked for by the network
                             (``facts/multiplications.py``)
 

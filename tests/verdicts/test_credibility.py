@@ -165,3 +165,28 @@ def test_a_step_that_multiplies_another_amount_rejects_the_trial(
 ) -> None:
     facts = {"multiplications": {"counted": counted, "asked": 10**9}}
     assert words in evidence(recorded(losses=FALLS, facts=facts))
+
+
+def test_a_trial_that_started_from_other_weights_is_marked_and_counts(recorded: Recorded) -> None:
+    start = {"weights": "0123", "batch": None, "differs": "conv1/weight"}
+    cell = recorded(losses=FALLS, facts={"start": start})
+    assert cell.rate is not None
+    assert (
+        "it did not start from the weights and the batch that it was given: conv1/weight is another"
+        in cell.trials[0].evidence
+    )
+
+
+def test_trials_that_start_from_another_batch_than_others_are_named(tmp_path: Path) -> None:
+    jax = replace(TORCH, framework="jax")
+    paths = RunPaths(write_run(tmp_path, [TORCH, jax]))
+    for cell in (TORCH, jax):
+        for block in range(1, 7):
+            batch = "other" if (cell, block) == (jax, 2) else "usual"
+            facts = {"start": {"weights": "same", "batch": batch, "differs": None}}
+            with paths.trial(cell.key, TrialName(block)).events(0).open("a") as file:
+                file.write(json.dumps({"event": "facts", "facts": facts}) + "\n")
+    told = [one for one in read_results([paths.root]).warnings if "started from" in one]
+    assert told == [
+        f"tinycnn at batch 16: trial 2 of {jax.label} started from another batch than others."
+    ]

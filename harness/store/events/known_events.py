@@ -61,6 +61,7 @@ _FACTS: Mapping[str, Any] = {
     **dict.fromkeys(("computed", "onednn_primitives"), Mapping[str, float] | None),
     "network": Mapping[str, Mapping[str, int | None]] | None,
     "exchange_hooks": Mapping[str, Any] | None,
+    "start": Mapping[str, str | None] | None,
     "multiplications": Mapping[str, int] | None,
     "graph_break_reasons": tuple[str, ...] | None,
 }

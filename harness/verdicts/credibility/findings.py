@@ -23,6 +23,7 @@ def judge_credibility(
     return (
         *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),
         *amount.judge_amount(streams),
+        *_start(streams),
         *plausible.judge_rate(
             run.info,
             cell,
@@ -31,6 +32,13 @@ def judge_credibility(
             device_name=streams[0].facts.get("device_name"),
         ),
     )
+
+
+def _start(streams: Sequence[Stream]) -> list[Finding]:
+    """Mark a trial that did not start from what it was given: its speed is none the worse."""
+    wrong = [(stream.facts.get("start") or {}).get("differs") for stream in streams]
+    text = "it did not start from the weights and the batch that it was given: {} is another"
+    return [Finding("valid", text.format(name)) for name in wrong if name is not None]
 
 
 def _learning_rate(cell: CellRecord) -> float | None:

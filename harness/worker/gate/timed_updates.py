@@ -3,7 +3,7 @@
 Every trial whose activity has the doors ``load``, ``give`` and ``state`` goes through them, so that
 their use tells an adapter nothing:
 
-    load the starting weights, give the first batch       before the warm-up
+    load the starting weights, give the first batch       before the warm-up, and read back
     ... warm-up, measure ...
     steps, sync, and what was computed is looked at       did sync wait for the steps?
     load a state, give a batch, step, sync, state         three times, where the host asks for it
@@ -29,10 +29,10 @@ A NAME is a PARAMETER as in ``subject.py``, or PARAMETER/MOMENT for what the opt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from harness.worker.contracts import door
-from harness.worker.gate import tensors
+from harness.worker.gate import starting_point, tensors
 from harness.worker.gate.subject import put_thinned
 from harness.worker.gate.tensors import Repeated, Writer
 
@@ -58,16 +58,19 @@ class TimedUpdates:
         self._activity: Any = activity
         self._given = tensors.read(given)
         self._made = made
+        self.start: Dict[str, Optional[str]] = {}
+        """Digests of what it started from, and what was not as given (``starting_point.py``)."""
 
     def open(self) -> None:
         """Load the starting weights and give the first batch."""
-        first = self._given.under("first/")
-        self._activity.load(self._given.under("initial/"))
+        initial, first = self._given.under("initial/"), self._given.under("first/")
+        self._activity.load(initial)
         self._activity.give(first["input"], first["target"])
-        self._read_state()
+        self.start = starting_point.read(self._activity, initial, first)
 
     def close(self, steps: int, clock: Callable[[], int]) -> None:
         """Examine the activity where the host asks for it, then read its state."""
+        starting_point.require_fresh_batches(self._activity)
         began = clock()
         if self._made is not None:
             self._wait(min(steps, MOST_STEPS), clock)

@@ -81,6 +81,13 @@ class Epochs:
             self._kept = batch
         return batch
 
+    def targets(self) -> Sequence[float]:
+        """Give the targets that stand beside the samples of the last batch."""
+        length = self._dataset.manifest["target_length"] or 1
+        every = self._dataset.targets()
+        last = self._delivered[-self._batch_per_rank :]
+        return [every[length * one + at] for one in last for at in range(length)]
+
     @property
     def is_looked_at(self) -> bool:
         """Whether each batch is held against what was written: in the warm-up's first epoch."""

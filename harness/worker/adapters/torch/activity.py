@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 import torch
 
 from harness.worker.adapters.torch import failures
-from harness.worker.adapters.torch.lowering.canonical import given_tensor
+from harness.worker.adapters.torch.lowering.canonical import given_tensor, made
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.feed import Classes, Feed
 from harness.worker.gate.subject import Made
@@ -55,6 +55,11 @@ class TrainingActivity:
     def state(self) -> Iterator[Made]:
         """Give what is trained."""
         return self.trainer.state()
+
+    def fed(self) -> Iterator[Made]:
+        """Give the batch that the next step takes."""
+        for name, tensor in zip(("input", "target"), self.batch):
+            yield made(name, tensor, torch.float32)
 
     def multiplications(self) -> Optional[int]:
         """Count those of a step, by the operators that it dispatches.

@@ -1,0 +1,119 @@
+"""Record what trials start from, and refuse files whose batches are fed again or wrongly."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.worker.gate import starting_point, tensors
+from harness.worker.gate.tensors import Tensor
+from harness.worker.input.evidence.audit import WrongDelivery
+
+WEIGHTS = {"conv/weight": [0.5, -1.0, 2.0], "conv/bias": [0.25]}
+BATCH = {"input": [1.0, 2.0], "target": [3.0]}
+
+
+def made(values: Mapping[str, list[float]]) -> Iterator[tuple[str, tuple[int, ...], Any]]:
+    for name, items in values.items():
+        yield name, (len(items),), array("f", items)
+
+
+class Activity:
+    """An activity whose doors give what a test says."""
+
+    def __init__(self, weights: Mapping[str, list[float]], batch: Mapping[str, list[float]]):
+        self.state: Callable[[], Any] = lambda: made(weights)
+        self.fed: Callable[[], Any] = lambda: made(batch)
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+    writer = tensors.Writer(str(tmp_path))
+    for prefix, values in (("initial/", WEIGHTS), ("first/", BATCH)):
+        for name, shape, items in made(values):
+            writer.put(prefix + name, shape, items, "float32")
+    writer.close({})
+    folder = tensors.read(str(tmp_path))
+    return folder.under("initial/"), folder.under("first/")
+
+
+def test_what_starts_as_given_has_one_digest_in_whatever_order(given: Any) -> None:
+    one = starting_point.read(Activity(WEIGHTS, BATCH), *given)
+    backward = dict(reversed([*WEIGHTS.items(), ("conv/weight/velocity", [0.0])]))
+    other = starting_point.read(Activity(backward, BATCH), *given)
+    assert one == other
+    assert one["differs"] is None
+    assert len(one["weights"] or "") == starting_point.LETTERS
+
+
+def test_weights_that_are_not_as_given_are_named(given: Any) -> None:
+    right = starting_point.read(Activity(WEIGHTS, BATCH), *given)
+    found = starting_point.read(Activity({**WEIGHTS, "conv/bias": [0.5]}, BATCH), *given)
+    assert found["differs"] == "conv/bias"
+    assert found["weights"] != right["weights"]
+    assert found["batch"] == right["batch"]
+
+
+def test_a_batch_that_is_not_as_given_is_named(given: Any) -> None:
+    found = starting_point.read(Activity(WEIGHTS, {**BATCH, "target": [0.0]}), *given)
+    assert found["differs"] == "target"
+
+
+def test_a_tensor_that_is_missing_is_named(given: Any) -> None:
+    found = starting_point.read(Activity({"conv/bias": [0.25]}, BATCH), *given)
+    assert found["differs"] == "conv/weight"
+
+
+def test_without_a_door_the_batch_is_unknown(given: Any) -> None:
+    activity = Activity(WEIGHTS, BATCH)
+    del activity.fed
+    found = starting_point.read(activity, *given)
+    assert (found["batch"], found["differs"]) == (None, None)
+
+
+class Fed:
+    """An activity that reads files, and its epochs."""
+
+    def __init__(self, batches: list[tuple[float, float]], targets: list[float], left: int = 9):
+        self.epochs = self
+        self._batches, self._targets, self._left = batches, targets, left
+        self.taken = 0
+
+    def left(self) -> int:
+        return self._left
+
+    def targets(self) -> list[float]:
+        return [self._targets[self.taken - 1]]
+
+    def fetch(self) -> None:
+        self.taken += 1
+
+    def fed(self) -> Iterator[Any]:
+        given, target = self._batches[self.taken - 1]
+        return made({"input": [given], "target": [target]})
+
+
+def test_batches_that_come_from_files_one_after_the_other_are_fine() -> None:
+    activity = Fed([(1.0, 4.0), (2.0, 5.0)], [4.0, 5.0])
+    starting_point.require_fresh_batches(activity)
+    assert activity.taken == 2
+
+
+def test_a_first_batch_that_is_fed_again_is_refused() -> None:
+    with pytest.raises(WrongDelivery, match="the same batch was fed again"):
+        starting_point.require_fresh_batches(Fed([(1.0, 4.0), (1.0, 5.0)], [4.0, 5.0]))
+
+
+def test_labels_that_are_all_0_are_refused() -> None:
+    with pytest.raises(WrongDelivery, match="other targets than the samples in the files"):
+        starting_point.require_fresh_batches(Fed([(1.0, 0.0), (2.0, 0.0)], [4.0, 5.0]))
+
+
+def test_nothing_is_fetched_beyond_the_end_of_an_epoch() -> None:
+    activity = Fed([], [], left=1)
+    starting_point.require_fresh_batches(activity)
+    assert activity.taken == 0
