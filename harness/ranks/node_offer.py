@@ -1,6 +1,8 @@
-"""What a node offers to a trial: ``python -m harness.ranks.node_offer COUNT`` prints JSON.
+"""What a node offers to a trial, as JSON: ``python -m harness.ranks.node_offer COUNT [RUN BOOT…]``.
 
-A launcher runs it once on every node of an allocation, before the first trial there.
+A launcher runs it once on every node of an allocation, before the first trial there. What a killed
+session of the run RUN left on it is ended first, unless its boot is named: it was swept before,
+under whatever name, and trials may run there.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import Any
 
+from harness.agent import processes
+from harness.machine.small_files import boot_id
 from harness.machine.sysfs_topology import read_topology
 from harness.machine.topology import Core, Device, MemoryNode, Topology
 
@@ -35,10 +39,17 @@ def offer(count: int) -> dict[str, Any]:
     topology = asdict(replace(read_topology(cpus), links={}))
     return {
         "host": socket.gethostname(),
+        "boot": boot_id(),
         "cpus": cpus,
         "ports": free_ports(count),
         "topology": json.loads(json.dumps(topology, default=sorted)),
     }
+
+
+def sweep(run: str, boots: Collection[str]) -> None:
+    """End what carries the mark of a run, unless this is one of the boots named."""
+    if boot_id() not in boots:
+        processes.sweep_marked(processes.mark(f"{run}/", prefix=True))
 
 
 def read_offered_topology(raw: Mapping[str, Any]) -> Topology:
@@ -58,4 +69,7 @@ def _with_cpus(kind: Any, raw: Mapping[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(offer(int(sys.argv[1]))) + "\n")
+    wanted, *of_run = sys.argv[1:]
+    if of_run:
+        sweep(of_run[0], of_run[1:])
+    sys.stdout.write(json.dumps(offer(int(wanted))) + "\n")

@@ -16,6 +16,7 @@ from harness.agent.protocol import TrialCommand, TrialEnd
 from harness.errors import Unavailable
 from harness.launch.contract import Launcher, Node
 from harness.launch.rendezvous import ports_needed
+from harness.machine.small_files import boot_id
 from harness.machine.sysfs_topology import read_topology
 from harness.platform.platform import Platform
 from harness.ranks import on_nodes
@@ -53,8 +54,11 @@ class TooFewNodes(Unavailable):
 class Nodes:
     """The nodes of a session, each with its agent, started when first needed."""
 
-    def __init__(self, platform: Platform, errors: Path) -> None:
+    def __init__(self, platform: Platform, errors: Path, *, run: str | None = None) -> None:
         self._platform = platform
+        self._run = run
+        """Its id, which marks what killed sessions of it left on nodes; None: there is no run."""
+        self._swept = {boot_id()}
         self._errors = errors
         self.launcher = launcher(platform)
         """Found once: finding one lists a folder."""
@@ -95,7 +99,9 @@ class Nodes:
             return replace(self._known[name], ports=free_ports(ports_needed(each), "127.0.0.1"))
         if name not in self._known:
             argv = (sys.executable, "-P", "-m", "harness.ranks.node_offer", str(_PORTS))
-            offer = json.loads(reached(self._platform, name).run(*argv))
+            left = () if self._run is None else (self._run, *sorted(self._swept))
+            offer = json.loads(reached(self._platform, name).run(*argv, *left))
+            self._swept.add(offer["boot"])
             cpus = tuple(offer["cpus"][: self._platform.node.cpus])
             topology = read_offered_topology(offer["topology"]).within(cpus)
             self._known[name] = Node(cpus, (), name=name, address=name, topology=topology)

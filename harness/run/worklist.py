@@ -65,7 +65,7 @@ class Work:
             run_id=known.id,
             platform=plan.platform,
             measure=plan.measure,
-            nodes=Nodes(plan.platform, paths.agent_errors),
+            nodes=Nodes(plan.platform, paths.agent_errors, run=known.id),
             interrupts=self._interrupts,
             proofs=None if plan.platform.is_simulated else Proofs(plan.measure.seed),
         )

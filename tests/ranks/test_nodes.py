@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.agent.protocol import TOKEN as TOKEN_VARIABLE
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.errors import Unavailable
 from harness.launch.contract import Node
@@ -16,7 +19,8 @@ from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, reached
 from harness.ranks.on_nodes import AgentLost
 
-TOKEN = f"nodes-{os.getpid()}/cell/trial-1"
+RUN = f"nodes-{os.getpid()}"
+TOKEN = f"{RUN}/cell/trial-1"
 WAIT = "import threading; threading.Event().wait()"
 # Goes nowhere, but takes its words as ssh does.
 SSH = '#!/bin/sh\nwhile [ "$1" = -o ]; do shift 2; done\nshift\nexec sh -c "$*"\n'
@@ -32,7 +36,7 @@ def platform(tmp_path: Path) -> Platform:
 
 @pytest.fixture
 def nodes(platform: Platform, tmp_path: Path) -> Iterator[Nodes]:
-    made = Nodes(platform, tmp_path / "agent.err")
+    made = Nodes(platform, tmp_path / "agent.err", run=RUN)
     yield made
     made.close()
 
@@ -75,6 +79,29 @@ def test_nodes_are_asked_once_what_they_offer(nodes, platform):
     assert first[0].topology is not None
     assert len(first[0].ports) == 3
     assert not set(first[0].ports) & set(again[0].ports), "each trial has ports of its own"
+
+
+def test_what_a_killed_session_left_on_a_node_is_ended_before_the_first_trial_there(
+    platform, tmp_path, monkeypatch
+):
+    argv = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
+    others = {**os.environ, TOKEN_VARIABLE: f"{RUN}-2/cell/trial-1"}
+    with (
+        subprocess.Popen(argv, env={**os.environ, TOKEN_VARIABLE: TOKEN}) as left,
+        subprocess.Popen(argv, env=others) as other,
+    ):
+        Nodes(platform, tmp_path / "agent.err", run=RUN).gather(1, 1)
+        assert left.poll() is None, "the session swept its own machine by itself"
+        monkeypatch.setattr("harness.ranks.nodes.boot_id", lambda: "another")
+        nodes = Nodes(platform, tmp_path / "agent.err", run=RUN)
+        nodes.gather(1, 1)
+        assert left.wait() == -signal.SIGKILL
+        with subprocess.Popen(argv, env={**os.environ, TOKEN_VARIABLE: TOKEN}) as running:
+            nodes.gather(2, 1)
+            assert running.poll() is None, "the same machine under another name"
+            running.kill()
+        assert other.poll() is None
+        other.kill()
 
 
 def test_a_command_on_a_node_gives_what_it_printed_or_why_not(platform):
