@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -89,10 +90,13 @@ def _resolve(reference: EnvironmentReference, platform: Platform) -> Interpreter
     given = worker_variables(reference, platform, lock)
     if lock is not None:
         _require_programs(lock, given.env)
+    needs = "" if lock is None else _needed_python(lock, platform)
     if given.there.interpreter is not None:
-        return _foreign(reference, given.there.interpreter, given, f"named by {platform.name}")
+        named_by = f"named by {platform.name}"
+        return _foreign(reference, given.there.interpreter, given, named_by, needs=needs)
     if given.there.modules:
-        return _foreign(reference, "python3", given, f"modules {' '.join(given.modules)}")
+        named_by = f"modules {' '.join(given.modules)}"
+        return _foreign(reference, "python3", given, named_by, needs=needs)
     if lock is None:
         load_lock(reference.lock)
         raise AssertionError("load_lock refuses an unknown name")
@@ -202,6 +206,8 @@ def _foreign(
     program: str,
     given: WorkerVariables,
     origin: str,
+    *,
+    needs: str = "",
 ) -> Interpreter:
     env = given.env
     path = shutil.which(program, path=env.get("PATH"))
@@ -213,6 +219,11 @@ def _foreign(
         version, names = content = json.loads(answer.required().rpartition("\n")[2])
     except (ValueError, TypeError):
         raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
+    if not pythons.satisfies(tuple(map(int, re.findall("[0-9]+", version)[:3])), needs):
+        raise Unavailable(
+            f"{what} is Python {version.split()[0]}; {reference} stands for Python {needs}.\n"
+            f'    Name one: [frameworks."{reference.lock}"]  interpreter = "/path/to/python"'
+        )
     changes = dict(given.changes or {})
     return Interpreter(
         argv=(path,),
@@ -221,6 +232,16 @@ def _foreign(
         description=f"{path} (Python {version.split()[0]}, {origin})",
         packages=dict(sorted(map(_named, names))),
     )
+
+
+def _needed_python(lock: Lock, platform: Platform) -> str:
+    """Give the Python that a platform's interpreter must be; any, where it is named for this lock.
+
+    What is said of a framework holds for its variants too, and some of them are a Python's. A lock
+    that installs nothing is nothing but its Python.
+    """
+    is_bare = not lock.is_built and lock.variable is None and not lock.programs
+    return lock.python if is_bare or lock.name not in platform.frameworks else ""
 
 
 def _named(folder: str) -> tuple[str, str]:

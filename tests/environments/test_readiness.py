@@ -153,3 +153,19 @@ def test_a_variant_that_a_platform_does_not_name_itself_is_no_fault_of_the_platf
 def test_a_simulated_platform_has_the_environments_of_this_machine() -> None:
     simulated = {one.name: one.state for one in inventory(load_platform("simulated-cluster"))}
     assert simulated == {one.name: one.state for one in inventory()}
+
+
+def test_a_variant_that_is_a_pythons_is_not_ready_under_another_one() -> None:
+    platform = naming("null", interpreter=sys.executable)
+    assert entry("null", platform).state == "ready"
+    found = entry("null@3.7", platform)
+    assert found.state == "unavailable"
+    assert f"is Python {'.'.join(map(str, sys.version_info[:3]))}" in found.detail
+    assert "null@3.7 stands for Python >=3.7,<3.8" in found.detail
+    assert 'Name one: [frameworks."null@3.7"]' in found.detail
+    assert entry("null@3.7", naming("null@3.7", interpreter=sys.executable)).state == "broken"
+
+
+def test_a_variant_under_the_python_that_a_platform_names_for_it_is_ready() -> None:
+    found = entry("null@3.7", naming("null@3.7", interpreter=needs.python37()))
+    assert (found.state, (found.python_version or "")[:4]) == ("ready", "3.7.")
