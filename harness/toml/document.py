@@ -6,7 +6,9 @@ to the place that the wrong value came from.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -108,7 +110,9 @@ class Document:
 def read_document(path: Path) -> Document:
     """Read a TOML file; a broken one is refused with the place where it breaks."""
     try:
-        with path.open("rb") as file:  # perhaps a pipe of the shell's, or a device without end
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path}: this is no file, but a pipe, a socket or a device.")
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{path}: this file is larger than {_MOST_BYTES >> 20} MiB.")
@@ -118,6 +122,11 @@ def read_document(path: Path) -> Document:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     return Document(str(path), text)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe does not wait until somebody writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def spelt(place: Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,19 @@ from harness.errors import UsageError
 from harness.toml.document import read_document
 
 
-def test_a_device_without_end_is_refused_in_one_sentence() -> None:
-    with pytest.raises(UsageError, match=r"/dev/zero: this file is larger than 16 MiB\."):
-        read_document(Path("/dev/zero"))
+def test_what_is_no_file_is_refused_in_one_sentence_and_never_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "study.toml"
+    os.mkfifo(pipe)  # nobody writes to it
+    for path in (Path("/dev/zero"), pipe):
+        with pytest.raises(UsageError, match=rf"^{path}: this is no file, but a pipe, a socket"):
+            read_document(path)
+    with pytest.raises(UsageError, match=r"cannot be read: Is a directory"):
+        read_document(tmp_path)
+
+
+def test_a_file_that_is_too_large_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    large = tmp_path / "study.toml"
+    large.touch()
+    os.truncate(large, (16 << 20) + 1)
+    with pytest.raises(UsageError, match=r"this file is larger than 16 MiB\."):
+        read_document(large)
