@@ -60,8 +60,9 @@ def more_of_plan(plan: dict[str, Any]) -> dict[str, Any]:
 
 def more_of_event(event: dict[str, Any]) -> dict[str, Any]:
     if event["event"] == "facts":
-        event["facts"] |= {"note": ALL, "tree": BY_NAME, "lines": [ALL], "compiler": ALL, **BY_NAME}
-        event["facts"] |= {"layout": ALL, "computed_by": ALL, "device": ALL}
+        event["facts"] |= {"note": ALL, "tree": BY_NAME, "lines": [ALL], **BY_NAME}
+        if event["facts"]["threads"] == 8:  # another cell, which is then not what it is called
+            event["facts"] |= dict.fromkeys(("device", "layout", "compiler", "computed_by"), ALL)
     if event["event"] == "versions":
         event["versions"] |= {"note": ALL, **BY_NAME}
     if event["event"] == "phase" and event["name"] == "close":
@@ -89,6 +90,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     hole = ({"label": "left out", "why": "because"},)
     root = write_run(tmp_path / "runs", cells, Recording(holes=hole, marks=("marked",)))
+    for file in root.glob(f"cells/{cells[1].key}/*/events.0.jsonl"):
+        file.write_text(file.read_text().replace('"threads": 2', '"threads": 8'))
     (root / "log.jsonl").write_text('{"wall_ns": 1, "what": "noted", "why": ""}\n' * 2)
     for file in (*root.rglob("*.json"), *root.rglob("*.jsonl")):
         if file.name != "job.json":
