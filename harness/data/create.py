@@ -23,13 +23,24 @@ from harness.data.catalogue import CONTENTS, FORMATS, Content
 from harness.data.disk_space import expected_bytes, refuse_to_fill
 from harness.data.lock import claimed
 from harness.data.make_files import bytes_of, in_parallel, parts, sha256, write_part, writer
-from harness.data.sets import MADE, DataSetSpec, began, is_finished
+from harness.data.sets import MADE, DataSetSpec, began, has, is_finished, read_manifest
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
 from harness.worker.durable import settle, whole_file
 from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
 
 Record = dict[str, Any]
+
+_LOGGED = {
+    "name": str,
+    "bytes": int,
+    "samples": int,
+    "sha256": str,
+    "places": list | None,
+    "sizes": list,
+    "targets": list,
+    "imprints": list,
+}
 
 
 def checked(spec: DataSetSpec) -> Content:
@@ -65,7 +76,7 @@ def create(
     """
     content = checked(spec)
     if is_finished(folder):
-        return _manifest(folder)
+        return read_manifest(folder)
     known = _logged(folder)
     expected = expected_bytes(spec, content, writer(spec).HOLDS)
     refuse_to_fill(folder, max(0, expected - bytes_of(known.values())))
@@ -73,7 +84,7 @@ def create(
     with claimed(folder) as log:
         if is_finished(folder):  # by somebody who was faster
             (folder / MADE).unlink(missing_ok=True)
-            return _manifest(folder)
+            return read_manifest(folder)
         made = _kept(folder, doing)
         try:
             return _made(spec, content, folder, made, log, doing)
@@ -84,11 +95,6 @@ def create(
                 f"{folder}: the disk is full; {len(made)} files are kept. Free some space and "
                 "repeat the command to go on, or `bakeoff data remove` it."
             ) from problem
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
-    return manifest
 
 
 def _make_room(folder: Path, lay: Callable[[Path], None]) -> None:
@@ -145,9 +151,9 @@ def _logged(folder: Path) -> dict[str, Record]:
     found: dict[str, Record] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for line in (folder / MADE).read_text("utf-8", "replace").splitlines():
-            with suppress(ValueError):  # the line that a crash cut short
+            with suppress(ValueError, RecursionError):  # the line that a crash cut short
                 record = json.loads(line)
-                if "imprints" in record:
+                if has(record, _LOGGED):
                     found[record["name"]] = record
     return found
 

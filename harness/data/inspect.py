@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.data.make_files import sha256
-from harness.data.sets import is_finished
-from harness.worker.input.dataset import FILES, MANIFEST, Dataset
+from harness.data.sets import is_finished, read_manifest
+from harness.worker.input.dataset import FILES, Dataset
 
 
 def faults(folder: Path, *, doing: Callable[[str], None]) -> list[str]:
@@ -47,7 +46,7 @@ def _fault(path: Path, name: str, record: Mapping[str, Any]) -> str | None:
 
 def described(folder: Path) -> dict[str, Any]:
     """Give a set's manifest without its list of files."""
-    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    manifest = read_manifest(folder)
     files = manifest.pop("files")
     manifest.pop("sums", None)
     return {**manifest, "files": len(files), "bytes": sum(one["bytes"] for one in files)}

@@ -49,12 +49,29 @@ def writer(spec: DataSetSpec) -> Any:
 
 def parts(spec: DataSetSpec, content: Content) -> Iterator[FilePart]:
     """Divide a set into files."""
-    module = writer(spec)
-    each = {"one": 1, "together": content.together, "shard": content.shard, "all": spec.samples}
-    size = each[module.HOLDS]
+    size, suffix = _held_by_each(spec, content), writer(spec).suffix(content)
     for number, first in enumerate(range(0, spec.samples, size)):
-        name = f"{number:06d}{module.suffix(content)}"
-        yield FilePart(name, first, min(size, spec.samples - first))
+        yield FilePart(_name(number, suffix), first, min(size, spec.samples - first))
+
+
+def is_part(name: str, spec: DataSetSpec, content: Content) -> bool:
+    """Tell whether a set has a file of this name."""
+    suffix = writer(spec).suffix(content)
+    digits = name.removesuffix(suffix)
+    if not (digits.isascii() and digits.isdigit()):
+        return False
+    number = int(digits)
+    is_within = number * _held_by_each(spec, content) < spec.samples
+    return is_within and name == _name(number, suffix)
+
+
+def _held_by_each(spec: DataSetSpec, content: Content) -> int:
+    each = {"one": 1, "together": content.together, "shard": content.shard, "all": spec.samples}
+    return each[writer(spec).HOLDS]
+
+
+def _name(number: int, suffix: str) -> str:
+    return f"{number:06d}{suffix}"
 
 
 def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:

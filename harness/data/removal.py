@@ -17,8 +17,8 @@ from typing import Any
 
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.lock import claimed
-from harness.data.make_files import parts
-from harness.data.sets import MADE, DataSetSpec, began
+from harness.data.make_files import is_part
+from harness.data.sets import MADE, DataSetSpec, began, has
 from harness.data.user_data import CONTENT
 from harness.errors import BakeoffError
 from harness.worker.durable import settle
@@ -81,10 +81,11 @@ def _recorded(folder: Path) -> Mapping[str, Any] | None:
             recorded = json.loads((folder / MANIFEST).read_text("utf-8"))
         else:
             recorded = began(folder) or _named(folder)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     is_ours = (
         isinstance(recorded, dict)
+        and has(recorded, {"samples": int, "seed": int | None})
         and recorded.get("version") in range(1, VERSION + 1)
         and recorded.get("content") in (*CONTENTS, CONTENT)
         and recorded.get("format") in FORMATS
@@ -116,9 +117,9 @@ def _own(folder: Path, recorded: Mapping[str, Any]) -> Iterator[Path]:
     spec = DataSetSpec(
         recorded["content"], recorded["format"], recorded["samples"], recorded["seed"]
     )
-    names = {part.name for part in parts(spec, CONTENTS[spec.content])}
+    content = CONTENTS[spec.content]
     for path in sorted(files.iterdir()):
-        if path.name.removeprefix(".").removesuffix(".new") in names:
+        if is_part(path.name.removeprefix(".").removesuffix(".new"), spec, content):
             yield path
 
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from harness.data import user_files
-from harness.data.sets import is_finished
+from harness.data.sets import is_finished, read_manifest
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import UsageError
 from harness.worker.input.dataset import INDEX, KEYS, MANIFEST, TARGETS, VERSION
@@ -60,7 +60,7 @@ def adopt(path: Path, folder_of_descriptions: Path, *, doing: Callable[[str], No
     folder = folder_of_descriptions / f"{files.root.name or 'root'}-{_stamp(files)}"
     if not is_finished(folder):
         _describe(files, folder, doing)
-    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    manifest = read_manifest(folder)
     return UserData(
         folder,
         files.root,
@@ -75,7 +75,7 @@ def adopt(path: Path, folder_of_descriptions: Path, *, doing: Callable[[str], No
 
 def changed(folder: Path, root: Path) -> str | None:
     """Say how adopted files differ from what was described; None if they do not."""
-    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    manifest = read_manifest(folder)
     for one in manifest["files"]:
         try:
             stat = (root / one["name"]).stat()
@@ -151,6 +151,8 @@ def _describe(files: user_files.Files, folder: Path, doing: Callable[[str], None
             write_numbers(beside / KEYS, array("B", _packed(samples.keys)))
         manifest["sums"] = sums(beside)
         (beside / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+        if not is_finished(folder):  # it is damaged, or an older version's: our own words alone
+            shutil.rmtree(folder, ignore_errors=True)
         beside.rename(folder)
     except OSError:
         if not is_finished(folder):  # or somebody else was faster

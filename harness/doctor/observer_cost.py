@@ -9,7 +9,6 @@ collector, over what without, is the slow-down.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random
@@ -28,7 +27,9 @@ from harness.environments import cache
 from harness.errors import RunError
 from harness.stats.student import critical_t
 from harness.store.files import write_json
+from harness.store.json_text import parse
 from harness.store.samples.recording import read_recording
+from harness.store.typed import read
 
 VERSION = 3  # 2: with the pairs themselves; 3: shorter slices, of one recording
 SLICE_S = 0.25
@@ -271,13 +272,10 @@ def keep(study: ObserverStudy) -> Path:
 def kept() -> ObserverStudy | None:
     """Give the latest study of this machine; None if there is none of this format."""
     try:
-        stored = json.loads(_place().read_text(encoding="utf-8"))
+        stored = read(ObserverStudy, parse(_place().read_bytes()))
     except (OSError, ValueError):
         return None
-    if stored.get("version") != VERSION:
-        return None
-    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-    return ObserverStudy(**{**stored, **lists})
+    return stored if stored.version == VERSION else None
 
 
 def latest() -> dict[str, object] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -13,6 +12,8 @@ from pathlib import Path
 
 from harness import commands
 from harness.errors import Unavailable, UsageError
+from harness.store.json_text import parse
+from harness.store.typed import read
 
 # Runs in any Python since 2.7, so that an unsuitable one says so instead of breaking.
 _ASK = """
@@ -51,22 +52,24 @@ class Python:
         return f"Python {'.'.join(map(str, self.version))} ({self.path})"
 
 
+@dataclass(frozen=True)
+class _Said:
+    path: str
+    version: tuple[int, int, int]
+    implementation: str
+    machine: str
+    system: str
+
+
 def inspect(path: Path | str) -> Python | None:
     """Ask an interpreter what it is; None where it does not answer as one."""
     try:
         answer = commands.run([str(path), "-I", "-S", "-c", _ASK], timeout_s=20)
-        facts = json.loads(answer.required())
+        said = read(_Said, parse(answer.required().encode(errors="replace")))
     except (Unavailable, ValueError):
         # A pyenv shim without a version behind it, a Python 2, no Python at all: not a candidate.
         return None
-    major, minor, micro = facts["version"]
-    return Python(
-        Path(facts["path"]),
-        (major, minor, micro),
-        facts["implementation"],
-        facts["machine"],
-        facts["system"],
-    )
+    return Python(Path(said.path), said.version, said.implementation, said.machine, said.system)
 
 
 def satisfies(version: tuple[int, ...], specifier: str) -> bool:

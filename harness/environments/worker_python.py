@@ -216,8 +216,9 @@ def _foreign(
     what = f"{reference}: {path} ({origin})"
     answer = commands.run([path, "-c", _CONTENT], timeout_s=_PATIENCE_S, env=env, what=what)
     try:
-        version, names = content = json.loads(answer.required().rpartition("\n")[2])
-    except (ValueError, TypeError):
+        content = json.loads(answer.required().rpartition("\n")[2])
+        version, packages = str(content[0]).split()[0], dict(sorted(map(_named, content[1])))
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
     if not pythons.satisfies(tuple(map(int, re.findall("[0-9]+", version)[:3])), needs):
         raise Unavailable(
@@ -229,8 +230,8 @@ def _foreign(
         argv=(path,),
         env=env,
         fingerprint=cache.digest([content, changes]),
-        description=f"{path} (Python {version.split()[0]}, {origin})",
-        packages=dict(sorted(map(_named, names))),
+        description=f"{path} (Python {version}, {origin})",
+        packages=packages,
     )
 
 

@@ -16,10 +16,12 @@ from typing import Any
 
 from harness.environments.lock import EnvironmentReference, load_lock, lock_files
 from harness.environments.worker_python import Interpreter
+from harness.errors import Unavailable
 from harness.machine.machine import read_machine
 from harness.platform.platform import Platform
 from harness.platform.variables import laid_over
 from harness.ranks.nodes import HERE, launcher, reached
+from harness.store.json_text import parse
 from harness.study.recorded_variables import is_telling
 
 _OF_ONE_JOB = ("BAKEOFF_", "SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
@@ -63,7 +65,17 @@ def _machine(platform: Platform) -> dict[str, Any]:
     if not nodes or nodes[0] == HERE:
         return processors()
     argv = (sys.executable, "-P", "-m", "harness.gate.conditions")
-    told: dict[str, Any] = json.loads(reached(platform, nodes[0]).run(*argv))
+    return read_processors(reached(platform, nodes[0]).run(*argv), nodes[0])
+
+
+def read_processors(printed: str, node: str) -> dict[str, Any]:
+    """Read what a node printed of its processors; refuse what is no such thing."""
+    try:
+        told = parse(printed.encode(errors="replace"))
+    except ValueError as problem:
+        raise Unavailable(f"{node} did not say what its processors are: {problem}.") from None
+    if not isinstance(told, dict):
+        raise Unavailable(f"{node} did not say what its processors are.")
     return told
 
 

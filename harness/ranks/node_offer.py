@@ -11,15 +11,18 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from harness.agent import processes
+from harness.errors import Unavailable
 from harness.machine.small_files import boot_id
 from harness.machine.sysfs_topology import read_topology
-from harness.machine.topology import Core, Device, MemoryNode, Topology
+from harness.machine.topology import Topology
+from harness.store.json_text import parse
+from harness.store.typed import read
 
 
 def free_ports(count: int, address: str = "") -> tuple[int, ...]:
@@ -52,20 +55,22 @@ def sweep(run: str, boots: Collection[str]) -> None:
         processes.sweep_marked(processes.mark(f"{run}/", prefix=True))
 
 
-def read_offered_topology(raw: Mapping[str, Any]) -> Topology:
-    """Read a topology back from an offer."""
-    return Topology(
-        tuple(Core(tuple(one["cpus"]), one["package"], one["l2"]) for one in raw["cores"]),
-        tuple(_with_cpus(MemoryNode, one) for one in raw["memories"]),
-        tuple(_with_cpus(Device, one) for one in raw["devices"]),
-    )
+@dataclass(frozen=True)
+class Offer:
+    """What a node offers to every trial of a session."""
+
+    boot: str
+    cpus: tuple[int, ...]
+    ports: tuple[int, ...]
+    topology: Topology
 
 
-def _with_cpus(kind: Any, raw: Mapping[str, Any]) -> Any:
-    plain = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()
-    }
-    return kind(**{**plain, "cpus": frozenset(raw["cpus"])})
+def read_offer(printed: str, node: str) -> Offer:
+    """Read what a node printed; refuse what is no offer."""
+    try:
+        return read(Offer, parse(printed.encode(errors="replace")))
+    except ValueError as problem:
+        raise Unavailable(f"{node} did not say what it offers: {problem}.") from None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from harness.platform.platform import Platform
 from harness.ranks import on_nodes
 from harness.ranks.agent_client import AgentProcess
 from harness.ranks.interrupts import Interrupts
-from harness.ranks.node_offer import free_ports, read_offered_topology
+from harness.ranks.node_offer import free_ports, read_offer
 from harness.ranks.on_nodes import AgentLost, NodeTrial
 from harness.ranks.remote_node import RemoteNode
 
@@ -100,12 +99,12 @@ class Nodes:
         if name not in self._known:
             argv = (sys.executable, "-P", "-m", "harness.ranks.node_offer", str(_PORTS))
             left = () if self._run is None else (self._run, *sorted(self._swept))
-            offer = json.loads(reached(self._platform, name).run(*argv, *left))
-            self._swept.add(offer["boot"])
-            cpus = tuple(offer["cpus"][: self._platform.node.cpus])
-            topology = read_offered_topology(offer["topology"]).within(cpus)
+            offer = read_offer(reached(self._platform, name).run(*argv, *left), name)
+            self._swept.add(offer.boot)
+            cpus = offer.cpus[: self._platform.node.cpus]
+            topology = offer.topology.within(cpus)
             self._known[name] = Node(cpus, (), name=name, address=name, topology=topology)
-            self._ports[name] = cycle(offer["ports"])
+            self._ports[name] = cycle(offer.ports)
             self._lost.pop(name, None)
         ports = tuple(islice(self._ports[name], ports_needed(each)))
         return replace(self._known[name], ports=ports)

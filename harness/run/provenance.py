@@ -75,7 +75,7 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     except Unavailable:
         # No git or repository here, or one on a sleeping file system: the state is unknown.
         return None
-    heads = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
+    heads = dict(line[2:].partition(" ")[::2] for line in lines if line.startswith("# branch."))
     commit = heads.get("branch.oid")
     return {
         "commit": None if commit == "(initial)" else commit,

@@ -57,6 +57,9 @@ def _reader(kind: Any) -> _Reader:
     if origin is tuple:
         many = len(inner) == 2 and inner[1] is Ellipsis
         return _list_of(_reader(inner[0])) if many else _row_of([_reader(one) for one in inner])
+    if origin is frozenset:
+        members = _list_of(_reader(inner[0]))
+        return lambda raw, where: frozenset(members(raw, where))
     if origin is not None and issubclass(origin, Mapping):
         return _mapping_of(_reader(inner[1]))
     if is_dataclass(kind):

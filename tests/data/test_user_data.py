@@ -11,9 +11,9 @@ import pytest
 
 from harness.data.formats.tfrecord import crc32c
 from harness.data.user_data import UserData, adopt, changed
-from harness.errors import UsageError
+from harness.errors import BakeoffError, UsageError
 from harness.worker.input import records
-from harness.worker.input.dataset import Dataset
+from harness.worker.input.dataset import MANIFEST, Dataset
 from harness.worker.input.open import reading
 from harness.worker.network.workload import Reading
 from harness.worker.place import Place
@@ -137,6 +137,21 @@ def test_a_link_that_leads_back_is_walked_once(tmp_path: Path) -> None:
     there = pictures(tmp_path / "theirs")
     (there / "kind0" / "up").symlink_to(there)
     assert adopt(there, tmp_path / "ours", doing=quiet).samples == 20
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"version": 2}', "[" * 50_000, '{"files": [3]}'])
+def test_a_description_that_was_damaged_is_made_anew_or_refused_by_name(
+    text: str, tmp_path: Path
+) -> None:
+    kept, root = tmp_path / "kept", pictures(tmp_path)
+    own = adopt(root, kept, doing=quiet)
+    manifest = own.folder / MANIFEST
+    whole = manifest.read_bytes()
+    manifest.write_text(text)
+    with pytest.raises(BakeoffError, match=r"dataset.json is damaged, or of another version"):
+        changed(own.folder, root)
+    assert adopt(root, kept, doing=quiet) == own
+    assert manifest.read_bytes() == whole
 
 
 def cut(path: Path) -> Path:

@@ -7,7 +7,6 @@ that would install somewhere else are taken out.
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import re
 import signal
@@ -20,6 +19,8 @@ from pathlib import Path
 
 from harness.environments.pythons import Python, satisfies
 from harness.errors import Unavailable
+from harness.store.json_text import parse
+from harness.store.typed import read
 
 _ELSEWHERE = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV")
 NOT_OFFERED = re.compile(
@@ -42,6 +43,39 @@ class Item:
 
 
 @dataclass(frozen=True)
+class _Metadata:
+    name: str
+    version: str
+
+
+@dataclass(frozen=True)
+class _Download:
+    url: str
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    metadata: _Metadata
+    download_info: _Download
+
+
+@dataclass(frozen=True)
+class _Report:
+    install: tuple[_Chosen, ...]
+
+
+def read_report(report: Path) -> list[Item]:
+    """Read what pip says that it would install; much of it is the index's own words."""
+    try:
+        told = read(_Report, parse(report.read_bytes()))
+    except ValueError as problem:
+        raise Unavailable(f"pip's report cannot be read: {problem}.") from None
+    return [
+        Item(one.metadata.name, one.metadata.version, one.download_info.url) for one in told.install
+    ]
+
+
+@dataclass(frozen=True)
 class Installer:
     """pip, as it is started for one environment's interpreter."""
 
@@ -59,11 +93,7 @@ class Installer:
                 *("install", "--dry-run", "--ignore-installed", "--quiet"),
                 *("--report", str(report), "--constraint", str(constraints), *requirements),
             )
-            chosen = json.loads(report.read_text("utf-8"))["install"]
-        return [
-            Item(one["metadata"]["name"], one["metadata"]["version"], one["download_info"]["url"])
-            for one in chosen
-        ]
+            return read_report(report)
 
     def install(self, items: Sequence[Item], log: Path, on_line: Callable[[str], None]) -> None:
         """Install exactly what was planned; pip's words go to a log, its steps to the listener."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,10 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.environments import pythons
-from harness.environments.package_index.pip import NOT_OFFERED, Item, NotOffered, installer, started
+from harness.environments.package_index.pip import (
+    NOT_OFFERED,
+    Item,
+    NotOffered,
+    installer,
+    read_report,
+    started,
+)
 from harness.environments.pythons import Python
 from harness.errors import Unavailable
 from harness.ranks.remote_node import RemoteNode
+from harness.store.json_text import parse
+from harness.store.typed import read
 
 # Runs in any Python since 2.7; what pip's markers ask, and the C library that wheels are built for.
 ASK = """
@@ -61,6 +71,24 @@ sys.exit(main())
 # The oldest glibc that any wheel of an architecture was built for (PEP 600).
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
 _YOUNGER = 17
+_LIBC = re.compile(r"\d+\.(\d{1,3})")
+
+
+@dataclass(frozen=True)
+class _There:
+    """What a Python of a node says it is."""
+
+    path: str
+    version: tuple[int, int, int]
+    libc: tuple[str, str]
+    markers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Markers:
+    platform_python_implementation: str
+    platform_machine: str
+    platform_system: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +104,8 @@ class Target:
         """Name the platforms whose wheels it can use, best first."""
         machine = self.python.machine
         kind, version = self.libc
-        minor = int([*version.split("."), "0"][1])
+        numbers = _LIBC.match(version)
+        minor = int(numbers[1]) if numbers else 0
         if kind == "glibc":
             oldest = _OLDEST_GLIBC.get(machine, _YOUNGER)
             numbered = [f"manylinux_2_{one}_{machine}" for one in range(minor, oldest - 1, -1)]
@@ -102,11 +131,7 @@ class Target:
                     *requirements,
                 ),
             )
-            chosen = json.loads(report.read_text("utf-8"))["install"]
-        return [
-            Item(one["metadata"]["name"], one["metadata"]["version"], one["download_info"]["url"])
-            for one in chosen
-        ]
+            return read_report(report)
 
     def fetch(
         self,
@@ -154,19 +179,20 @@ def find(node: RemoteNode, specifier: str, *, explicit: Path | None, purpose: st
     candidates = [str(explicit)] if explicit is not None else [sys.executable, *named, "python3"]
     loop = 'ask=$1; shift; for one; do "$one" -I -S -c "$ask" 2>/dev/null; done; true'
     for line in node.run("sh", "-c", loop, "sh", ASK, *candidates).splitlines():
-        if not line.startswith("{"):
+        try:
+            there = read(_There, parse(line.encode(errors="replace")))
+            markers = read(_Markers, there.markers)
+        except ValueError:
             continue  # what a login script says
-        facts = json.loads(line)
-        markers = facts["markers"]
         python = Python(
-            path=Path(facts["path"]),
-            version=tuple(facts["version"]),
-            implementation=markers["platform_python_implementation"].lower(),
-            machine=markers["platform_machine"],
-            system=markers["platform_system"].lower(),
+            path=Path(there.path),
+            version=there.version,
+            implementation=markers.platform_python_implementation.lower(),
+            machine=markers.platform_machine,
+            system=markers.platform_system.lower(),
         )
         if pythons.satisfies(python.version, specifier):
-            return Target(python, tuple(facts["libc"]), markers)
+            return Target(python, there.libc, there.markers)
     raise Unavailable(
         f"{purpose} needs Python {specifier}, and {node} has none of {', '.join(candidates)}.\n"
         "    Name one that is there: --python /path/to/python."
