@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 
 from tests.gauntlet.mutations import damaged
-from tests.gauntlet.parsers import PARSERS, ROOT, Parser
+from tests.gauntlet.parsers.every import PARSERS
+from tests.gauntlet.parsers.parser import ROOT, Parser
 from tests.gauntlet.part import Part, Stage
 
 INPUTS = 1_000_000
@@ -72,7 +73,7 @@ def make(seed: int, number: int, folder: Path) -> Part:
 def fuzz(parser: Parser, seed: int, chunk: int, count: int, folder: Path) -> Part:
     """Give a parser inputs in a process of its own, and another where that one dies of one."""
     part = Part()
-    seeds = parser.seeds(folder)
+    seeds = parser.examples(folder)
     progress = mmap.mmap(-1, _PROGRESS.size)
     first = 0
     while first < count:
@@ -144,6 +145,11 @@ def _feed(
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for example in seeds:
+        try:
+            parser.parse(example, folder)
+        except Exception as problem:  # noqa: BLE001  then nothing is learnt from damaging it
+            part.found("refuses what is valid", parser=parser.name, error=repr(problem)[:300])
     least = _peak()
     for number in numbers:
         progress[:] = _PROGRESS.pack(number)
