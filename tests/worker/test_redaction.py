@@ -142,3 +142,13 @@ def test_a_long_text_is_read_in_a_moment(word: str) -> None:
     """Each of these took minutes: a page is made of what others wrote."""
     text = word * (100_000 // len(word))
     assert redact_text(f"{text} password=hunter2hunter2").endswith("password=(redacted)")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+@pytest.mark.parametrize("form", ["{name}={value}", "{name}:\n\n  {value}", '"{name}" =\n{value}'])
+def test_every_kind_is_hidden_among_many_lines(kind: Kind, form: str) -> None:
+    text = form.format(name=kind.name, value=kind.value)
+    lines = [f"step {number}: loss=0.25 at 12.3 images/s" for number in range(20)]
+    shown = redact_text("\n".join([*lines, text, *lines]))
+    assert kind.secret not in shown
+    assert [line for line in shown.split("\n") if line.startswith("step")][:20] == lines

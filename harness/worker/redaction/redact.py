@@ -56,6 +56,7 @@ _LOGIN = re.compile(
 _OF_LOGINS = (
     *("login", "sshpass", "mysql", "mariadb", "smbclient", "ldapsearch", "redis-cli", "curl"),
 )
+_OF_ALL = (*OF_NAMES, *_OF_HEADERS, *_OF_LOGINS, "basic ")
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 _SHORTEST = 8
 """A shorter value of a secret variable may be an honest word elsewhere."""
@@ -82,6 +83,27 @@ def redact_text(text: str, known: Sequence[str] = ()) -> str:
     """Hide the secrets in a text, and whatever ``known`` ones it repeats."""
     for secret in known:
         text = text.replace(secret, HIDDEN)
+    if len(text) <= _SHORT or "\n" not in text or "-----BEGIN" in text:
+        return _without_secrets(text)
+    shown: List[str] = []
+    run: List[str] = []
+    for line in text.split("\n"):
+        may_hold_one = _may_hold_secret(line)
+        if run or may_hold_one:
+            run.append(line)
+        else:
+            shown.append(line)
+        if run and not may_hold_one and line.strip():  # a name's value may stand in the next line
+            shown.append(_without_secrets("\n".join(run)))
+            run = []
+    return "\n".join([*shown, _without_secrets("\n".join(run))] if run else shown)
+
+
+def _may_hold_secret(line: str) -> bool:
+    return "://" in line or _has_any(OF_SHAPES, line) or _has_any(_OF_ALL, line.lower())
+
+
+def _without_secrets(text: str) -> str:
     if _has_any(OF_SHAPES, text):
         text = SHAPE.sub(HIDDEN, text)
     return _without_assigned(text, is_secret_field)
