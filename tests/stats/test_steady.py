@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.steady import FEWEST_WINDOWS, begin, describe
+from harness.stats.steady import begin, describe
+from harness.stats.window_shape import FEWEST_WINDOWS
 from harness.verdicts.thresholds import THRESHOLDS, judge, worst
 from tests.runs import Behaviour, step_times
 from tests.stats.truth import verdicts
