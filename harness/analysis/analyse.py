@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.analysis import beginnings, stopping
-from harness.analysis.compare_cells import compared
+from harness.analysis.blocks.compare_cells import compared
 from harness.analysis.results import Results
 from harness.analysis.warnings import criticise
 from harness.stats import estimate
 from harness.stats.answers import EQUIVALENCE
-from harness.stats.steady import Steady
+from harness.stats.windows.shape import Steady
 from harness.store import gate_results
 from harness.store.dataset import Dataset
 from harness.store.events.rank_streams import Stream, read_streams
@@ -23,8 +23,8 @@ from harness.store.outcome import Ended
 from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
 from harness.verdicts import recurring
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
-from harness.verdicts.step_percentiles import of_one_size
 from harness.verdicts.thresholds import rejecting
+from harness.verdicts.timing.step_percentiles import of_one_size
 from harness.verdicts.trial import has_windows, judge_trial, step_times
 from harness.verdicts.what_ran import what_ran
 from harness.worker.redaction.redact import redact_values

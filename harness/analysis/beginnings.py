@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.stats import steady
-from harness.stats.window_shape import Steady
+from harness.stats.windows import steady
+from harness.stats.windows.shape import Steady
 from harness.verdicts.results import TrialResult
 
 _ALONE = Steady(0, "all windows: most other trials of this cell had no warm-up left in them", True)

@@ -19,6 +19,8 @@ class Mark:
     end_s: float
     kind: str = "phase"
     """phase or step."""
+    group: str = ""
+    """What a phase that comes several times is called in all of them."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ _GLOSSARY: tuple[tuple[str, str], ...] = (
     ("block", "one pass over all cells, in random order"),
     ("cannot tell", "the data allow faster as well as slower; more blocks would be needed"),
     ("cell", "one point of the study: workload, framework, strategy and settings on a machine"),
+    ("contended", "somebody else used the machine in so many trials that too few are left"),
     ("counted", "the trial stands behind the numbers of its cell"),
     (
         "equivalent",
@@ -27,7 +28,9 @@ _GLOSSARY: tuple[tuple[str, str], ...] = (
     ("proved in part", "layers as timed were examined, in fp32 or less; no gradients, no updates"),
     ("reference", "the cell that all others of its workload are compared with"),
     ("same", "the ratio lies, with its whole interval, within the band agreed beforehand"),
+    ("round", "one turn of every cell that takes turns in a block, in random order"),
     ("trial", "one fresh execution of a cell; the unit of repetition"),
+    ("turn", "a second or so in which one of the living trials works and the others stand still"),
     ("verdict", "may this trial be believed: valid, noisy, unsteady, contended, throttled …"),
     ("× reference", "rate of the cell divided by the rate of the reference, within blocks"),
 )

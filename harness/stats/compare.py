@@ -82,15 +82,10 @@ def compare(
 
 
 def all_pairs(
-    rates: Mapping[str, Sequence[float | None]], *, alpha: float = ALPHA, seed: int = 0
+    logs: Mapping[tuple[str, str], Sequence[float | None]], *, alpha: float = ALPHA, seed: int = 0
 ) -> dict[tuple[str, str], Answer]:
-    """Compare every pair of cells; on request only, as it takes many blocks to say anything."""
-    names = list(rates)
-    pairs = {
-        f"{first}\0{second}": log_ratios(rates[first], rates[second])
-        for position, first in enumerate(names)
-        for second in names[position + 1 :]
-    }
+    """Answer for every pair of cells; on request only, as it takes many blocks to say anything."""
+    pairs = {f"{first}\0{second}": row for (first, second), row in logs.items()}
     found = compare(pairs, alpha=alpha, seed=seed)
     answers_by_pair: dict[tuple[str, str], Answer] = {}
     for both, answer in found.items():
@@ -101,15 +96,6 @@ def all_pairs(
             answer = _unknown(answer.ratio, answer.blocks, missing, why, alpha)
         answers_by_pair[first, second] = answer
     return answers_by_pair
-
-
-def log_ratios(
-    cell: Sequence[float | None], reference: Sequence[float | None]
-) -> list[float | None]:
-    """Pair two rows of rates by block."""
-    return [
-        None if a is None or b is None else log(a / b) for a, b in zip(cell, reference, strict=True)
-    ]
 
 
 def reachable_looks(looks: Sequence[int], alpha: float = ALPHA) -> tuple[tuple[int, ...], float]:

@@ -9,6 +9,7 @@ from harness.store.events.rank_streams import Stream
 from harness.store.samples.recording import Series
 from harness.verdicts.hardware_use import NodeUse, Span, devices
 from harness.verdicts.thresholds import HardwareEvidence
+from harness.verdicts.timing import turns
 
 _CPU = ("rank.user", "rank.system")
 _RUNNING = ("cpu.user", "cpu.nice", "cpu.system")
@@ -43,10 +44,10 @@ def _hardware(use: NodeUse, streams: Sequence[Stream], start: int) -> HardwareEv
     preempted = [use.rate(f"rank:{rank}", "rank.preempted") for rank in use.ranks]
     seen = HardwareEvidence(
         node=use.node,
-        seconds=use.steady.seconds,
+        seconds=use.seconds,
         cores=len(cores),
-        foreign_cores=foreign_cores(use),
-        neighbours=_neighbours(use),
+        foreign_cores=turns.foreign_cores(here) if use.turns else foreign_cores(use),
+        neighbours=() if use.turns else _neighbours(use),
         steal=sum(known) / len(known) if known else None,
         pressure=use.rate("node", "pressure.cpu.some"),
         memory_pressure=use.rate("node", "pressure.memory.full"),
@@ -97,7 +98,7 @@ def _foreign_contexts(use: NodeUse) -> int | None:
     peaks = [
         peak
         for series in _of_ranks(use, "gpu.processes.foreign")
-        if (peak := series.peak(use.steady.start_ns, use.steady.end_ns)) is not None
+        if (peak := use.peak(series)) is not None
     ]
     return int(max(peaks)) if peaks else None
 
@@ -122,16 +123,19 @@ def _heat(use: NodeUse) -> Iterator[tuple[str, int]]:
     cores = {f"core:{core}" for core in use.cores}
     for name in ("throttled.core", "throttled.package"):
         for series in use.recording.named(name):
-            rate = series.mean(use.steady.start_ns, use.steady.end_ns)
+            rate = use.rate(series.channel.scope, name)
             if rate and series.channel.scope in cores:
-                yield series.channel.scope, round(rate * use.steady.seconds)
+                yield series.channel.scope, round(rate * use.seconds)
 
 
 def _slowed(use: NodeUse) -> Iterator[tuple[str, float]]:
     """Give, for each reason, the share of readings in which a GPU's clocks were held down."""
+    import numpy as np
+
     for series in _of_ranks(use, "gpu.slowed"):
-        inside = (series.times_ns >= use.steady.start_ns) & (series.times_ns <= use.steady.end_ns)
-        flags = series.raw[inside & (series.raw >= 0)]
+        times = series.times_ns
+        inside = [(times >= one.start_ns) & (times <= one.end_ns) for one in use.spans]
+        flags = series.raw[np.any(inside, axis=0) & (series.raw >= 0)]
         for bit, reason in _SLOWED.items():
             share = float(((flags & bit) != 0).mean()) if len(flags) else 0.0
             if share:

@@ -9,8 +9,15 @@ from harness.store.events.rank_streams import Stream
 from harness.store.records import TrialRecord
 from harness.store.samples.recording import Recording, Series, read_recording
 from harness.verdicts.results import Reading
+from harness.verdicts.timing import turns
 
 BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
+_COVERED = 0.5
+"""Share of the turns that must have been read."""
+_EDGE_NS = 100_000_000
+"""So far apart are the quickest readings."""
+_METERED_S = 9.5
+"""Ten seconds, without both edges."""
 _STATES = {"cpu.iowait": "waiting for storage", "cpu.steal": "stolen by the host"}
 _SHOWN: Mapping[str, tuple[str, str]] = {
     # channel -> what a reader calls it, and the unit of its mean (of its growth, if a counter)
@@ -79,6 +86,18 @@ class NodeUse:
     recording: Recording
     ranks: tuple[int, ...]
     steady: Span
+    turns: tuple[Span, ...] = ()
+    """Where it took turns with other trials, its own; what was read between them is of others."""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The stretches of time that are judged."""
+        return self.turns or (self.steady,)
+
+    @property
+    def seconds(self) -> float:
+        """How long these are together."""
+        return sum(span.seconds for span in self.spans)
 
     @property
     def cores(self) -> tuple[int, ...]:
@@ -91,8 +110,18 @@ class NodeUse:
         return tuple(int(scope.partition(":")[2]) for scope in scopes)
 
     def rate(self, scope: str, name: str) -> float | None:
-        """Give a channel's mean over the steady windows."""
-        return self.rate_in(self.steady, scope, name)
+        """Give a channel's mean over the steady windows, or over the turns."""
+        means = [(span.seconds, self.rate_in(span, scope, name)) for span in self.spans]
+        known = [(seconds, mean) for seconds, mean in means if mean is not None]
+        read_s = sum(seconds for seconds, _ in known)
+        if not known or read_s < _COVERED * self.seconds:
+            return None
+        return sum(seconds * mean for seconds, mean in known) / read_s
+
+    def peak(self, series: Series) -> float | None:
+        """Give the highest reading in these stretches."""
+        peaks = [series.peak(span.start_ns, span.end_ns) for span in self.spans]
+        return max((peak for peak in peaks if peak is not None), default=None)
 
     def rate_in(self, span: Span, scope: str, name: str) -> float | None:
         """Give a channel's mean over a span."""
@@ -101,7 +130,10 @@ class NodeUse:
 
     def total(self, scope: str, names: Sequence[str], span: Span | None = None) -> float | None:
         """Add up some channels of one scope; None if one of them is unknown."""
-        rates = [self.rate_in(span or self.steady, scope, name) for name in names]
+        rates = [
+            self.rate(scope, name) if span is None else self.rate_in(span, scope, name)
+            for name in names
+        ]
         return None if None in rates else sum(rate for rate in rates if rate is not None)
 
 
@@ -118,8 +150,18 @@ def nodes_of(record: TrialRecord, streams: Sequence[Stream], start: int) -> list
             min(int(one.start_ns[start]) for one in here),
             max(int(one.start_ns[-1] + one.elapsed_ns[-1]) for one in here),
         )
-        found.append(NodeUse(node, recording, tuple(one.rank for one in here), steady))
+        ranks = tuple(one.rank for one in here)
+        found.append(NodeUse(node, recording, ranks, steady, _turns(here[0])))
     return found
+
+
+def _turns(stream: Stream) -> tuple[Span, ...]:
+    """Give the inner part of each turn that counts: readings just outside of it are of others."""
+    return tuple(
+        Span(begin, end)
+        for turn in turns.counted(stream).values()
+        if (begin := turn.start_ns + _EDGE_NS) < (end := turn.end_ns - _EDGE_NS)
+    )
 
 
 def readings(nodes: Sequence[NodeUse]) -> tuple[Reading, ...]:
@@ -128,7 +170,7 @@ def readings(nodes: Sequence[NodeUse]) -> tuple[Reading, ...]:
 
 
 def _readings(use: NodeUse) -> Iterator[Reading]:
-    node, steady = use.node, use.steady
+    node = use.node
     cores = [series.channel.scope for series in use.recording.named("cpu.user")]
     busy = {scope: use.total(scope, BUSY) for scope in cores}
     known = [value for value in busy.values() if value is not None]
@@ -153,9 +195,11 @@ def _readings(use: NodeUse) -> Iterator[Reading]:
         yield Reading(node, "observer", "cores used", "1", cost)
     for series in use.recording.series:
         shown = _SHOWN.get(series.channel.name)
-        mean = None if shown is None else series.mean(steady.start_ns, steady.end_ns)
-        if shown is not None and mean is not None:
-            peak = series.peak(steady.start_ns, steady.end_ns)
+        if shown is None or (shown[1] == "W" and not meters_settle(use)):
+            continue
+        mean = use.rate(series.channel.scope, series.channel.name)
+        if mean is not None:
+            peak = use.peak(series)
             title, unit = shown
             if series.channel.name == "numa.used":
                 title = series.channel.meaning or title
@@ -204,6 +248,8 @@ def gpu_share(nodes: Sequence[NodeUse]) -> float | None:
 
 def power_w(nodes: Sequence[NodeUse]) -> float | None:
     """Add up the power of the ranks' GPUs and of the processor packages, as far as counted."""
+    if not all(map(meters_settle, nodes)):
+        return None
     known = []
     for use in nodes:
         for scope in devices(use):
@@ -217,6 +263,11 @@ def power_w(nodes: Sequence[NodeUse]) -> float | None:
             if _is_package(series) and (rate := use.rate(series.channel.scope, "energy"))
         ]
     return sum(known) if known else None
+
+
+def meters_settle(use: NodeUse) -> bool:
+    """Tell whether stretches are long enough for power: meters average over up to a second."""
+    return not use.turns or min(span.seconds for span in use.turns) >= _METERED_S
 
 
 def _is_package(series: Series) -> bool:

@@ -66,6 +66,36 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Round:
+    """What a trial reached in its turn of one round."""
+
+    number: int
+    rate: float
+    """Units of work per second over all ranks."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TurnsTaken:
+    """How a trial took turns with others of its block."""
+
+    alone: str = ""
+    """Why it did not; then nothing else is known."""
+    together: Mapping[str, str] = field(default_factory=dict)
+    """Cell -> trial of all that lived at the same time, itself included."""
+    reference: str | None = None
+    """The cell that its group was made around."""
+    planned: int = 0
+    """Rounds."""
+    disturbed: int = 0
+    """Turns that were dropped, as others used its cores."""
+    turn_s: float | None = None
+    """What was measured in a turn, the median over rounds."""
+    rounds: tuple[Round, ...] = ()
+    """Those that count."""
+
+
+@dataclass(frozen=True)
 class TrialResult:
     """One trial's result."""
 
@@ -112,6 +142,8 @@ class TrialResult:
     """What the examination of what was timed found, or why there was none."""
     starts: tuple[Start, ...] = ()
     """How its ranks started; empty where one of them does not tell."""
+    turns: TurnsTaken | None = None
+    """None in a study whose trials all run alone."""
     stall_at: int | None = None
     """The measured window in which it stood still; None where it never did."""
     damaged: tuple[str, ...] = ()
@@ -131,7 +163,7 @@ class Comparison:
     ratio: float | None
     interval: Interval | None
     answer: str
-    """reference, faster, slower, same, cannot tell."""
+    """reference, faster, slower, same, cannot tell; contended: a neighbour left too few blocks."""
     blocks: int
     more_blocks: int | None
     """How many more blocks would probably tell; None where that is unknown or not needed."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.stats.estimate import median
-from harness.stats.window_shape import FEWEST_WINDOWS, Shape, Steady
+from harness.stats.windows.shape import FEWEST_WINDOWS, Shape, Steady
 
 SEVERITY = (
     *("valid", "noisy", "straggler", "unsteady"),

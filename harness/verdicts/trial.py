@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.stats import steady
+from harness.stats.windows import steady
+from harness.stats.windows.shape import Steady
 from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import TrialPaths
 from harness.store.records import RunRecord, TrialRecord, read_run, read_trial, read_trials
@@ -22,9 +23,10 @@ from harness.verdicts import (
 )
 from harness.verdicts.credibility.findings import judge_credibility
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.results import Start, TrialResult
-from harness.verdicts.step_percentiles import percentiles
+from harness.verdicts.results import TrialResult
 from harness.verdicts.thresholds import rejecting
+from harness.verdicts.timing import starts, turns
+from harness.verdicts.timing.step_percentiles import percentiles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +38,7 @@ def judge_trial(
     streams: Sequence[Stream],
     unit: str,
     *,
-    begin: steady.Steady | None = None,
+    begin: Steady | None = None,
     tolerated: Sequence[str] = (),
     run: RunRecord | None = None,
 ) -> TrialResult:
@@ -51,6 +53,13 @@ def judge_trial(
     import numpy as np
 
     fields, marks = _fields(record, streams), record.outcome.marks
+    by_turns = turns.took_turns(streams)
+    fields["turns"] = taken = turns.taken(record.outcome.turns, streams, unit)
+    unshared = turns.judge_turns(taken, streams)
+    if record.outcome.is_ok and unshared and not has_windows(record, streams):
+        evidence = tuple(one.evidence for one in unshared)
+        unknown = {**_UNKNOWN, "verdict": thresholds.worst(unshared, tolerated)}
+        return TrialResult(**fields, **unknown, evidence=(*evidence, *marks))
     if not has_windows(record, streams):
         if record.outcome.is_ok:
             marks = (*marks, "it ended well, but not every rank recorded windows")
@@ -62,8 +71,12 @@ def judge_trial(
         fields["facts"] |= {"cache": fed.cache, "cold_fraction": fed.cold_fraction}
     times = step_times(streams)
     ordered = np.sort(times)
-    begin = _begin(times, begin, fed, ordered)
-    shape = steady.describe(times[begin.start :], None if begin.start else ordered)
+    if by_turns:
+        begin = Steady(0, "each turn's first steps settle, and are left out", True)
+        shape = steady.describe(turns.within(streams, times))
+    else:
+        begin = _begin(times, begin, fed, ordered)
+        shape = steady.describe(times[begin.start :], None if begin.start else ordered)
     nodes = hardware_use.nodes_of(record, streams, begin.start)
     seen = disturbances.hardware_evidence(nodes, streams, begin.start)
     rate = _rate(streams, begin.start, unit) if fed is None or fed.rate is None else fed.rate
@@ -72,6 +85,7 @@ def judge_trial(
             *thresholds.judge(begin, shape),
             *thresholds.judge_ranks(_step_by_rank(record, streams, begin.start)),
             *_routes(run, record, streams),
+            *unshared,
             *(one for evidence in seen for one in thresholds.judge_hardware(evidence)),
             *judge_credibility(run, record, streams, rate),
         ),
@@ -86,7 +100,7 @@ def judge_trial(
             *marks,
         ),
         rate=rate,
-        **vars(percentiles(streams, times, begin.start, shape)),
+        **vars(percentiles(streams, times, begin.start, None if by_turns else shape)),
         steady_from=begin.start,
         steady_why=begin.why,
         windows=len(times),
@@ -113,8 +127,8 @@ def _fields(record: TrialRecord, streams: Sequence[Stream]) -> dict[str, Any]:
         "peak_rss_bytes": _total(rank.max_rss_bytes for rank in outcome.ranks),
         "peak_device_bytes": _total(stream.facts.get("peak_device_bytes") for stream in streams),
         "proof": outcome.proof,
-        "starts": _starts(record, streams),
-        "first_step_s": _first_step(streams),
+        "starts": starts.starts(record, streams),
+        "first_step_s": starts.first_step_s(streams),
         "started_wall_ns": outcome.started_wall_ns,
         "directory": str(record.directory),
         "facts": _facts(streams),
@@ -167,16 +181,16 @@ def _of_clocks(record: TrialRecord, streams: Sequence[Stream]) -> tuple[str, ...
 
 def _begin(
     times: NDArray[np.float64],
-    chosen: steady.Steady | None,
+    chosen: Steady | None,
     fed: InputResult | None,
     ordered: NDArray[np.float64],
-) -> steady.Steady:
+) -> Steady:
     """Find the first steady window; an epoch that is read whole has no beginning to leave out."""
     if chosen is not None:
         return replace(chosen, start=min(chosen.start, len(times) - 1))
     if fed is None or fed.rate is None:
         return steady.begin(times, ordered)
-    return steady.Steady(0, settled=True, why="whole epochs are measured, their starts included")
+    return Steady(0, settled=True, why="whole epochs are measured, their starts included")
 
 
 def step_times(streams: Sequence[Stream]) -> NDArray[np.float64]:
@@ -215,24 +229,6 @@ def _rate(streams: Sequence[Stream], start: int, unit: str) -> float | None:
             return None
         total += work * int(stream.steps[start:].sum()) / (elapsed / 1e9)
     return total
-
-
-def _first_step(streams: Sequence[Stream]) -> float | None:
-    firsts = [int(stream.warm_up_ns[0]) / 1e9 for stream in streams if len(stream.warm_up_ns)]
-    return max(firsts, default=None)
-
-
-def _starts(record: TrialRecord, streams: Sequence[Stream]) -> tuple[Start, ...]:
-    """Give the start-up times of each rank; nothing where one of them is unknown."""
-    ranks = {rank.rank: rank for rank in record.outcome.ranks}
-    starts = []
-    for one in streams:
-        began, entered, opened = ranks[one.rank].started_ns, one.first_word_ns, one.opened_ns
-        if began is None or entered is None or opened is None:
-            return ()
-        host = ranks[one.rank].host
-        starts.append(Start(host, (entered - began) / 1e9, (opened - entered) / 1e9))
-    return tuple(starts)
 
 
 def _total(values: Any) -> int | None:

@@ -62,10 +62,11 @@ def _pixels(timeline: Timeline, grid: BinnedTimeline) -> Any:
 def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
     drawn = []
     phases = [mark for mark in marks if mark.kind == "phase"]
-    for index, mark in enumerate(phases):
+    groups = list(dict.fromkeys(mark.group or mark.name for mark in phases))
+    for mark in phases:
         left, right = at(mark.start_s), at(mark.end_s)
         title = element("title", f"{mark.start_s:.1f} to {mark.end_s:.1f} s")
-        kind = f"s{index % 8 + 1} band"
+        kind = f"s{groups.index(mark.group or mark.name) % 8 + 1} band"
         drawn.append(
             element("rect", title, class_=kind, x=left, y=top, width=right - left, height=16.0)
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
+from harness.analysis.blocks.how_measured import how_measured
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.sections.contract.columns import place
@@ -149,7 +150,7 @@ def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
         has_busy=any(row.busy for row in rows),
         has_comparison=any(row.answer for row in rows),
         has_ratio_interval=any(row.ratio_interval for row in rows),
-        note=_note(rows),
+        note=" ".join(filter(None, (_note(rows), how_measured(ranking)))),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from harness.analysis import numbers
-from harness.analysis.compare_cells import rates_by_block
+from harness.analysis.blocks.paired_blocks import log_ratios, rates_by_block
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.stats.compare import Answer, all_pairs
@@ -24,12 +26,15 @@ def render(results: Results) -> str:
 
 
 def _ranking(ranking: Ranking, seed: int) -> list[str]:
-    rates = {cell.key: rates_by_block(cell) for cell in ranking.cells}
-    if len(rates) < 2:
+    cells = ranking.cells
+    if len(cells) < 2:
         return []
-    blocks = sorted(set().union(*rates.values()))
-    rows = {key: [found.get(block) for block in blocks] for key, found in rates.items()}
-    names = {cell.key: printable(ranking.name(cell)) for cell in ranking.cells}
+    blocks = sorted(set().union(*map(rates_by_block, cells)))
+    rows = {
+        (one.key, other.key): [log_ratios(one, other).get(block) for block in blocks]
+        for one, other in combinations(cells, 2)
+    }
+    names = {cell.key: printable(ranking.name(cell)) for cell in cells}
     lines = [
         _pair(names[first], names[second], answer)
         for (first, second), answer in all_pairs(rows, seed=seed).items()

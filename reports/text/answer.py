@@ -37,6 +37,8 @@ def _blocks(count: int) -> str:
 
 
 def _cannot_tell(opening: str, comparison: Comparison) -> str:
+    if comparison.answer == "contended":
+        return f"{opening} is not known, as somebody else used the machine: {comparison.why}."
     more = comparison.more_blocks
     ending = f"; about {comparison.blocks + more} would do" if more else ""
     if comparison.interval is None:
@@ -81,7 +83,8 @@ def _against_reference(ranking: Ranking, reference: CellResult) -> str:
     leader = ranking.cells[0]
     clear, doubtful = "", ""
     faster, slower = _first(others, "faster"), _first(others, "slower")
-    same, unclear = _first(others, "same"), _first(others, "cannot tell")
+    same = _first(others, "same")
+    unclear = _first(others, "cannot tell") or _first(others, "contended")
     if faster and faster.comparison:
         clear = _times(name(faster), faster.comparison, name(reference), turned=False) + "."
     elif slower and slower.comparison:

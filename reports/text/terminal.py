@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
+from harness.analysis.blocks.how_measured import how_measured
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.sections.contract.blocks import Brief
@@ -98,6 +99,13 @@ def _ranking(ranking: Ranking, width: int) -> list[str]:
     return [title, f"{'':<{before}}{columns}", *drawn]
 
 
+def _ranked(ranking: Ranking, width: int) -> str:
+    how = how_measured(ranking)
+    return "\n".join(
+        (*_ranking(ranking, width), *([_wrapped(how, width, "  ", "  ")] if how else ()))
+    )
+
+
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
     return textwrap.fill(
         printable(text),
@@ -136,7 +144,7 @@ def render(results: Results, width: int = 100) -> str:
     parts.append("\n".join(said))
     if warnings:
         parts.append(_warned(warnings[:WARNINGS_SHOWN], width))
-    parts += ["\n".join(_ranking(r, width)) for r in told.rankings if r.cells]
+    parts += [_ranked(r, width) for r in told.rankings if r.cells]
     parts += [_brief(brief, width) for made in found.made for brief in made.briefs]
     parts.append(_wrapped(_trust(told), width))
     if warnings[WARNINGS_SHOWN:]:

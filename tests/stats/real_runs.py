@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.analysis.analyse import estimate_cells
-from harness.analysis.compare_cells import rates_by_block
+from harness.analysis.blocks.paired_blocks import rates_by_block
 from harness.stats.compare import compare, log_ratios
 from harness.store.dataset import Dataset
 from tests.stats.simulator import Truth

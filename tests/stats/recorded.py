@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.analysis.analyse import estimate_cells
-from harness.analysis.compare_cells import rates_by_block
-from harness.stats.steady import begin, describe
+from harness.analysis.blocks.paired_blocks import rates_by_block
+from harness.stats.windows.steady import begin, describe
 from harness.store.dataset import Dataset
 from harness.store.events.rank_streams import read_streams
 from harness.verdicts.results import CellResult

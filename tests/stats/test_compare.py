@@ -15,7 +15,6 @@ from harness.stats import moderated
 from harness.stats.compare import (
     all_pairs,
     compare,
-    log_ratios,
     more_blocks,
     pilot_leader,
     reachable_looks,
@@ -180,24 +179,16 @@ def test_the_error_is_split_over_looks_that_could_speak() -> None:
 
 
 def test_all_pairs_wait_for_thirteen_blocks() -> None:
-    rates = {"a": [1.0] * 6, "b": [2.0] * 6}
-    told = all_pairs(rates)["a", "b"]
+    told = all_pairs({("a", "b"): [log(0.5)] * 6})["a", "b"]
     assert told.answer == "cannot tell"
     assert told.more_blocks == 7
-    longer = {
-        name: [row[0] * (1 + 0.001 * (i % 3)) for i in range(13)] for name, row in rates.items()
-    }
-    longer["b"] = [value * (1 + 0.001 * (i % 2)) for i, value in enumerate(longer["b"])]
-    assert all_pairs(longer)["a", "b"].answer == "slower"
+    longer = [log(0.5) + 0.001 * (i % 3) for i in range(13)]
+    assert all_pairs({("a", "b"): longer})["a", "b"].answer == "slower"
 
 
 def test_the_pilot_block_names_the_leader() -> None:
     assert pilot_leader({"a": 1.0, "b": 3.0, "c": None}) == "b"
     assert pilot_leader({"a": None}) is None
-
-
-def test_pairs_need_both_trials() -> None:
-    assert log_ratios([2.0, None, 4.0], [1.0, 1.0, None]) == [log(2), None, None]
 
 
 def test_more_blocks_says_nothing_where_hundreds_would_be_needed() -> None:

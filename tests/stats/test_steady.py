@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.steady import begin, describe
-from harness.stats.window_shape import FEWEST_WINDOWS
+from harness.stats.windows.shape import FEWEST_WINDOWS
+from harness.stats.windows.steady import begin, describe
 from harness.verdicts.thresholds import THRESHOLDS, judge, worst
 from tests.runs import Behaviour, step_times
 from tests.stats.truth import verdicts

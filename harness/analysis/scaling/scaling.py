@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.blocks.paired_blocks import rates_beside, rates_by_block
 from harness.analysis.cell_names import name_of
-from harness.analysis.compare_cells import rates_by_block
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
@@ -79,7 +79,7 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
 def _point(cell: CellResult, base: CellResult) -> ScalingPoint | None:
     reached = speed_up(
         rates_by_block(base),
-        rates_by_block(cell),
+        rates_beside(cell, base),
         baseline=base.scale.devices,
         devices=cell.scale.devices,
     )

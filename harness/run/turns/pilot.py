@@ -15,7 +15,7 @@ def references(plan: Plan, paths: RunPaths) -> Mapping[str, str]:
     """Give for each task the cell that its others are compared with, as far as it is known."""
     # Statistics take half a second to import, and most sessions do not need them before their end.
     from harness.analysis.analyse import estimate_cells
-    from harness.analysis.compare_cells import pilot_rate
+    from harness.analysis.blocks.compare_cells import pilot_rate
     from harness.stats.compare import pilot_leader
     from harness.store.dataset import Dataset
 

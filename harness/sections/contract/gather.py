@@ -22,7 +22,7 @@ from harness.analysis.evidence import (
     Unread,
 )
 from harness.analysis.results import Results
-from harness.analysis.timelines.phases import by_phase
+from harness.analysis.timelines.phases import by_phase, in_turns
 from harness.analysis.timelines.timelines import RecordingTitle, timelines
 from harness.errors import DamagedFile
 from harness.store.dataset import Dataset
@@ -178,7 +178,10 @@ def _phases(dataset: Dataset, cell: CellResult, trial: TrialResult) -> tuple[tup
         f"WHERE {_of_first_rank(cell, trial)} ORDER BY start_ns"
     ).rows
     zero = int(rows[0][1]) if rows else 0
-    marks = [Mark(phase, (start - zero) / 1e9, (end - zero) / 1e9) for phase, start, end in rows]
+    marks: list[Mark] = []
+    for phase, start, end in rows:
+        mark = Mark(phase, (start - zero) / 1e9, (end - zero) / 1e9)
+        marks.append(mark if trial.turns is None else in_turns(mark, marks))
     return tuple(marks), zero
 
 

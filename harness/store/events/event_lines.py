@@ -41,7 +41,7 @@ _WINDOW, *_MANY = (
 """Windows, and what is as frequent and not needed here."""
 _KEPT_KINDS = re.compile(
     rb'\s*{\s*"event"\s*:\s*'
-    rb'"(units|versions|facts|epoch|checkpoint|checkpoint-state|restored|window)"'
+    rb'"(units|versions|facts|turn|epoch|checkpoint|checkpoint-state|restored|window)"'
 )
 _USUAL = re.compile(
     rb'{"event":"(?:phase","name":"[a-z-]+","t":|finished","t":'
@@ -81,6 +81,8 @@ class RankEvents:
     """One event for each epoch, written at its end."""
     saves: tuple[Mapping[str, Any], ...] = ()
     """The events of checkpoints, in order."""
+    turns: tuple[Mapping[str, Any], ...] = ()
+    """One event for each turn, of a trial that took turns with others."""
     damaged: tuple[tuple[int, str], ...] = ()
     """Numbers of the first lines that are left out, or facts of which are, and what is wrong."""
 
@@ -121,6 +123,7 @@ def _rank_events(
     """Join the windows of one file with its other events; name the lines that are neither."""
     properties: dict[str, Mapping[str, Any]] = {}
     epochs: list[Mapping[str, Any]] = []
+    turns: list[Mapping[str, Any]] = []
     saves: list[Mapping[str, Any]] = []
     kept: list[Line] = []
     suspects = [*unread]
@@ -140,13 +143,14 @@ def _rank_events(
             elif phase == _WARM_UP:
                 warm_up = _with(warm_up, column)
         else:
-            (epochs if kind == "epoch" else saves).append(event)
+            {"epoch": epochs, "turn": turns}.get(str(kind), saves).append(event)
     return RankEvents(
         _in_order(measured),
         _in_order(warm_up),
         properties,
         tuple(epochs),
         tuple(saves),
+        tuple(turns),
         _damaged(suspects if is_whole else [*suspects, *kept]),
     )
 

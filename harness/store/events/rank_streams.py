@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.store.contained import MOST_EVENTS
 from harness.store.events import epoch_events, event_lines
+from harness.store.events.turn_events import Turn, read_turns
 from harness.store.records import TrialRecord
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Stream:
     input: epoch_events.RankInput | None = None
     saves: tuple[Mapping[str, Any], ...] = ()
     """The events of its checkpoints."""
+    turns: tuple[Turn, ...] = ()
+    """Those that it took; none where its trial ran alone."""
     first_word_ns: int | None = None
     """Time of its first event, on the same clock."""
     opened_ns: int | None = None
@@ -119,6 +122,7 @@ def _stream(trial: TrialRecord, rank: int, events: event_lines.RankEvents, text:
         events.properties.get("facts", {}),
         epoch_events.read_rank_input(events),
         events.saves,
+        read_turns(events.turns),
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,
         _losses(text),

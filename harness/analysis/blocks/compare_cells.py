@@ -6,16 +6,21 @@ gives up its first block for that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import isclose
 
 from harness.analysis import stopping
+from harness.analysis.blocks import paired_blocks
+from harness.analysis.blocks.paired_blocks import rates_by_block
 from harness.stats import compare
+from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
 from harness.verdicts.results import CellResult, Comparison, Estimate, Interval
 from harness.verdicts.thresholds import rejecting
+
+CONTENDED = "contended"
 
 
 def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
@@ -44,18 +49,20 @@ def _compared_task(
         reference = compare.pilot_leader({key: row.get(first) for key, row in rates.items()})
     if reference is None or reference not in rates:
         return list(cells)
-    size = next(c.factors.get("message_bytes") for c in fit if c.key == reference)
+    base = next(cell for cell in fit if cell.key == reference)
+    size = base.factors.get("message_bytes")
     alike = {c.key for c in fit if c.factors.get("message_bytes") == size}
-    base = [rates[reference].get(block) for block in blocks]
-    logs = {
-        key: compare.log_ratios([row.get(block) for block in blocks], base)
-        for key, row in rates.items()
-        if key != reference and row and key in alike  # bytes a second of another size differ
+    rejected = rejecting(run.info.measure.get("tolerate") or ())
+    paired = {
+        cell.key: paired_blocks.log_ratios(cell, base, rejected=rejected)
+        for cell in fit
+        # bytes a second of another size of message differ
+        if cell.key != reference and rates[cell.key] and cell.key in alike
     }
+    logs = {key: [row.get(block) for block in blocks] for key, row in paired.items()}
     looks = stopping.looks(run)
     alpha = stopping.alpha(run)
     answers = compare.compare(logs, alpha=alpha, equivalence=equivalence, seed=run.info.seed)
-    base_rate = next(cell.rate for cell in fit if cell.key == reference)
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
     compared_cells = []
     for cell in cells:
@@ -64,25 +71,30 @@ def _compared_task(
             itself = Comparison(reference, ratio, None, "reference", len(blocks), None, chosen)
             compared_cells.append(replace(cell, comparison=itself))
         elif cell.key in answers:
-            comparison = _comparison(reference, answers[cell.key], len(answers), len(looks))
-            beside = replace(_beside(base_rate, cell, comparison.ratio), comparison=comparison)
+            comparison = _comparison(base, cell, answers[cell.key], len(answers), len(looks))
+            comparison = _unless_contended(comparison, base, cell, rejected)
+            beside = replace(_beside(base.rate, cell, comparison.ratio), comparison=comparison)
             compared_cells.append(beside)
         else:
             compared_cells.append(cell)
     return compared_cells
 
 
-def _comparison(reference: str, answer: compare.Answer, cells: int, looks: int) -> Comparison:
+def _comparison(
+    base: CellResult, cell: CellResult, answer: compare.Answer, cells: int, looks: int
+) -> Comparison:
     interval = None
     if answer.low is not None and answer.high is not None:
         joint = "exact"
         if cells > 1:
             joint = f"variances moderated, holds for all {cells} compared cells together"
         shared = f", the error shared by {looks} looks" if looks > 1 else ""
-        meaning = f"inverted sign flips of {answer.blocks} blocks, {joint}{shared}"
+        turns = paired_blocks.takes_turns_with(cell, base)
+        blocks = f"{answer.blocks} blocks{', each the median of its rounds' if turns else ''}"
+        meaning = f"inverted sign flips of {blocks}, {joint}{shared}"
         interval = Interval(answer.low, answer.high, answer.level, meaning)
     return Comparison(
-        reference,
+        base.key,
         answer.ratio,
         interval,
         answer.answer,
@@ -90,6 +102,25 @@ def _comparison(reference: str, answer: compare.Answer, cells: int, looks: int) 
         answer.more_blocks,
         answer.why,
     )
+
+
+def _unless_contended(
+    told: Comparison, base: CellResult, cell: CellResult, rejected: Collection[str]
+) -> Comparison:
+    """Say of an answer that a neighbour prevented that it did, not that blocks are too few."""
+    if CONTENDED not in rejected or told.blocks >= FEWEST_BLOCKS:
+        return told
+    lost = {
+        trial.block
+        for one in (base, cell)
+        for trial in one.trials
+        if trial.verdict == CONTENDED and trial.block != PILOT
+    }
+    lost -= rates_by_block(base).keys() & rates_by_block(cell).keys()
+    if told.blocks + len(lost) < FEWEST_BLOCKS:
+        return told
+    why = f"{told.blocks} common blocks; in {len(lost)} others somebody used the cores all the time"
+    return replace(told, answer=CONTENDED, interval=None, more_blocks=None, why=why)
 
 
 def _beside(base: Estimate | None, cell: CellResult, ratio: float | None) -> CellResult:
@@ -114,13 +145,6 @@ def _scaled(of: Estimate, factor: float) -> Estimate:
         low, high = interval.low * factor, interval.high * factor
         interval = replace(interval, low=low, high=high, meaning=meaning)
     return replace(of, value=of.value * factor, interval=interval)
-
-
-def rates_by_block(cell: CellResult) -> Mapping[int, float]:
-    """Give the counted rate of each block."""
-    return {
-        trial.block: trial.rate for trial in cell.trials if trial.counted and trial.rate is not None
-    }
 
 
 def pilot_rate(run: RunRecord, cell: CellResult) -> float | None:

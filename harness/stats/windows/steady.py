@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.window_shape import FEWEST_WINDOWS, Shape, Steady
+from harness.stats.windows.shape import FEWEST_WINDOWS, Shape, Steady
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from harness.stats.steady import Shape
 from harness.store.events.rank_streams import Stream
 from harness.verdicts.results import TrialResult
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+    from harness.stats.windows.shape import Shape
 
 FEWEST_OF_P95 = 20
 FEWEST_OF_P99 = 100
@@ -36,16 +36,19 @@ class StepPercentiles:
 
 
 def percentiles(
-    streams: Sequence[Stream], times: NDArray[np.float64], start: int, shape: Shape
+    streams: Sequence[Stream], times: NDArray[np.float64], start: int, shape: Shape | None
 ) -> StepPercentiles:
-    """Give those of the steady windows, whose ``shape`` has them where all windows are whole."""
+    """Give those of the steady windows; their ``shape`` has them where all windows are whole."""
+    import numpy as np
+
     size = max(int(stream.steps.max()) for stream in streams)
     whole = np.all([stream.steps[start : len(times)] == size for stream in streams], axis=0)
     count = int(whole.sum())
-    of = shape.p50_s, shape.p95_s, shape.p99_s
-    if 0 < count < len(whole):
-        of = tuple(np.quantile(times[start:][whole], (0.5, 0.95, 0.99)).tolist())
-    middle, late, latest = of
+    chosen = times[start:][whole] if count else times[start:]
+    if shape is not None and len(chosen) == len(whole):
+        middle, late, latest = shape.p50_s, shape.p95_s, shape.p99_s
+    else:
+        middle, late, latest = np.quantile(chosen, (0.5, 0.95, 0.99)).tolist()
     return StepPercentiles(
         size,
         middle,

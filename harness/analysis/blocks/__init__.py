@@ -1,0 +1,1 @@
+"""The cells of one run, compared block by block."""

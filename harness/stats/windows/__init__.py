@@ -1,0 +1,1 @@
+"""The windows of a trial: where they are steady, and what they look like then."""

@@ -1,0 +1,44 @@
+"""Read the turns that a rank took, of a trial that stood still while others of its block worked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a rank, its settling included; times as its windows'."""
+
+    number: int
+    round: int
+    attempt: int
+    start_ns: int
+    end_ns: int
+    disturbed: str
+    """Why it does not count; empty where it does."""
+    foreign_cores: float | None
+    """Cores that others kept busy meanwhile; None is unknown."""
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end_ns - self.start_ns) / 1e9
+
+
+def read_turns(events: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
+    """Turn the events into turns, in order of time."""
+    turns = (
+        Turn(
+            one["number"],
+            one["round"],
+            one["attempt"],
+            one["start"],
+            one["end"],
+            one["disturbed"],
+            one.get("foreign_cores"),
+        )
+        for one in events
+    )
+    return tuple(sorted(turns, key=lambda turn: turn.start_ns))

@@ -1,0 +1,1 @@
+"""What the times of a trial say: its start, its steps, its turns."""

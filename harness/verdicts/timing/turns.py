@@ -1,0 +1,114 @@
+"""Judge a trial that took turns with others of its block: each turn by itself.
+
+While others had their turns it stood still, and what the machine did then was theirs. Which rounds
+count is told by its ``turn`` events: where others used its cores, a turn is repeated, and dropped
+where that did not help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.stats.estimate import median
+from harness.stats.rounds import FEWEST_ROUNDS
+from harness.store.events.rank_streams import Stream
+from harness.store.events.turn_events import Turn
+from harness.store.outcome import Turns
+from harness.verdicts.results import Round, TurnsTaken
+from harness.verdicts.thresholds import Finding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def took_turns(streams: Sequence[Stream]) -> bool:
+    """Tell whether every rank told of turns."""
+    return bool(streams) and all(stream.turns for stream in streams)
+
+
+def counted(stream: Stream) -> dict[int, Turn]:
+    """Give the turn of each round that counts; a round may have none."""
+    found: dict[int, Turn] = {}
+    for turn in stream.turns:
+        if not turn.disturbed and _place(stream, turn).stop > _place(stream, turn).start:
+            found.setdefault(turn.round, turn)
+    return found
+
+
+def _place(stream: Stream, turn: Turn) -> slice:
+    """Say which of the measured windows are of a turn."""
+    first, last = stream.start_ns.searchsorted([turn.start_ns, turn.end_ns]).tolist()
+    return slice(first, last)
+
+
+def taken(outcome: Turns | None, streams: Sequence[Stream], unit: str) -> TurnsTaken | None:
+    """Sum up a trial's turns; None in a study without them."""
+    if outcome is None:
+        return None
+    if outcome.alone or not took_turns(streams):
+        return TurnsTaken(alone=outcome.alone or "it took none")
+    rounds = tuple(_rounds(streams, unit))
+    first = streams[0]
+    return TurnsTaken(
+        together=outcome.together,
+        reference=outcome.reference,
+        planned=outcome.rounds,
+        disturbed=sum(bool(turn.disturbed) for turn in first.turns),
+        turn_s=median([one.seconds for one in rounds]) if rounds else None,
+        rounds=rounds,
+    )
+
+
+def _rounds(streams: Sequence[Stream], unit: str) -> Iterator[Round]:
+    """Give each round's rate, added up over ranks."""
+    turns = [counted(stream) for stream in streams]
+    for number in sorted(set.intersection(*map(set, turns))):
+        total, longest = 0.0, 0.0
+        for stream, own in zip(streams, turns, strict=True):
+            place = _place(stream, own[number])
+            seconds = int(stream.elapsed_ns[place].sum()) / 1e9
+            work = stream.units.get(unit, 0.0) * int(stream.steps[place].sum())
+            total += work / seconds if seconds > 0 else 0.0
+            longest = max(longest, seconds)
+        if total > 0:
+            yield Round(number, total, longest)
+
+
+def within(streams: Sequence[Stream], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take out of window times what sets turns apart: the machine's changes between them."""
+    usual = median(times.tolist())
+    even = times.copy()
+    for turn in counted(streams[0]).values():
+        place = _place(streams[0], turn)
+        part = times[place]
+        if len(part):
+            even[place] = part / median(part.tolist()) * usual
+    return even
+
+
+def foreign_cores(streams: Sequence[Stream]) -> float | None:
+    """Average what others used of the ranks' cores in the turns that count."""
+    known = [
+        (turn.seconds, turn.foreign_cores)
+        for turn in counted(streams[0]).values()
+        if turn.foreign_cores is not None
+    ]
+    whole = sum(seconds for seconds, _ in known)
+    return sum(seconds * cores for seconds, cores in known) / whole if whole else None
+
+
+def judge_turns(told: TurnsTaken | None, streams: Sequence[Stream]) -> tuple[Finding, ...]:
+    """Find a neighbour that never left: too few rounds are left that nobody disturbed."""
+    if told is None or told.alone or not told.disturbed:
+        return ()
+    count = len(told.rounds)
+    if count >= max(min(FEWEST_ROUNDS, told.planned), told.planned / 2):
+        return ()
+    example = next(turn.disturbed for turn in streams[0].turns if turn.disturbed)
+    text = (
+        f"{told.disturbed} of {len(streams[0].turns)} turns were disturbed ({example}): "
+        f"{count} of {told.planned} rounds count"
+    )
+    return (Finding("contended", text),)

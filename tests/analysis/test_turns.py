@@ -1,0 +1,182 @@
+"""These tests hold what is made of trials that took turns, from runs whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.analyse import analyse
+from harness.analysis.blocks.how_measured import how_measured
+from harness.analysis.blocks.paired_blocks import log_ratios
+from harness.analysis.results import Results
+from harness.store.dataset import Dataset
+from harness.store.layout import RunPaths, TrialName
+from harness.store.outcome import read_outcome, write_outcome
+from harness.verdicts.results import CellResult
+from reports.text.answer import sentence
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
+from tests.turn_runs import Sharing, take_turns
+
+QUIET = Behaviour(trial_noise=0.0, window_noise=0.004, windows=70)
+TORCH = RecordedCell(framework="torch", behaviour=QUIET)
+JAX = RecordedCell(framework="jax", behaviour=replace(QUIET, step_s=0.02 / 1.02))
+CELLS = (TORCH, JAX)
+MEASURE = {"trials": 6, "turns": True, "turn_s": 1.0}
+
+
+def recorded(folder: Path, sharing: Sharing, *, cells: tuple[RecordedCell, ...] = CELLS) -> Path:
+    run = write_run(folder, cells, Recording(measure=MEASURE, block_noise=0.0))
+    return take_turns(run, cells, sharing)
+
+
+def told(folder: Path, sharing: Sharing, *, cells: tuple[RecordedCell, ...] = CELLS) -> Results:
+    return analyse(Dataset([recorded(folder, sharing, cells=cells)]))
+
+
+def of(results: Results, framework: str) -> CellResult:
+    return next(cell for cell in results.cells if cell.framework == framework)
+
+
+def test_what_the_machine_does_to_everybody_cancels_within_rounds(tmp_path: Path) -> None:
+    jax = of(told(tmp_path, Sharing(machine_noise=0.4)), "jax").comparison
+    assert jax is not None
+    assert jax.interval is not None
+    assert jax.ratio == pytest.approx(1.02, abs=0.004)
+    assert jax.interval.high - jax.interval.low < 0.02
+    assert "each the median of its rounds" in jax.interval.meaning
+
+
+def test_a_burst_in_one_turn_does_not_move_a_blocks_ratio(tmp_path: Path) -> None:
+    bursts = {("jax", block): {1 + block % 7: 3.0} for block in range(1, 7)}
+    jax = of(told(tmp_path, Sharing(bursts=bursts)), "jax").comparison
+    assert jax is not None
+    assert jax.ratio == pytest.approx(1.02, abs=0.004)
+
+
+def test_settling_and_disturbed_turns_are_in_no_figure(tmp_path: Path) -> None:
+    lost = {("jax", block): (2, 5) for block in range(1, 7)}
+    jax = of(told(tmp_path, Sharing(disturbed=lost)), "jax")
+    assert jax.rate is not None
+    assert jax.rate.value == pytest.approx(16 / (0.02 / 1.02), rel=0.005)
+    for trial in jax.trials:
+        assert trial.turns is not None
+        assert [one.number for one in trial.turns.rounds] == [1, 3, 4, 6, 7]
+        assert trial.turns.disturbed == 6
+        assert trial.verdict == "valid"
+        assert trial.windows == 50
+
+
+def test_a_round_that_one_of_two_cells_lost_counts_for_neither(tmp_path: Path) -> None:
+    bursts = {("torch", 1): dict.fromkeys((1, 2, 3), 1.5)}
+    lost = {("jax", 1): (1, 2, 3)}
+    results = told(tmp_path, Sharing(bursts=bursts, disturbed=lost))
+    logs = log_ratios(of(results, "jax"), of(results, "torch"))
+    assert exp(logs[1]) == pytest.approx(1.02, abs=0.01)
+
+
+def test_too_few_common_rounds_leave_a_block_out(tmp_path: Path) -> None:
+    lost = {("jax", 2): (1, 2), ("torch", 2): (3, 4, 6)}
+    results = told(tmp_path, Sharing(disturbed=lost))
+    assert sorted(log_ratios(of(results, "jax"), of(results, "torch"))) == [1, 3, 4, 5, 6]
+
+
+def test_a_neighbour_that_never_leaves_makes_trials_and_the_answer_contended(
+    tmp_path: Path,
+) -> None:
+    lost = {("jax", block): (1, 2, 3, 4, 6) for block in (2, 3)}
+    results = told(tmp_path, Sharing(disturbed=lost))
+    jax = of(results, "jax")
+    verdicts = {trial.block: trial.verdict for trial in jax.trials}
+    assert verdicts == {
+        1: "valid",
+        2: "contended",
+        3: "contended",
+        **dict.fromkeys((4, 5, 6), "valid"),
+    }
+    assert jax.comparison is not None
+    assert jax.comparison.answer == "contended"
+    assert "somebody used the cores" in jax.comparison.why
+
+
+def test_a_trial_without_one_undisturbed_turn_is_contended(tmp_path: Path) -> None:
+    lost = {("jax", 1): range(1, 8)}
+    jax = of(told(tmp_path, Sharing(disturbed=lost)), "jax")
+    assert jax.trials[0].verdict == "contended"
+    assert not jax.trials[0].counted
+
+
+def test_standing_still_is_no_stall_and_the_machines_changes_are_not_the_trials(
+    tmp_path: Path,
+) -> None:
+    results = told(tmp_path, Sharing(machine_noise=0.3))
+    for cell in results.cells:
+        assert {trial.verdict for trial in cell.trials} == {"valid"}
+        assert {trial.steady_from for trial in cell.trials} == {0}
+
+
+def test_a_cell_that_ran_alone_is_compared_by_whole_trials(tmp_path: Path) -> None:
+    mxnet = RecordedCell(framework="mxnet", behaviour=replace(QUIET, step_s=0.025))
+    sharing = Sharing(alone={"mxnet": "it reads files"})
+    results = told(tmp_path, sharing, cells=(TORCH, JAX, mxnet))
+    alone = of(results, "mxnet").comparison
+    assert alone is not None
+    assert alone.ratio == pytest.approx(0.8, abs=0.01)
+    assert alone.interval is not None
+    assert "rounds" not in alone.interval.meaning
+
+
+def test_a_cell_is_paired_with_the_references_trial_of_its_own_group(tmp_path: Path) -> None:
+    run = recorded(tmp_path, Sharing())
+    paths = RunPaths(run)
+    # the reference ran once more in block 2, with nobody, and 30 % faster
+    first = paths.trial(TORCH.key, TrialName(2))
+    again = paths.trial(TORCH.key, TrialName(2, 2))
+    again.root.mkdir()
+    outcome = read_outcome(first)
+    assert outcome.turns is not None
+    alone = replace(outcome.turns, together={TORCH.key: "trial-2.2"})
+    again.events(0).write_text(first.events(0).read_text().replace('"steps": 1', '"steps": 2'))
+    write_outcome(replace(outcome, trial="trial-2.2", turns=alone), again, settled=False)
+    results = analyse(Dataset([run]))
+    assert [t.counted for t in of(results, "torch").trials if t.block == 2] == [False, True]
+    logs = log_ratios(of(results, "jax"), of(results, "torch"))
+    assert exp(logs[2]) == pytest.approx(1.02, abs=0.01)
+
+
+def test_place_and_rate_follow_the_ratio_where_rounds_and_trials_disagree(tmp_path: Path) -> None:
+    # jax loses its three slowest rounds of the machine, so that its own mean flatters it
+    slow = {("torch", b): dict.fromkeys((1, 2, 3), 2.0) for b in range(1, 7)}
+    lost = {("jax", b): (1, 2, 3) for b in range(1, 7)}
+    slower = replace(JAX, behaviour=replace(QUIET, step_s=0.0204))
+    results = told(tmp_path, Sharing(bursts=slow, disturbed=lost), cells=(TORCH, slower))
+    jax, torch = of(results, "jax"), of(results, "torch")
+    assert jax.rate is not None
+    assert torch.rate is not None
+    assert jax.comparison is not None
+    assert jax.comparison.ratio == pytest.approx(jax.rate.value / torch.rate.value)
+    assert results.rankings[0].cells[0].framework == "torch"
+
+
+def test_the_page_says_how_cells_were_measured(tmp_path: Path) -> None:
+    mxnet = RecordedCell(framework="mxnet", behaviour=replace(QUIET, step_s=0.025))
+    sharing = Sharing(alone={"mxnet": "it reads files"}, turn_s=1.0, disturbed={("jax", 1): (3,)})
+    (ranking,) = told(tmp_path, sharing, cells=(TORCH, JAX, mxnet)).rankings
+    assert how_measured(ranking) == (
+        "Cells took turns of 1.00 s, 7 rounds a block, one at work while the others stood still; "
+        "3 disturbed turns dropped. mxnet ran alone: it reads files."
+    )
+
+
+def test_nothing_is_said_of_turns_where_a_study_has_none(tmp_path: Path) -> None:
+    run = write_run(tmp_path, CELLS)
+    (ranking,) = analyse(Dataset([run])).rankings
+    assert how_measured(ranking) == ""
+
+
+def test_the_answer_names_a_neighbour_that_never_left(tmp_path: Path) -> None:
+    lost = {("jax", block): (1, 2, 3, 4, 6) for block in (2, 3)}
+    (ranking,) = told(tmp_path, Sharing(disturbed=lost)).rankings
+    assert "somebody else used the machine" in sentence(ranking)
