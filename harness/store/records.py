@@ -17,7 +17,7 @@ from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, up_to
 from harness.store.names import path_part
 from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_complete
-from harness.store.run_directory import read_log
+from harness.store.run_directory import damaged_lines
 from harness.store.typed import damage, read
 from harness.worker.redaction.redact import NAMES_A_PLACE, redact_text, redact_values
 from harness.worker.scale import Scale
@@ -147,7 +147,7 @@ def read_run(directory: Path) -> RunRecord:
         reference=stated.reference or {},
         planned=Counter(block for _, block in stated.order),
         looks=stated.looks,
-        damaged=(*others.damaged, *read_log(paths).damaged),
+        damaged=(*others.damaged, *damaged_lines(paths)),
     )
 
 

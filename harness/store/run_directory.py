@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from harness.store.outcome import Outcome, read_complete
 from harness.store.typed import damage, read
 from harness.worker.redaction.redact import redact_values
 
+_NAMED = 3
+"""So many damaged lines of the log are named."""
 _OLD_NS = 3600 * 10**9
 """By then whoever writes a page, or a table of samples, has ended."""
 
@@ -176,18 +179,32 @@ class Log:
 
 def read_log(paths: RunPaths) -> Log:
     """Read the log; a damaged line costs that line, and one cut short by a crash is none."""
-    entries: list[LogEntry] = []
     damaged: list[str] = []
+    entries = tuple(_entries(paths, damaged))
+    return Log(entries, tuple(damaged))
+
+
+def damaged_lines(paths: RunPaths) -> tuple[str, ...]:
+    """Say what is wrong with lines of the log, and keep nothing of the others."""
+    damaged: list[str] = []
+    deque(_entries(paths, damaged), maxlen=0)
+    return tuple(damaged)
+
+
+def _entries(paths: RunPaths, damaged: list[str]) -> Iterator[LogEntry]:
+    """Give the log's entries; name the first lines that hold none."""
     try:
         for number, line in paths.files.lines(paths.log):
             try:
-                entries.append(read(LogEntry, parse_line(line)))
+                yield read(LogEntry, parse_line(line))
             except ValueError as fault:
-                if not line.startswith(b"{") or line.endswith(b"}\n"):
+                is_cut = line.startswith(b"{") and not line.endswith(b"}\n")
+                if len(damaged) < _NAMED and not is_cut:
                     damaged.append(f"{paths.log}:{number} is damaged: {fault}. It is left out.")
+                elif len(damaged) == _NAMED and not is_cut:
+                    damaged.append(f"{paths.log}: further lines are damaged, and left out.")
     except DamagedFile as problem:
         damaged.append(str(problem))
-    return Log(tuple(entries), tuple(damaged))
 
 
 def make_trial(paths: RunPaths, cell_key: str, name: TrialName | str, job_text: str) -> TrialPaths:

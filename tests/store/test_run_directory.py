@@ -218,6 +218,10 @@ def test_a_damaged_line_of_the_log_costs_that_line_and_is_named(tmp_path):
         f"{paths.log}:2 is damaged: block is not a whole number. It is left out.",
         f"{paths.log}:4 is damaged: the file is not an object. It is left out.",
     )
+    assert store.damaged_lines(paths) == log.damaged
+    paths.log.write_text("?\n" * 100)
+    assert len(store.damaged_lines(paths)) == 4
+    assert store.damaged_lines(paths)[3] == f"{paths.log}: further lines are damaged, and left out."
 
 
 def test_a_path_that_cannot_be_searched_for_code_is_refused_before_anything_is_made(tmp_path):
