@@ -1,30 +1,29 @@
 """Open the files below one folder, and nothing that a link in it points to.
 
 A run directory may come from anybody: a link in it would have its reader show, or its writer
-overwrite, any file of the user's. So a path is walked from the folder down, by handles; a link, a
-pipe or a device on the way or at its end is refused, and nobody reads more than a bounded size. The
-folder itself is the user's word: it may be a link. No other module opens what lies in a run
-directory (``tests/architecture``).
+overwrite, any file of the user's. So a path is walked from the folder down, by handles
+(``paths/handles.py``); a link, a pipe or a device at its end is refused as well, and nobody reads
+more than a bounded size. No other module opens what lies in a run directory
+(``tests/architecture``).
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from harness.errors import DamagedFile, RunError
+from harness.errors import DamagedFile
 from harness.store import json_text
-from harness.store.files import explained
+from harness.store.paths import handles
 
 MIB = 1 << 20
 MOST_JSON = 32 * MIB
@@ -37,20 +36,7 @@ MOST_SAMPLES = 512 * MIB
 MOST_LOG = 256 * MIB
 MOST_LINE = MIB
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_INSIDE = _FOLDER | os.O_NOFOLLOW
-_FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe without a writer would block
-_GONE = (errno.ENOENT, errno.ENOTCONN, errno.ESTALE)
 _BESIDE, _FOLDER_BESIDE = re.compile(r"\.(.+)\.[0-9a-f]{16}\.new"), re.compile(r"\.(.+)\.new")
-_KINDS = {
-    stat.S_IFREG: "a file",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFLNK: "a link",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 @dataclass(frozen=True)
@@ -65,19 +51,7 @@ class Contained:
 
     def open(self, path: Path, flags: int = os.O_RDONLY) -> int:
         """Open a regular file; give its descriptor."""
-        naming = _named if flags == os.O_RDONLY else _changing
-        with self._parent(path) as (folder, name), naming(path):
-            try:
-                descriptor = os.open(name, flags | _FILE, 0o666, dir_fd=folder)
-            except OSError as problem:
-                if problem.errno == errno.ELOOP:
-                    raise _refused(path, stat.S_IFLNK) from None
-                raise
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_ISREG(mode):
-                return descriptor
-            os.close(descriptor)
-            raise _refused(path, mode)
+        return handles.regular(self.root, path, flags)
 
     def reading(self, path: Path) -> IO[bytes]:
         """Open a regular file to read from."""
@@ -92,8 +66,8 @@ class Contained:
         """Read a file whole; refuse one of more than ``most`` bytes."""
         descriptor = self.open(path)
         try:
-            with _named(path):
-                left = _bounded(path, os.fstat(descriptor), most)
+            with handles.named(path):
+                left = handles.bounded(path, os.fstat(descriptor), most)
                 pieces = []
                 while left and (piece := os.read(descriptor, left)):
                     pieces.append(piece)
@@ -113,7 +87,7 @@ class Contained:
         """Read the last bytes of a file."""
         descriptor = self.open(path)
         try:
-            with _named(path):
+            with handles.named(path):
                 return os.pread(descriptor, most, max(0, os.fstat(descriptor).st_size - most))
         finally:
             os.close(descriptor)
@@ -122,7 +96,7 @@ class Contained:
         """Read the first bytes of a file."""
         descriptor = self.open(path)
         try:
-            with _named(path):
+            with handles.named(path):
                 return os.read(descriptor, most)
         finally:
             os.close(descriptor)
@@ -173,8 +147,8 @@ class Contained:
         """Give the path of a regular file to what opens it by itself, once it was looked at."""
         status = self._status(path)
         if not stat.S_ISREG(status.st_mode):
-            raise _refused(path, status.st_mode)
-        _bounded(path, status, most)
+            raise handles.refused(path, status.st_mode)
+        handles.bounded(path, status, most)
         return path
 
     def folders(self, path: Path) -> list[str]:
@@ -200,12 +174,12 @@ class Contained:
         """
         data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
         beside = f".{path.name}.{secrets.token_hex(8)}.new"
-        with _changing(path), self._parent(path) as (folder, name):
+        with handles.changing(path), handles.parent(self.root, path) as (folder, name):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            descriptor = os.open(beside, flags | _FILE, 0o666, dir_fd=folder)
+            descriptor = os.open(beside, flags | handles.FILE, 0o666, dir_fd=folder)
             try:
                 try:
-                    _write_all(descriptor, data)
+                    handles.write_all(descriptor, data)
                     if settled:
                         os.fsync(descriptor)
                 finally:
@@ -226,12 +200,12 @@ class Contained:
     def append_line(self, path: Path, value: Any) -> None:
         """Add one line of JSON, a new one also where a crash cut the last line short."""
         line = json.dumps(value, sort_keys=True).encode() + b"\n"
-        with _changing(path):
+        with handles.changing(path):
             descriptor = self.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 size = os.fstat(descriptor).st_size
                 is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-                _write_all(descriptor, b"\n" + line if is_cut else line)
+                handles.write_all(descriptor, b"\n" + line if is_cut else line)
             finally:
                 os.close(descriptor)
 
@@ -244,8 +218,8 @@ class Contained:
             file = self.reading(path)
         except FileNotFoundError:
             return
-        with file, _named(path):
-            _bounded(path, os.fstat(file.fileno()), most)
+        with file, handles.named(path):
+            handles.bounded(path, os.fstat(file.fileno()), most)
             number = 0
             while line := file.readline(MOST_LINE):
                 number, is_long = number + 1, False
@@ -257,31 +231,35 @@ class Contained:
     def make_folder(self, path: Path) -> None:
         """Make a folder and those above it where they are not there yet."""
         missing = []
-        with _changing(path):
+        with handles.changing(path):
             while path != self.root and not self.exists(path):
                 missing.append(path)
                 path = path.parent
             for one in reversed(missing):
-                with self._parent(one) as (folder, name), suppress(FileExistsError):
+                with handles.parent(self.root, one) as (folder, name), suppress(FileExistsError):
                     os.mkdir(name, dir_fd=folder)
 
     def rename(self, path: Path, target: Path) -> None:
         """Give a file or folder another name."""
         with (
-            _changing(path),
-            self._parent(path) as (source, before),
-            self._parent(target) as (folder, after),
+            handles.changing(path),
+            handles.parent(self.root, path) as (source, before),
+            handles.parent(self.root, target) as (folder, after),
         ):
             os.rename(before, after, src_dir_fd=source, dst_dir_fd=folder)
 
     def settle(self, path: Path) -> None:
         """Wait until the names in a folder would survive a crash."""
-        with _changing(path), self._folder(path) as folder:
+        with handles.changing(path), handles.folder(self.root, path) as folder:
             os.fsync(folder)
 
     def remove(self, path: Path) -> None:
         """Remove a file, a link, or a folder with all that is in it; it need not be there."""
-        with _changing(path), suppress(FileNotFoundError), self._parent(path) as (folder, name):
+        with (
+            handles.changing(path),
+            suppress(FileNotFoundError),
+            handles.parent(self.root, path) as (folder, name),
+        ):
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISDIR(mode):
                 shutil.rmtree(name, dir_fd=folder)
@@ -290,121 +268,25 @@ class Contained:
 
     def unfinished(self, path: Path) -> dict[str, str]:
         """Name the files and folders half made in a folder, with what they were to be called."""
-        found = {}
-        with self._folder(path) as folder, _named(path), os.scandir(folder) as entries:
-            for one in entries:
+        half_made = {}
+        with handles.entries(self.root, path) as found:
+            for one in found:
                 is_file = one.is_file(follow_symlinks=False)
                 match = (_BESIDE if is_file else _FOLDER_BESIDE).fullmatch(one.name)
                 if match and (is_file or one.is_dir(follow_symlinks=False)):
-                    found[one.name] = match[1]
-        return found
+                    half_made[one.name] = match[1]
+        return half_made
 
     def _status(self, path: Path) -> os.stat_result:
-        with self._parent(path) as (folder, name), _named(path):
+        with handles.parent(self.root, path) as (folder, name), handles.named(path):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _names(self, path: Path, *, folders: bool) -> list[str]:
         """List a folder; names that begin with a dot are the file system's, or half written."""
-        with self._folder(path) as folder, _named(path), os.scandir(folder) as entries:
+        with handles.entries(self.root, path) as found:
             return sorted(
                 one.name
-                for one in entries
+                for one in found
                 if not one.name.startswith(".")
                 and (one.is_dir(follow_symlinks=False) is folders or one.is_symlink())
             )
-
-    @contextmanager
-    def _parent(self, path: Path) -> Iterator[tuple[int, str]]:
-        """Give the handle of the folder that a path lies in, and the path's name there."""
-        with self._folder(path.parent) as folder:
-            yield folder, path.name
-
-    @contextmanager
-    def _folder(self, path: Path) -> Iterator[int]:
-        """Walk to a folder from the root; give its handle."""
-        root, whole = str(self.root), str(path)  # as text: this is done for every file
-        above = "" if root == "." else root.rstrip("/") + "/"
-        is_below = whole.startswith(above) and path.is_absolute() == self.root.is_absolute()
-        parts = [".."]
-        if is_below or whole == root:
-            parts = [] if whole == root else whole.removeprefix(above).split("/")
-        if ".." in parts:
-            raise DamagedFile(f"{path}: this leads out of {self.root}.")
-        folder = self._root()
-        try:
-            for number, part in enumerate(parts):
-                if part:
-                    inside = _inside(part, folder, self.root, parts[: number + 1])
-                    os.close(folder)
-                    folder = inside
-            yield folder
-        finally:
-            os.close(folder)
-
-    def _root(self) -> int:
-        try:
-            return os.open(self.root, _FOLDER)
-        except (FileNotFoundError, NotADirectoryError):
-            raise
-        except OSError as problem:
-            raise RunError(f"{self.root}: {problem.strerror}.") from problem
-
-
-def _inside(name: str, folder: int, root: Path, parts: Sequence[str]) -> int:
-    """Open a folder in a folder; ``parts`` lead to it from the root."""
-    try:
-        return os.open(name, _INSIDE, dir_fd=folder)
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as problem:
-        path = root.joinpath(*filter(None, parts))
-        if not isinstance(problem, OSError) or problem.errno not in (errno.ELOOP, errno.ENOTDIR):
-            with _named(path):
-                raise
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-        raise _refused(path, mode, "folder") from None
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name the file that cannot be opened or read, unless it is absent."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as problem:
-        raise DamagedFile(f"{path}: {problem.strerror}.") from problem
-    except ValueError as fault:  # a name with a zero byte
-        raise DamagedFile(f"{path!r}: {fault}.") from None
-
-
-@contextmanager
-def _changing(path: Path) -> Iterator[None]:
-    """Turn an OSError of what was to be written into a message that a user can act on."""
-    with explained(path):
-        try:
-            yield
-        except OSError as problem:
-            if problem.errno not in _GONE:
-                raise
-            raise RunError(
-                f"{path}: its folder does not answer ({problem.strerror}). Was it renamed, removed "
-                "or unmounted? `bakeoff resume` goes on with a run where it is now."
-            ) from problem
-
-
-def _refused(path: Path, mode: int, wanted: str = "file") -> DamagedFile:
-    kind = _KINDS.get(stat.S_IFMT(mode), "of an unknown kind")
-    return DamagedFile(f"{path} is {kind} where a {wanted} belongs: it is left alone.")
-
-
-def _bounded(path: Path, status: os.stat_result, most: int) -> int:
-    if status.st_size > most:
-        raise DamagedFile(f"{path}: {status.st_size} bytes are more than the {most} read of it.")
-    return status.st_size
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]

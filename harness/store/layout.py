@@ -40,7 +40,7 @@ from typing import Any
 
 from harness.errors import RunError
 from harness.store.contained import Contained
-from harness.store.names import path_part
+from harness.store.paths.names import path_part
 
 VERSION = 2  # 1: first; 2: the plan states the scale of each cell
 """Of a run directory: what ``run.json`` and ``plan.json`` say of it."""

@@ -15,8 +15,8 @@ from typing import Any
 from harness.errors import RunError
 from harness.store.contained import MOST_EVENTS
 from harness.store.layout import TrialPaths
-from harness.store.names import path_part
 from harness.store.node_clocks import read_clocks
+from harness.store.paths.names import path_part
 from harness.store.typed import WRITTEN, damage, read
 from harness.worker.redaction.redact import redact_text
 

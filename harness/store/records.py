@@ -14,9 +14,9 @@ from typing import Any
 
 from harness.errors import DamagedFile, RunError
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, up_to_date
-from harness.store.names import path_part
 from harness.store.node_clocks import Clocks, read_clocks
 from harness.store.outcome import Outcome, read_complete
+from harness.store.paths.names import path_part
 from harness.store.run_directory import damaged_lines
 from harness.store.typed import damage, read
 from harness.worker.redaction.redact import NAMES_A_PLACE, redact_text, redact_values

@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import DamagedFile
 from harness.store.contained import Contained
 from harness.store.layout import RunPaths
-from harness.store.names import payload_name
+from harness.store.paths.names import payload_name
 
 TRUSTED = "trusted"
 """In ``run.json``: the digest of a payload that a user had carried out on trust."""

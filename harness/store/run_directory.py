@@ -21,18 +21,17 @@ from typing import Any
 from harness import locks
 from harness.errors import DamagedFile, RunError
 from harness.locks import Holder
+from harness.store import half_written
 from harness.store.files import explained
 from harness.store.json_text import parse_line
 from harness.store.layout import VERSION, RunPaths, TrialName, TrialPaths, up_to_date
-from harness.store.names import path_part, payload_name
 from harness.store.outcome import Outcome, read_complete
+from harness.store.paths.names import path_part, payload_name
 from harness.store.typed import damage, read
 from harness.worker.redaction.redact import redact_values
 
 _NAMED = 3
 """So many damaged lines of the log are named."""
-_OLD_NS = 3600 * 10**9
-"""By then whoever writes a page, or a table of samples, has ended."""
 
 
 @contextmanager
@@ -180,8 +179,7 @@ class Log:
 def read_log(paths: RunPaths) -> Log:
     """Read the log; a damaged line costs that line, and one cut short by a crash is none."""
     damaged: list[str] = []
-    entries = tuple(_entries(paths, damaged))
-    return Log(entries, tuple(damaged))
+    return Log(tuple(_entries(paths, damaged)), tuple(damaged))
 
 
 def damaged_lines(paths: RunPaths) -> tuple[str, ...]:
@@ -192,17 +190,17 @@ def damaged_lines(paths: RunPaths) -> tuple[str, ...]:
 
 
 def _entries(paths: RunPaths, damaged: list[str]) -> Iterator[LogEntry]:
-    """Give the log's entries; name the first lines that hold none."""
+    """Give the log's entries; name the first lines that hold none, and were not cut by a crash."""
     try:
         for number, line in paths.files.lines(paths.log):
             try:
                 yield read(LogEntry, parse_line(line))
             except ValueError as fault:
-                is_cut = line.startswith(b"{") and not line.endswith(b"}\n")
-                if len(damaged) < _NAMED and not is_cut:
-                    damaged.append(f"{paths.log}:{number} is damaged: {fault}. It is left out.")
-                elif len(damaged) == _NAMED and not is_cut:
-                    damaged.append(f"{paths.log}: further lines are damaged, and left out.")
+                if not line.startswith(b"{") or line.endswith(b"}\n"):
+                    where = f":{number} is damaged: {fault}. It is left out."
+                    more = ": further lines are damaged, and left out."
+                    if len(damaged) <= _NAMED:
+                        damaged.append(f"{paths.log}{where if len(damaged) < _NAMED else more}")
     except DamagedFile as problem:
         damaged.append(str(problem))
 
@@ -236,27 +234,10 @@ def set_interrupted_aside(paths: RunPaths) -> list[Path]:
 
     What a crash left half written is removed. Call it with the run locked.
     """
-    _remove_unfinished(paths)
+    half_written.remove(paths, [trial.root for trial in trials(paths)])
     return [
         set_aside(paths, trial.root) for trial in list(trials(paths)) if not _is_complete(trial)
     ]
-
-
-def _remove_unfinished(paths: RunPaths) -> None:
-    """Remove half-written files; of those that are written without the lock, only old ones."""
-    files, root = paths.files, paths.root
-    own = {one.name for one in (paths.run, paths.study, paths.plan, paths.provenance, paths.jobs)}
-    pages = [root / name for name in files.folders(root) if name.endswith("-data")]
-    cells = [paths.cells / key for key in files.folders(paths.cells)]
-    others = (root / "environments", paths.gate, paths.job_script(1).parent, paths.cells)
-    for folder in (root, *pages, *others, *cells, *(trial.root for trial in trials(paths))):
-        with suppress(FileNotFoundError, DamagedFile):
-            for name, wanted in files.unfinished(folder).items():
-                is_own = folder not in pages and not wanted.endswith(".parquet")
-                if folder == root:
-                    is_own = wanted in own or wanted.startswith(paths.payload.name)
-                if is_own or files.changed_ns(folder / name) < time.time_ns() - _OLD_NS:
-                    files.remove(folder / name)
 
 
 def trials(paths: RunPaths) -> Iterator[TrialPaths]:

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import DamagedFile
 from harness.store.layout import RunPaths
-from harness.store.names import path_part, payload_name
+from harness.store.paths.names import path_part, payload_name
 
 PLANTED = [
     "",
