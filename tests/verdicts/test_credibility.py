@@ -124,6 +124,11 @@ def test_a_rate_beyond_all_cores_is_impossible(recorded: Recorded) -> None:
     assert "2 cores × 64 operations a cycle (avx512f) × 6.2 GHz do at most 793.6 GFLOP/s" in told
 
 
+def test_the_floor_that_computes_nothing_may_be_as_fast_as_it_is(recorded: Recorded) -> None:
+    cell = replace(TORCH, framework="null", behaviour=replace(TORCH.behaviour, step_s=1e-7))
+    assert recorded(cell, machine=MACHINE).rate is not None
+
+
 def test_a_rate_within_reach_of_fast_convolutions_is_believed(recorded: Recorded) -> None:
     cell = replace(TORCH, behaviour=replace(TORCH.behaviour, step_s=16 * 54e6 / 3e12))
     assert recorded(cell, FALLS, machine=MACHINE).rate is not None

@@ -12,6 +12,9 @@ from harness.verdicts.credibility import amount, learning, plausible
 from harness.verdicts.thresholds import Finding
 from harness.worker.network.workload import Training, learning_rate
 
+_FLOOR = "null"
+"""The framework that computes nothing, and says so: what the harness itself costs."""
+
 
 def judge_credibility(
     run: RunRecord | None, record: TrialRecord, streams: Sequence[Stream], rate: float | None
@@ -20,6 +23,8 @@ def judge_credibility(
     if run is None or record.outcome.origin != "measured":
         return ()
     cell = next(one for one in run.cells if one.key == record.outcome.cell_key)
+    if cell.framework == _FLOOR:
+        return ()
     return (
         *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),
         *amount.judge_amount(streams),
