@@ -10,9 +10,12 @@ from harness.plan.plan import PlannedStudy
 from harness.platform.platform import Platform
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
+from harness.units import duration
 from harness.worker.network.workload import task
 
 _HERE = "local"
+_NAMED = 5
+"""Cells that run alone for one reason, named in the plan."""
 
 
 def task_of(cell: Cell) -> str:
@@ -28,6 +31,30 @@ def reasons(plan: PlannedStudy, platform: Platform) -> Mapping[str, str]:
         if not why[cell.key] and together[task_of(cell)] < 2:
             why[cell.key] = "no other cell of its work takes turns"
     return {key: reason for key, reason in why.items() if reason}
+
+
+def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
+    """Say how many cells take turns, and which do not; nothing where none is to."""
+    if not plan.measure.turns:
+        return ()
+    why = reasons(plan, platform)
+    labels_by_key = {cell.key: cell.label for cell in plan.cells}
+    together = len(plan.cells) - len(why)
+    alone: dict[str, list[str]] = {}
+    for key, reason in why.items():
+        alone.setdefault(reason, []).append(labels_by_key[key])
+    first = (
+        f"Turns: {together} of {len(plan.cells)} cells live at the same time in each block and "
+        f"take turns of {duration(plan.measure.turn_s)}; one works, the others are stopped. A "
+        "block lasts as long as their trials one after the other. What does not fit into memory "
+        "together is divided, with the reference in each part."
+    )
+    said = [first] if together else []
+    for reason, labels in sorted(alone.items(), key=lambda one: -len(one[1])):
+        named = "; ".join(labels[:_NAMED])
+        more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
+        said.append(f"  alone in its block, because {reason}: {named}{more}")
+    return tuple(said)
 
 
 def with_partners(plan: PlannedStudy, keys: Set[str]) -> set[str]:

@@ -88,16 +88,18 @@ class AgentProcess:
                     return message
                 if message["say"] in words:
                     return message
+            self.obey(interrupts)
+            self._heard.extend(self._receive(interrupts, TICK_S))
+            silent_s = 0.0 if self._heard else silent_s + TICK_S
+            if self._heard:
+                continue
             if self._process is None or silent_s > _SILENCE_S:
                 self._lost(self._command.token)
                 self._complain(self._said_before)
                 return None
-            self.obey(interrupts)
             if self.clock is not None and not self.clock.is_own:
                 self._send(self.clock.begin_if_due())
             on_tick()
-            self._heard.extend(self._receive(interrupts, TICK_S))
-            silent_s = 0.0 if self._heard else silent_s + TICK_S
 
     def obey(self, interrupts: Interrupts) -> None:
         """Pass a request to stop on to the trial that runs."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.gate.proof.proofs import Proofs
 from harness.plan.plan import Plan
+from harness.ranks.agent_client import TICK_S
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import HERE, Nodes, TooFewNodes
 from harness.run.due import first_or_once_more, probe_is_due
@@ -51,6 +52,8 @@ class Work:
         self._ledger = ledger
         self._interrupts = Interrupts()
         self._told = 0
+        self._shown_s = 0.0
+        """When the progress of trials by turns was last shown."""
         self._position = self._first = ledger.positions()
         self._short: TooFewNodes | None = None
         """Why wider trials wait: nodes died, and this session expects none back."""
@@ -197,6 +200,9 @@ class Work:
 
         def tick(trial: LiveTrial, doing: str) -> None:
             self._say_interrupts()
+            if time.monotonic() - self._shown_s < TICK_S:
+                return  # turns may be short, and this reads files
+            self._shown_s = time.monotonic()
             one, name = self._cells[trial.key], names[trial.key]
             progress = self._progress(one, name, block, trial.paths, trial.at_work_s)
             self._observer.progressed(replace(progress, turn=f"{doing}, {len(names)} by turns"))

@@ -101,11 +101,12 @@ def test_every_round_has_one_turn_of_each_trial_in_an_order_of_its_own(tmp_path,
 
 
 def test_turns_add_up_to_what_the_study_measures(tmp_path, listener):
-    paths = begin(planned(tmp_path), tmp_path / "run", listener)
+    text = STUDY.replace('until = "35 ms"', 'until = "1003 steps"')
+    paths = begin(planned(tmp_path, text), tmp_path / "run", listener)
     for _, one in listener.ended:
         assert one.turns.rounds == 7
         measured = [w for w in events(paths, one, "window") if w["phase"] == "measure"]
-        assert sum(w["end"] - w["start"] for w in measured) >= 0.8 * 35e6
+        assert sum(w["steps"] for w in measured) == 1003
         assert {w["turn"] for w in measured} == set(range(1, 8))
 
 
@@ -269,4 +270,28 @@ def test_progress_tells_the_round_and_how_many_take_turns(tmp_path):
     paths = RunPaths(tmp_path / "run")
     listener = Killer(paths, lambda _: None)
     begin(planned(tmp_path, LONG), paths.root, listener)
-    assert any(one.turn == "round 1 of 20, 3 by turns" for one in listener.progress)
+    told = {one.turn for one in listener.progress}
+    assert told <= {"", *(f"round {n} of 20, 3 by turns" for n in range(21))} | {
+        f"{doing}, {n} by turns" for doing in ("warming up", "ending") for n in (1, 2, 3)
+    }
+    assert any(one.startswith("round") for one in told)
+
+
+def test_all_ranks_of_a_trial_take_the_same_turns(tmp_path, listener):
+    text = STUDY.replace(
+        "batch = [1, 2, 4]", 'batch = [1, 2]\nstrategy = "ddp"\nranks_per_node = 2'
+    )
+    paths = begin(planned(tmp_path, text), tmp_path / "run", listener)
+    assert [one.ended for _, one in listener.ended] == [Ended.OK] * 4
+    for _, one in listener.ended:
+        trial = paths.trial(one.cell_key, TrialName.parse(one.trial))
+        told = [
+            [
+                (turn["number"], turn["round"], turn["disturbed"])
+                for turn in map(json.loads, trial.events(rank).read_text().splitlines())
+                if turn["event"] == "turn"
+            ]
+            for rank in (0, 1)
+        ]
+        assert told[0] == told[1]
+        assert len(told[0]) == one.turns.rounds

@@ -63,6 +63,7 @@ def headline(plan: Plan, guess: Estimate) -> str:
 
 def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
     from harness.plan.prospects import prospects
+    from harness.plan.turn_rules import in_words
 
     measure, can_tell = plan.measure, prospects(plan)
     parts: list[Part] = [
@@ -74,6 +75,7 @@ def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
             f"Blocks are shuffled with seed {measure.seed}."
         ),
         *_schedule(plan),
+        *in_words(plan, plan.platform),
         *([can_tell] if can_tell else ()),
         f"Cost: {guess.node_hours:.2f} node-hours.",
         _observer(plan),

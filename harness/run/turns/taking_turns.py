@@ -32,7 +32,7 @@ class TakingTurns:
 
     measure: Measure
     tick: Callable[[LiveTrial, str], None]
-    """Called about once a second with the trial at work, and a word on what it does."""
+    """Called at each turn and about once a second: the trial at work, and what it does."""
     is_stopped: Callable[[], bool]
     """Tells whether somebody asked to end the session."""
 
@@ -86,6 +86,8 @@ class TakingTurns:
         self, trial: LiveTrial, trials: Sequence[LiveTrial], planned: Rounds, number: int, left: int
     ) -> int:
         """Let a trial measure its turn, again where others disturbed it; count the repeats."""
+        tick = partial(self.tick, trial, f"round {number} of {planned.count}")
+        tick()
         helpers = [one.agent_pid for one in trials if one is not trial]
         for attempt in range(1, MOST_ATTEMPTS + 1):
             disturbed = trial.take_turn(
@@ -94,7 +96,7 @@ class TakingTurns:
                 planned.span(number),
                 helpers=helpers,
                 most_foreign=self._most_foreign,
-                on_tick=partial(self.tick, trial, f"round {number} of {planned.count}"),
+                on_tick=tick,
             )
             if not disturbed or attempt > left or self.is_stopped():
                 return attempt - 1
