@@ -183,6 +183,7 @@ def _marks(place: Path) -> list[tuple[str, str]]:
 def _go_on(part: Part, place: Path, told: Path) -> Ended | None:
     """Go on as the messages say: resume, begin anew, or try failed trials again."""
     resume = small_run.RESUME
+    small_run.age(place)
     if not (place / "plan.json").is_file():
         part.counts["begun anew, nothing was there to resume"] += 1
         shutil.rmtree(place, ignore_errors=True)

@@ -201,6 +201,7 @@ class Lane:
         """Let a session go on undisturbed, check the run, and begin another."""
         lost_ranks = any(kind.startswith("rank") for kind in self._kinds)
         lost_agents = any(kind.startswith("agent") for kind in self._kinds)
+        small_run.age(self._run)
         self._session(None)
         killed = list(self._kinds)
         trials = 0 if lost_ranks or lost_agents else 2 * small_run.BLOCKS
