@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet gpu-day clean
+.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet mutations gpu-day clean
 
 setup: $(STAMP)
 
@@ -61,6 +61,11 @@ truth-here: setup
 # What was interrupted goes on where it was.
 gauntlet: setup
 	@$(BIN)/python -m tests.gauntlet --minutes 180
+
+# Every fault that is planted in a framework, and what catches it: an hour of two cores. What was
+# interrupted goes on where it was; the table is build/mutations/table.md.
+mutations: setup
+	@$(BIN)/python -m tests.mutations
 
 # What Bakeoff promises of GPUs, shown on one, step by step and without a network: docs/gpu-day.md.
 # PYTHON names the interpreter with the frameworks; ours is .venv's where that works here.

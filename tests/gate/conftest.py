@@ -93,6 +93,23 @@ class Workers:
             process.communicate()
 
 
+Planted = Callable[..., None]
+
+
+@pytest.fixture
+def planted(record_property: Callable[[str, object], None]) -> Planted:
+    """Say of a planted fault what caught it, and as what it was named; ``make mutations`` reads it.
+
+    None: nothing caught it.
+    """
+
+    def note(framework: str, fault: str, by: str, named: str | None) -> None:
+        for name, one in (("framework", framework), ("fault", fault), ("by", by), ("named", named)):
+            record_property(name, one)
+
+    return note
+
+
 @pytest.fixture(scope="session")
 def workers() -> Iterator[Workers]:
     """Keep frameworks imported for the whole session."""

@@ -79,10 +79,12 @@ MISTAKES = {
 }
 
 
+@pytest.mark.planted
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_caught_and_named(mistake, semantics) -> None:
+def test_a_mistake_is_caught_and_named(mistake, semantics, planted) -> None:
     name, file, change, words = MISTAKES[mistake]
     finding = semantics(name, {file: change})
+    planted(name, mistake, "the gate in float64", finding.differs)
     assert words in finding.differs
 
 

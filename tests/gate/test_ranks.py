@@ -115,11 +115,13 @@ def test_two_ranks_equal_one_with_the_batch_of_both(tmp_path, name, strategy, no
 
 @pytest.mark.framework
 @pytest.mark.timeout(300)
+@pytest.mark.planted
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_ranks_that_do_not_average_are_caught(tmp_path, mistake):
+def test_ranks_that_do_not_average_are_caught(tmp_path, mistake, planted):
     name, strategy, file, change = MISTAKES[mistake]
     part = examined(tmp_path, cell_of(tmp_path, name, strategy), (file, change))
     assert part.finding is not None, part.why
+    planted(name, mistake, "two ranks against one", part.finding.differs)
     assert "after update 1: what rank 0 of 2 changed is" in str(part.finding.differs)
 
 

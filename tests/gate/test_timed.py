@@ -115,10 +115,15 @@ MISTAKES = {
 }
 
 
+@pytest.mark.planted
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_in_the_timed_form_are_named_layer_by_layer(mistake, timed_layers) -> None:
+def test_mistakes_in_the_timed_form_are_named_layer_by_layer(
+    mistake, timed_layers, planted
+) -> None:
     subject, precision, expected = MISTAKES[mistake]
     found = timed_layers(subject, precision, normed)
+    named = "; ".join(found[path] for path in sorted(found)) or None
+    planted(subject.name, mistake.partition(", ")[2], "the gate as timed", named)
     assert set(found) == set(expected)
     for path, words in expected.items():
         assert found[path].startswith(words)

@@ -40,7 +40,15 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
 
 
 @pytest.fixture(scope="session")
-def prove(workers: Workers, given: Given, tmp_path_factory: pytest.TempPathFactory) -> Prove:
+def places() -> list[Path]:
+    """Keep where trials ran, in order."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def prove(
+    workers: Workers, given: Given, places: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Prove:
     """Run a trial from a payload in which some sources were changed, and judge its updates."""
 
     def run(
@@ -53,6 +61,7 @@ def prove(workers: Workers, given: Given, tmp_path_factory: pytest.TempPathFacto
         compiled: bool = False,
     ) -> Proved:
         place, start = tmp_path_factory.mktemp("trial"), given(network, seed)
+        places.append(place)
         source = place / "payload"
         payload.gather().copy(source)
         (source / INSIDE).write_text(Path(network.__file__ or "").read_text())

@@ -1,0 +1,24 @@
+"""Judge what a planted trial shows of itself: its losses, its multiplications, its start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.store.events.rank_streams import read_streams
+from harness.store.layout import TrialName, TrialPaths
+from harness.store.outcome import RankEnd
+from harness.store.records import TrialRecord
+from harness.verdicts.credibility.amount import judge_amount
+from harness.verdicts.credibility.learning import judge_losses
+from tests.outcomes import ended
+
+
+def seen(place: Path, precision: str = "fp32") -> list[str]:
+    """Name the checks of every trial that find a fault."""
+    rank = RankEnd(0, "here", pid=1, exit_code=0, cpu_s=0.0, max_rss_bytes=0)
+    record = TrialRecord("planted", TrialName(1), TrialPaths(place), ended(ranks=(rank,)))
+    ((_, streams),) = read_streams([record])
+    found = ["losses"] if judge_losses(streams, precision, None) else []
+    found += ["multiplications"] if judge_amount(streams) else []
+    started = [(one.facts.get("start") or {}).get("differs") for one in streams]
+    return found + (["start"] if any(started) else [])

@@ -1,0 +1,170 @@
+"""Faults planted in torch's timed step: those of ``on_torch.py``, and such as change less."""
+
+from __future__ import annotations
+
+from tests.gate.proof.planted import on_torch
+from tests.gate.proof.planted.fault import Fault
+from tests.gate.proof.planted.on_torch import FOLDER, NETWORK, SGD, STEP, UPDATE
+
+__all__ = ["FAULTS", "FOLDER"]
+
+OPTIMISER_STEP = "            self.optimiser.step()\n"
+EACH = "            for p in self.network.parameters():\n                "
+ADAM = "betas=betas, eps=rule.epsilon, fused=True"
+SHORTCUT = "            y += self.shortcut(x)\n            return y\n"
+
+
+def batch(how: str, words: str = "the gradient of ") -> Fault:
+    """Step on something else than the batch."""
+    return "tinycnn", "activity.py", (STEP, STEP.replace("*self.batch", how)), words
+
+
+def update(how: str, words: str) -> Fault:
+    """Update otherwise from the gradients."""
+    plain = UPDATE.replace(OPTIMISER_STEP, "")
+    return "tinycnn", "training.py", (UPDATE, plain + how), words
+
+
+def sgd(old: str, new: str, words: str) -> Fault:
+    """Train by another rule."""
+    return "tinycnn", "training.py", (SGD, SGD.replace(old, new)), words
+
+
+def module(change: str, words: str, network: str = "tinycnn") -> Fault:
+    """Change a module once the network is made."""
+    line = f"        self.network.at{change}\n"
+    return network, "training.py", (NETWORK, NETWORK + line), words
+
+
+def adam(old: str, new: str) -> Fault:
+    """Train by another Adam."""
+    words = "does not move as|times as far as|keeps no second"
+    return "adam", "training.py", (ADAM, ADAM.replace(old, new)), words
+
+
+FAULTS: dict[str, Fault] = {
+    **on_torch.FAULTS,
+    "the last sample left out": batch("*(one[:-1] for one in self.batch)"),
+    "one sample for all": batch("*(one[:1].expand_as(one).clone() for one in self.batch)"),
+    "labels of other samples": batch("self.batch[0], self.batch[1].flip(0)"),
+    "labels one too high": batch("self.batch[0], (self.batch[1] + 1) % 10"),
+    "channels in reverse order": batch("self.batch[0].flip(1), self.batch[1]"),
+    "pictures mirrored": batch("self.batch[0].flip(3), self.batch[1]"),
+    "pictures half as bright": batch("0.5 * self.batch[0], self.batch[1]", "bn1/|gradient"),
+    "pictures in bf16": batch("self.batch[0].bfloat16().float(), self.batch[1]"),
+    "gradients that add up": (
+        "tinycnn",
+        "training.py",
+        ("        self.optimiser.zero_grad()  # sets them to None, as Horovod's does\n", ""),
+        "the gradient of ",
+    ),
+    "two updates for one": update(2 * OPTIMISER_STEP, "momentum is|the gradient of |times"),
+    "gradients clipped": update(
+        "            nn.utils.clip_grad_norm_(self.network.parameters(), 1e-3)\n" + OPTIMISER_STEP,
+        "times what it should be",
+    ),
+    "gradients in bf16": update(
+        EACH + "p.grad = p.grad.bfloat16().float()\n" + OPTIMISER_STEP, "the gradient of "
+    ),
+    "gradients that are 1 % too long": update(
+        EACH + "p.grad.mul_(1.01)\n" + OPTIMISER_STEP, "is 1.01 times what it should be"
+    ),
+    "the signs of gradients": update(
+        EACH + "p.grad.sign_()\n" + OPTIMISER_STEP, "the gradient of "
+    ),
+    "weights kept in bf16": update(
+        OPTIMISER_STEP + EACH + "p.data.copy_(p.data.bfloat16())\n",
+        "does not move as the optimiser's rule says",
+    ),
+    "a rate that falls with every step": update(
+        OPTIMISER_STEP
+        + "            for group in self.optimiser.param_groups:\n"
+        + "                group['lr'] *= 0.9\n",
+        "times as far as its rate says",
+    ),
+    "a loss that is maximised": sgd("fused", "maximize=True, fused", "-1 times what it should be"),
+    "a momentum that looks ahead": sgd(
+        "fused", "nesterov=True, fused", "does not move as the optimiser's rule says"
+    ),
+    "a rate that is 1 % too high": sgd("lr=rate", "lr=1.01 * rate", "1.01 times as far"),
+    "a momentum that is 1 % too low": sgd("rule.momentum", "0.891", "momentum is 0.891 where 0.9"),
+    "a decay doubled": (
+        "tinycnn",
+        "training.py",
+        ('"weight_decay": weight_decay}', '"weight_decay": 2 * weight_decay}'),
+        "weight decay is 0.0002 where 0.0001 is asked",
+    ),
+    "a decay of biases and norms too": (
+        "tinycnn",
+        "training.py",
+        ('{"params": others},', '{"params": others, "weight_decay": weight_decay},'),
+        "weight decay is 0.0001 where 0 is asked",
+    ),
+    "a frozen bias": module("['fc'].bias.requires_grad_(False)", "fc/bias is not trained"),
+    "a frozen batch norm": module("['bn1'].weight.requires_grad_(False)", "bn1/gamma is not"),
+    "running statistics that stand still": module("['bn1'].momentum = 0.0", "bn1/"),
+    "running statistics that move too fast": module("['bn1'].momentum = 0.2", "bn1/"),
+    "another epsilon": module("['bn1'].eps = 0.1", "the gradient of "),
+    "labels smoothed": (
+        "tinycnn",
+        "training.py",
+        (
+            '"cross-entropy": functional.cross_entropy,',
+            '"cross-entropy": lambda y, t: functional.cross_entropy(y, t, label_smoothing=0.1),',
+        ),
+        "the gradient of ",
+    ),
+    "a shortcut without a gradient": (
+        "tinycnn",
+        "lowering/network.py",
+        (SHORTCUT, SHORTCUT.replace("(x)", "(x).detach()")),
+        "the gradient of ",
+    ),
+    "a residual without its shortcut": (
+        "tinycnn",
+        "lowering/network.py",
+        (SHORTCUT, "            return y\n"),
+        "the gradient of ",
+    ),
+    "an average for a maximum": (
+        "tinycnn",
+        "lowering/network.py",
+        ("2: nn.MaxPool2d", "2: nn.AvgPool2d"),
+        "the gradient of ",
+    ),
+    "bf16 where fp32 is asked": (
+        "tinycnn",
+        "training.py",
+        ("with self.settings.autocast():", "with torch.autocast('cpu', dtype=torch.bfloat16):"),
+        "the gradient of ",
+    ),
+    "weights that are not loaded": (
+        "tinycnn",
+        "activity.py",
+        ("self.trainer.load(state)", "pass"),
+        "",
+    ),
+    "a batch that is not taken": (
+        "tinycnn",
+        "activity.py",
+        ("own.copy_(given_tensor(tensor))", "pass"),
+        "the gradient of ",
+    ),
+    "a dropout's rate halved": module("['drop3'].p = 0.25", "drop3", "dropping"),
+    "a dropout that forgets one layer": module("['drop4'].eval()", "drop4 drops 0", "dropping"),
+    "another rate of Adam": (
+        "adam",
+        "training.py",
+        ("network.parameters(), lr=rate", "network.parameters(), lr=2 * rate"),
+        "times as far as its rate says",
+    ),
+    "another second moment of Adam": adam("betas=betas", "betas=(0.9, 0.99)"),
+    "another first moment of Adam": (
+        "adam",
+        "training.py",
+        (ADAM, ADAM.replace("betas=betas", "betas=(0.8, 0.999)")),
+        "momentum is 0.8 where 0.9 is asked",
+    ),
+    "another epsilon of Adam": adam("rule.epsilon", "1e-3"),
+    "Adam with the largest second moment": adam("fused", "amsgrad=True, fused"),
+}
