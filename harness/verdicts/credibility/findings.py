@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 from harness import plugins
 from harness.errors import BakeoffError
@@ -46,10 +48,16 @@ def _start(streams: Sequence[Stream]) -> list[Finding]:
     return [Finding("valid", text.format(name)) for name in wrong if name is not None]
 
 
+@cache
+def _workload(name: str) -> Any:
+    """Find a workload once, not for each trial: finding one lists a folder."""
+    return plugins.workload(name)
+
+
 def _learning_rate(cell: CellRecord) -> float | None:
     """Give the rate that a cell's network learns at; None where it is not of this installation."""
     try:
-        workload = plugins.workload(cell.workload)
+        workload = _workload(cell.workload)
     except BakeoffError:
         return None
     if not isinstance(workload, Training):
