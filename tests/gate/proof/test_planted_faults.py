@@ -22,6 +22,7 @@ from tests.gate.proof.planted import (
     on_jax,
     on_keras,
     on_tensorflow,
+    on_tinygrad,
     on_torch,
     subtle_on_jax,
     subtle_on_torch,
@@ -36,6 +37,7 @@ PLANTED: dict[str, ModuleType] = {
     "jax": subtle_on_jax,
     "tensorflow": on_tensorflow,
     "keras": on_keras,
+    "tinygrad": on_tinygrad,
 }
 IN_CI = {
     "torch": {
@@ -55,6 +57,7 @@ IN_CI = {
     },
     "tensorflow": {"the first batch for ever"},
     "keras": {"momentum lost"},
+    "tinygrad": {"the first batch for ever"},
 }
 """The others are left to the long form: each takes a worker of its own."""
 

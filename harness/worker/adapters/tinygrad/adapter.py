@@ -7,10 +7,12 @@ use; no search for faster kernels (BEAM), since its time depends on the machine'
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from harness.worker.facts.resources import threads
 from harness.worker.feed import Feed
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
@@ -49,6 +51,21 @@ class TinygradActivity:
     def agree(self, value: float) -> float:
         """Give the value back: one rank has nobody to agree with."""
         return value
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set, in place, what is given: a capture holds the buffers."""
+        self._trainer.load(state)
+
+    def give(self, given: Tensor, target: Tensor) -> None:
+        """Replace the batch, in place."""
+        from harness.worker.adapters.tinygrad.training import array_of, put
+
+        put(self._given["x"], array_of(given))
+        put(self._given["target"], array_of(target))
+
+    def state(self) -> Iterator[Made]:
+        """Give what is trained."""
+        return self._trainer.state()
 
     def device(self) -> str:
         """Name what holds the parameters."""

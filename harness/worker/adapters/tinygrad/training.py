@@ -7,17 +7,19 @@ a gate in float64 could not see through that.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 from tinygrad import Tensor, dtypes
 
 from harness.worker.adapters.tinygrad.lowering import Lowered, Pass, Tensors
+from harness.worker.gate.subject import Made
+from harness.worker.gate.tensors import Tensor as Given
 from harness.worker.network.layer_rules import Parameter
 from harness.worker.network.layers import Dropout
 from harness.worker.network.shapes import parameters, statistics
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam, Training, learning_rate
+from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
 
 Changes = List[Tuple[Any, Any]]
 
@@ -67,6 +69,31 @@ class Trainer:
         changes += [(self.statistics[name], value) for name, value in one.updated.items()]
         return loss.realize(*[old.assign(new) for old, new in changes])
 
+    def load(self, state: Mapping[str, Given]) -> None:
+        """Set, in place, what is given of weights, statistics, moments and step count."""
+        for name, tensor in self._kept():
+            if name in state:
+                put(tensor, array_of(state[name]))
+        if "step" in state:
+            updates = float(array_of(state["step"]))
+            rule: Any = self.workload.optimiser
+            for power, beta in zip(self.powers, (rule.beta1, rule.beta2)):
+                put(power, numpy.full(1, beta**updates))
+
+    def state(self) -> Iterator[Made]:
+        """Give what a step changes."""
+        for name, tensor in self._kept():
+            array = tensor.numpy().astype(numpy.float32, order="C")
+            yield name, array.shape, array
+
+    def _kept(self) -> Iterator[Tuple[str, Any]]:
+        """Give weights, statistics and moments by their canonical names."""
+        yield from self.parameters.items()
+        yield from self.statistics.items()
+        for moment, tensors in zip(MOMENTS[type(self.workload.optimiser)], self.moments):
+            for name, tensor in tensors.items():
+                yield "{}/{}".format(name, moment), tensor
+
     def adam(self, rule: Adam, slopes: Mapping[str, Any], rate: float) -> Changes:
         """Say what Adam makes of the moments, the powers of its betas and the weights."""
         changes: Changes = []
@@ -113,6 +140,16 @@ LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": lambda output, target: output.sparse_categorical_crossentropy(target),
     "mean-squared-error": lambda output, target: (output - target).square().mean(),
 }
+
+
+def array_of(tensor: Given) -> Any:
+    """Read a tensor of a folder."""
+    return numpy.frombuffer(tensor.items(), tensor.dtype).reshape(tensor.shape)
+
+
+def put(tensor: Any, array: Any) -> None:
+    """Write numbers into a tensor's own buffer."""
+    tensor.assign(Tensor(array, dtype=tensor.dtype).realize()).realize()
 
 
 def _initial(held: Parameter, draw: Any) -> Any:
