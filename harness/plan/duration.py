@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
+from harness import plugins
 from harness.data.catalogue import CONTENTS
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
+from harness.study.framework import ALONE, framework_info
 from harness.units import duration
 from harness.worker.job import Span
+from harness.worker.network.shapes import has_dropout
+from harness.worker.network.workload import Training
 
 # What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
 # accelerator. Backward costs twice the forward pass, and one MAC is two operations.
@@ -20,6 +24,14 @@ _GPU_FLOPS = 20e12
 _OPERATIONS_PER_MAC = 6
 # What one node reads of a cold store, for a first guess only: bytes per second.
 _READ_BYTES = 200e6
+# What all trials of a network at one batch start from, and are examined from, is computed once, in
+# float64: products a second of a core, and seconds for each parameter that is drawn and written.
+_START_MACS_PER_S = 1e9
+_START_S_PER_PARAMETER = 1.2e-7
+UPDATES = 3
+"""Of the proof of what was timed."""
+MOST_START_MACS = 3e10
+"""No start is computed that would take more forward multiplications for its updates."""
 _COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
@@ -30,7 +42,7 @@ class Estimate:
     trial_s: Mapping[str, float]
     """By cell key, one trial."""
     total_s: float
-    """All trials of the plan, one after another."""
+    """All trials of the plan, one after another, and before them what they start from."""
     node_hours: float
     refined: bool
     """Whether finished trials stand behind it."""
@@ -52,10 +64,11 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     expected = {key: known.get(key, guess * scale) for key, guess in guesses.items()}
     trials = {key: min(seconds, limit) for key, seconds in expected.items()}
     nodes = {cell.key: cell.scale.nodes for cell in plan.cells}
+    starts_s = 0.0 if known else _starts_s(plan)
     return Estimate(
         trial_s=trials,
-        total_s=sum(trials[key] for key, _ in plan.order),
-        node_hours=sum(trials[key] * nodes[key] for key, _ in plan.order) / 3600,
+        total_s=starts_s + sum(trials[key] for key, _ in plan.order),
+        node_hours=(starts_s + sum(trials[key] * nodes[key] for key, _ in plan.order)) / 3600,
         refined=bool(known),
         late={key: s for key, s in expected.items() if s > limit and key not in known},
     )
@@ -74,6 +87,29 @@ def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
         "Raise the timeout or measure less."
     )
     return (doubt,)
+
+
+def start_macs(workload: Training, batch: int) -> int:
+    """Count the forward multiplications of what a network's trials start from.
+
+    Where it drops, one sample of each batch has a gradient.
+    """
+    return UPDATES * (1 if has_dropout(workload.network) else batch) * workload.macs
+
+
+def start_s(workload: Training, batch: int) -> float:
+    """Guess how long it takes to compute what a network's trials start from."""
+    macs = start_macs(workload, batch)
+    computing_s = macs / _START_MACS_PER_S if macs <= MOST_START_MACS else 0.0
+    return computing_s + workload.parameters * _START_S_PER_PARAMETER
+
+
+def _starts_s(plan: Plan) -> float:
+    alone = [cell for cell in plan.cells if cell.strategy == ALONE]
+    proved = [cell for cell in alone if framework_info(cell.adapter).proves]
+    batches = {(cell.workload, cell.scale.batch_per_rank) for cell in proved}
+    found = [(plugins.workload(name), batch) for name, batch in sorted(batches)]
+    return sum(start_s(one, batch) for one, batch in found if isinstance(one, Training))
 
 
 def _guess(plan: Plan, cell: Cell) -> float:

@@ -62,6 +62,7 @@ class Work:
         guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
         self._time_left = TimeLeft(guesses)
         known = identity(paths)
+        proofs = Proofs(plan.measure.seed, observer.noted)
         self._bench = SessionContext(
             paths=paths,
             payload=str(paths.root / known.payload),
@@ -70,7 +71,7 @@ class Work:
             measure=plan.measure,
             nodes=Nodes(plan.platform, paths.agent_errors, run=known.id),
             interrupts=self._interrupts,
-            proofs=None if plan.platform.is_simulated else Proofs(plan.measure.seed),
+            proofs=None if plan.platform.is_simulated else proofs,
         )
         self._blocks: Blocks | None = None
         """Where trials of a block may live at the same time."""

@@ -76,7 +76,7 @@ class Worker:
         self.events.say("units", units=dict(activity.units))
         warmup, until = job.warmup, job.until
         marks = door(activity, "marks")
-        proof = self._proof(activity)
+        proof = None if marks is not None else self._proof(activity)
         series = self._checkpoints(activity, workload)
         if marks is not None:
             external_loop.run(marks, self.events, warmup=warmup, until=until)

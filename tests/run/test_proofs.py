@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.gate.proof import judging
+from harness.gate.proof import judging, request
 from harness.gate.proof.judging import Untrained
 from harness.gate.proof.proofs import Asked, Proofs
 from harness.gate.tensors import folders
+from harness.plan.cell import Cell
+from harness.plan.duration import estimate, start_s
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run import worklist
@@ -21,6 +23,8 @@ from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.study.study import load_study
 from harness.worker.gate import tensors
+from harness.worker.gate.tensors import Writer
+from workloads.alexnet import WORKLOAD
 
 STUDY = """title = "Null"
 [matrix]
@@ -76,7 +80,7 @@ def plan(tmp_path: Path) -> Plan:
 
 
 def outcome(plan: Plan, root: Path, proofs: Examined, monkeypatch: pytest.MonkeyPatch) -> Outcome:
-    monkeypatch.setattr(worklist, "Proofs", lambda _seed: proofs)
+    monkeypatch.setattr(worklist, "Proofs", lambda *_: proofs)
     start(plan, root=root, study_text=STUDY, observer=Silent())
     return read_outcome(trial(plan, root))
 
@@ -167,3 +171,60 @@ def test_what_a_trial_gives_to_be_examined_is_opened_as_any_file_of_a_run(
     with pytest.raises(Untrained, match="cannot be read"):
         Proofs(1).judge(cell, Asked(given, ""), trial, 1.0)
     assert (outside / "secret").read_bytes() == bytes(16)
+
+
+@pytest.fixture
+def alexnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """Plan a network whose start takes more than a moment; here it is as good as made."""
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+
+    def made(_workload: object, _batch: int, _seed: int, place: Path) -> None:
+        Writer(str(place)).close({"batches": []})
+
+    monkeypatch.setattr(request, "write_given", made)
+    return alexnets(tmp_path).cells[0]
+
+
+def alexnets(folder: Path) -> Plan:
+    text = STUDY.replace("tinycnn", "alexnet").replace('"null"', '["torch", "jax"]')
+    (folder / "study.toml").write_text(text)
+    return make_plan(load_study(folder / "study.toml"), load_platform())
+
+
+def test_a_plan_counts_once_for_all_frameworks_what_its_trials_start_from(tmp_path: Path) -> None:
+    plan = alexnets(tmp_path)
+    first = estimate(plan)
+    starts_s = start_s(WORKLOAD, plan.cells[0].scale.batch_per_rank)
+    assert 5 < starts_s < 60
+    assert first.total_s == pytest.approx(starts_s + sum(first.trial_s.values()))
+    later = estimate(plan, {plan.cells[0].key: [1.0]})  # its first trial has made it
+    assert later.total_s == pytest.approx(sum(later.trial_s.values()))
+
+
+def test_what_a_start_takes_is_said_once_before_it_is_computed(alexnet: Cell) -> None:
+    said: list[str] = []
+    for _ in range(2):
+        proofs = Proofs(1, said.append)
+        assert proofs.asked(alexnet, 1) is not None
+        proofs.release()
+    (words,) = said
+    assert words.startswith("Computing what trials of alexnet at batch ")
+    assert words.endswith(" s of a free core.")
+
+
+def test_a_re_run_of_an_examined_block_is_not_examined_again(
+    alexnet: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "judge", lambda *_: judging.Proved(3, 1e-6, True))
+    trial = RunPaths(tmp_path / "run").trial(alexnet.key, TrialName(1))
+    Writer(str(trial.proved)).close({"seconds": 1.0})
+    proofs = Proofs(1)
+    asked = proofs.asked(alexnet, 1)
+    assert asked is not None
+    assert asked.why_not == ""
+    assert proofs.judge(alexnet, asked, trial, 60.0).startswith("3 updates as timed")
+    for block, why_not in ((1, "the first trial of its block was"), (2, "")):
+        again = proofs.asked(alexnet, block)
+        assert again is not None
+        assert again.why_not == why_not
+    proofs.release()

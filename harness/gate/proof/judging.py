@@ -25,12 +25,12 @@ from harness.gate.proof.moments import (
     movement,
     rest_of,
 )
-from harness.gate.proof.request import Gradients, Start, has_dropout, read_start, reference, thinned
+from harness.gate.proof.request import Gradients, Start, read_start, reference, thinned
 from harness.gate.tensors import folders
 from harness.worker.gate.tensors import Folder
 from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import BatchNorm
-from harness.worker.network.shapes import sites
+from harness.worker.network.shapes import has_dropout, sites
 from harness.worker.network.workload import MOMENTS, Training
 
 TOLERANCES: Mapping[str, float] = {"fp32": 1e-3}
@@ -90,7 +90,7 @@ def judge(
     worst = 0.0
     drawn: list[Mapping[str, Array]] = []
     for one in updates:
-        if has_dropout(workload):
+        if has_dropout(workload.network):
             drawn.append(_masks(workload, start, one))
             expected = reference(workload, start, one.number, drawn[-1])
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,17 +23,20 @@ from harness.gate.proof import judging, masks, request, start
 from harness.gate.proof.judging import Proved, Untrained
 from harness.gate.tensors import draws, folders
 from harness.plan.cell import Cell
+from harness.plan.duration import start_s
 from harness.store import typed
 from harness.store.bounded_cache import Cache
 from harness.store.files import explained
 from harness.store.layout import TrialPaths
 from harness.study.framework import ALONE, framework_info
+from harness.units import duration
 from harness.worker.network.workload import Training
 
 MOST_BYTES = 4 << 30
 _SHARE = 0.15
 """Of a trial's time: a proof that takes no more is made in each."""
 _EVERY = 3
+_MOMENT_S = 2.0
 _PRECISIONS = ("fp32", "tf32", "bf16")
 
 
@@ -43,6 +47,7 @@ class Asked:
     given: Path
     why_not: str
     """Why it is not examined; empty: it is."""
+    block: int = 0
 
 
 @dataclass
@@ -50,9 +55,13 @@ class Proofs:
     """The proofs of one session."""
 
     seed: int
+    say: Callable[[str], None] = lambda _: None
+    """Hears what takes more than a moment."""
     _kept: Cache | None = None
     _shares: dict[str, float] = field(default_factory=dict)
     """By cell, what part of its first trial the proof took."""
+    _examined: set[tuple[str, int]] = field(default_factory=set)
+    """Cells with the blocks whose trials were examined: a re-run of one says nothing new."""
 
     def asked(self, cell: Cell, block: int) -> Asked | None:
         """Say what a trial is given; None where its activity has no doors for it."""
@@ -64,7 +73,8 @@ class Proofs:
         if cell.factors["precision"] not in _PRECISIONS:
             return None
         given = self._given(workload, cell.scale.batch_per_rank)
-        return Asked(given, folders.open_folder(given).about.get("why") or self._skips(cell, block))
+        why_not = folders.open_folder(given).about.get("why") or self._skips(cell, block)
+        return Asked(given, why_not, block)
 
     def judge(self, cell: Cell, asked: Asked, trial: TrialPaths, trial_s: float) -> str:
         """Compare what a trial made with float64; raise ``Untrained`` if it is off, or damaged.
@@ -87,6 +97,7 @@ class Proofs:
         except DamagedFile as fault:
             raise Untrained(f"what it gave to be examined cannot be read: {fault}") from None
         spent_s = made_s + time.monotonic() - began
+        self._examined.add((cell.key, asked.block))
         self._shares[cell.key] = spent_s / max(trial_s, 1e-9)
         return in_words(found)
 
@@ -96,6 +107,8 @@ class Proofs:
             self._kept.release_all()
 
     def _skips(self, cell: Cell, block: int) -> str:
+        if (cell.key, block) in self._examined:
+            return "the first trial of its block was"
         if self._shares.get(cell.key, 0.0) <= _SHARE:
             return ""
         drawn = hashlib.sha256(f"{self.seed}/{cell.key}/{block}".encode()).digest()[0]
@@ -108,10 +121,15 @@ class Proofs:
                 folder.mkdir(parents=True, exist_ok=True)
             self._kept = Cache(folder, MOST_BYTES)
         name = cache.digest([_code_digest(), np.__version__, repr(workload), batch, self.seed])
-        return self._kept.take(
-            f"{workload.name}-{batch}-{name}",
-            lambda beside: request.write_given(workload, batch, self.seed, beside),
-        )
+
+        def make(beside: Path) -> None:
+            expected_s = start_s(workload, batch)
+            if expected_s > _MOMENT_S:
+                what = f"what trials of {workload.name} at batch {batch} start from"
+                self.say(f"Computing {what}, once: about {duration(expected_s)} of a free core.")
+            request.write_given(workload, batch, self.seed, beside)
+
+        return self._kept.take(f"{workload.name}-{batch}-{name}", make)
 
 
 def in_words(found: Proved) -> str:

@@ -20,13 +20,13 @@ from harness.exact.training import loss
 from harness.gate import tolerances
 from harness.gate.proof.start import NoStart, Raised, TooNear
 from harness.gate.tensors import draws, folders
+from harness.plan.duration import MOST_START_MACS, UPDATES, start_macs
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder, Writer
-from harness.worker.network.layers import Dense, Dropout
-from harness.worker.network.shapes import count, parameters, sites, statistics
+from harness.worker.network.layers import Dense
+from harness.worker.network.shapes import has_dropout, parameters, sites, statistics
 from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
 
-UPDATES = 3
 THIN = 1 << 20
 """Items of a tensor that a trial gives back. Behind a dropout each column of a dense layer has to
 meet rows whose units live."""
@@ -34,8 +34,6 @@ _PICTURES = 16
 """So many different samples fill a batch: of more, some window has two nearly equal values."""
 _PICTURES_DROPPED = 2
 _TRIES = 30
-_MOST_MACS = 3e10
-"""Forward multiplications of the reference's three batches: some 20 s of a core."""
 _STEP = 3.0
 """How many updates Adam is told it has made: its corrections show."""
 _SATURATED = 200.0
@@ -94,7 +92,7 @@ def write_given(workload: Training, batch: int, seed: int, place: Path) -> None:
     first = reference(workload, start, 1)
     scales = {name: float(np.sqrt(np.mean(one * one))) for name, one in first.gradients.items()}
     _write_state(workload, writer, initial, start.state, scales, first.sizes)
-    sizes = [] if has_dropout(workload) else _write_reference(workload, writer, start)
+    sizes = [] if has_dropout(workload.network) else _write_reference(workload, writer, start)
     about = {"batches": [list(one) for one in start.batches], "lives": list(start.lives)}
     writer.close({**about, "sizes": sizes, "thin": THIN})
 
@@ -145,11 +143,6 @@ def thinned(values: Array) -> Array:
     return flat
 
 
-def has_dropout(workload: Training) -> bool:
-    """Tell whether a network's gradients depend on masks that a trial draws."""
-    return any(isinstance(site.layer, Dropout) for site in sites(workload.network))
-
-
 def _write_reference(workload: Training, writer: Writer, start: Start) -> list[dict[str, float]]:
     """Write what the reference says of each update; give the sizes."""
     sizes = []
@@ -195,9 +188,8 @@ def _write_state(
 
 def _found(workload: Training, batch: int, seed: int, initial: Mapping[str, Array]) -> Start:
     """Draw starts until one keeps its distance from every kink."""
-    macs = count(workload.network).macs
-    drops = has_dropout(workload)
-    if macs * (UPDATES if drops else UPDATES * batch) > _MOST_MACS:
+    drops = has_dropout(workload.network)
+    if start_macs(workload, batch) > MOST_START_MACS:
         raise NoStart("its float64 reference at this batch takes too long")
     if drops and any(True for site in sites(workload.network) for _ in statistics(site)):
         raise NoStart("with batch norms no sample can be left without a gradient")
@@ -210,7 +202,7 @@ def _found(workload: Training, batch: int, seed: int, initial: Mapping[str, Arra
 
 
 def _drawn(workload: Training, batch: int, name: str, initial: Mapping[str, Array]) -> Start:
-    drops = has_dropout(workload)
+    drops = has_dropout(workload.network)
     most = min(_PICTURES_DROPPED if drops else _PICTURES, batch)
     pictures = draws.normal(f"{name}/pictures", (most, *workload.network.input))
     chance = np.random.default_rng(draws.number(name))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from harness.worker.network.layer_rules import RULES, ImpossibleNetwork, Parameter, Shape, product
-from harness.worker.network.layers import Layer, Network
+from harness.worker.network.layers import Dropout, Layer, Network
 
 
 class Site(NamedTuple):
@@ -161,3 +161,8 @@ def _enter(layer: Layer, shape: Shape, prefix: str, names: Set[str], found: List
     output = rule.output(layer, path, *(ends or [shape]))
     found.append(Site(path, layer, shape, output))
     return output
+
+
+def has_dropout(network: Network) -> bool:
+    """Tell whether a network's gradients depend on masks that a step draws."""
+    return any(isinstance(site.layer, Dropout) for site in sites(network))

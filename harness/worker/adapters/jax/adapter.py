@@ -14,7 +14,7 @@ from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
 from harness.worker.network.layer_rules import product
-from harness.worker.network.layers import Dropout
+from harness.worker.network.shapes import has_dropout
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 
@@ -40,7 +40,6 @@ class JaxActivity:
         self._jax = jax
         self._workload = workload
         net = self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
-        has_dropout = any(isinstance(site.layer, Dropout) for site in net.sites.values())
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
         self._strategy = strategy
         self.trained = strategy.replicate(draw(seed))
@@ -51,7 +50,11 @@ class JaxActivity:
         )(jax.random.key(feed.seed + 1))
         self._given = strategy.share(given)
         step = training.make_step(
-            net, workload, settings.precision, feed.batch_per_step, has_dropout
+            net,
+            workload,
+            settings.precision,
+            feed.batch_per_step,
+            has_dropout(workload.network),
         )
         self._step = strategy.jit(step)
         self._loss: Any = None
