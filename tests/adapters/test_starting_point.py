@@ -32,6 +32,12 @@ def started(name: str, place: Path, given: Path, **how: Any) -> dict[str, Any]:
     return start
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["tensorflow", "keras", "tinygrad"])
+def test_others_start_from_the_same_too(name: str, tmp_path: Path, given: Path) -> None:
+    assert started(name, tmp_path / name, given) == started("torch", tmp_path / "torch", given)
+
+
 def test_torch_and_jax_start_from_the_same_weights_and_batch(tmp_path: Path, given: Path) -> None:
     torch, jax = (started(name, tmp_path / name, given) for name in ("torch", "jax"))
     assert torch == jax
@@ -39,7 +45,9 @@ def test_torch_and_jax_start_from_the_same_weights_and_batch(tmp_path: Path, giv
     assert torch["batch"] is not None
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize(
+    "name", ["torch", "jax", pytest.param("tensorflow", marks=pytest.mark.long)]
+)
 def test_what_reads_files_is_fed_other_batches_with_their_targets(
     name: str, tmp_path: Path, given: Path
 ) -> None:

@@ -41,6 +41,7 @@ ASKING = {
     "harness/worker/gate/rank_equality.py": "it stays where batch norms are left out: one whose "
     "result depends on other samples differs between ranks",
     "harness/worker/gate/subject.py": "it is not switched off for the gate: one that draws differs",
+    "harness/worker/network/shapes.py": "it is counted as drawing no masks",
     "harness/worker/network/workload.py": "the rate of an optimiser without a batch for it stays "
     "as it is",
 }

@@ -32,6 +32,8 @@ class TrainingActivity:
         self.units = units
         self._trainer = trainer
         self._types = batch[0].dtype, batch[1].dtype
+        # What was rounded cannot be told from another batch.
+        self.fed = self._read_batch if batch[0].dtype == tf.float32 else None
         self._function = jitted(self._stepping(batch), compiled)
         # The concrete function skips most of the argument handling of every call.
         specs = [tf.TensorSpec(one.shape, one.dtype) for one in self.batch]
@@ -50,6 +52,10 @@ class TrainingActivity:
             return strategy.run(lambda: trainer.step(*parts, is_dropping=True))()
 
         return step
+
+    def _taken(self) -> Tuple[Any, ...]:
+        """Give inputs and targets of the batch, in as many parts as there are devices."""
+        return tuple(tf.nest.flatten(self._parts))
 
     def _take(self, batch: Tuple[Any, Any]) -> None:
         """Replace the batch by one of the same shapes and types."""
@@ -96,6 +102,14 @@ class TrainingActivity:
         """Replace the batch."""
         x = self._trainer.lowering.arrangement.activation_in(array_of(given), None)
         self._take((own(x, self._types[0]), own(array_of(target), self._types[1])))
+
+    def _read_batch(self) -> Iterator[Made]:
+        """Give the batch that the next step takes."""
+        parts = [one.numpy() for one in self._taken()]
+        half, arrangement = len(parts) // 2, self._trainer.lowering.arrangement
+        x = arrangement.activation_out(numpy.concatenate(parts[:half]), arrangement.input, None)
+        for name, array in (("input", x), ("target", numpy.concatenate(parts[half:]))):
+            yield made(name, array.astype(numpy.float32))
 
     def state(self) -> Iterator[Made]:
         """Give what is trained."""

@@ -97,6 +97,9 @@ class FedActivity(TrainingActivity):
 
         return step
 
+    def _taken(self) -> Tuple[Any, ...]:
+        return self.batch
+
     def _take(self, batch: Tuple[Any, Any]) -> None:
         self.batch = batch
 

@@ -63,6 +63,13 @@ class TinygradActivity:
         put(self._given["x"], array_of(given))
         put(self._given["target"], array_of(target))
 
+    def fed(self) -> Iterator[Made]:
+        """Give the batch that the next step takes."""
+        from harness.worker.adapters.tinygrad.training import made
+
+        yield made("input", self._given["x"])
+        yield made("target", self._given["target"])
+
     def state(self) -> Iterator[Made]:
         """Give what is trained."""
         return self._trainer.state()

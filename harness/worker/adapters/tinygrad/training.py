@@ -83,8 +83,7 @@ class Trainer:
     def state(self) -> Iterator[Made]:
         """Give what a step changes."""
         for name, tensor in self._kept():
-            array = tensor.numpy().astype(numpy.float32, order="C")
-            yield name, array.shape, array
+            yield made(name, tensor)
 
     def _kept(self) -> Iterator[Tuple[str, Any]]:
         """Give weights, statistics and moments by their canonical names."""
@@ -145,6 +144,12 @@ LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
 def array_of(tensor: Given) -> Any:
     """Read a tensor of a folder."""
     return numpy.frombuffer(tensor.items(), tensor.dtype).reshape(tensor.shape)
+
+
+def made(name: str, tensor: Any) -> Made:
+    """Give a tensor as a folder takes it."""
+    array = tensor.numpy().astype(numpy.float32, order="C")
+    return name, array.shape, array
 
 
 def put(tensor: Any, array: Any) -> None:

@@ -12,6 +12,7 @@ BATCH = 'self._given["x"], self._given["target"]'
 REALIZED = "return loss.realize(*[old.assign(new) for old, new in changes])"
 LOSS = "slopes = loss.gradient(*self.parameters.values())"
 UPDATED = "changes = self._optimiser.update(self, self.workload.optimiser, named, rate)"
+DROPPED = "return x.dropout(layer.rate)"
 RATE = "(weight, weight - rate * velocity)"
 
 
@@ -114,7 +115,7 @@ FAULTS: dict[str, Fault] = {
     "one mask for all steps": (
         "dropping",
         "lowering.py",
-        ("return x.dropout(layer.rate)", "x.manual_seed(1)\n        return x.dropout(layer.rate)"),
+        (DROPPED, f"type(x).manual_seed(1)\n        {DROPPED}"),
         "drops the same values at every step",
     ),
 }
