@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.analysis import beginnings, stopping
+from harness.analysis.blocks import answered
 from harness.analysis.blocks.compare_cells import compared
 from harness.analysis.results import Results
 from harness.analysis.warnings import criticise
@@ -20,7 +21,7 @@ from harness.store.dataset import Dataset
 from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended
-from harness.store.records import CellRecord, Gate, RunRecord, TrialRecord
+from harness.store.records import CellRecord, Gate, Repetition, RunRecord, TrialRecord
 from harness.verdicts import recurring
 from harness.verdicts.results import CellResult, Estimate, Interval, Reading, TrialResult
 from harness.verdicts.thresholds import rejecting
@@ -51,7 +52,7 @@ def analyse(
     cells.sort(key=_rank)
     first = dataset.runs[0]
     repeated = {
-        run.info.name: stopping.so_far(run, dataset.trials, estimated[run.info.name])
+        run.info.name: _repetition(run, dataset.trials, estimated[run.info.name])
         for run in dataset.runs
     }
     results = Results(
@@ -67,6 +68,14 @@ def analyse(
     warnings = (*dataset.warnings, *damaged, *criticise(results, dataset))
     shown: Results = redact_values(replace(results, warnings=warnings))
     return shown
+
+
+def _repetition(
+    run: RunRecord, trials: Sequence[TrialRecord], cells: Sequence[CellResult]
+) -> Repetition | None:
+    if stopping.is_until_answered(run):
+        return answered.so_far(run, trials, cells)
+    return stopping.so_far(run, trials, cells)
 
 
 def estimate_cells(

@@ -9,13 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.stats import compare
-from harness.stats.answers import ALPHA
+from harness.stats.answers import ALPHA, FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL
-from harness.stats.repeat import Decision, decide, declared
+from harness.stats.repetition.repeat import Decision, decide, declared
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended
 from harness.store.records import Repetition, RunRecord, TrialRecord
 from harness.verdicts.results import CellResult
+
+ANSWERED = "answered"
+
+
+def is_until_answered(run: RunRecord) -> bool:
+    """Whether a run's study goes on until its comparisons are answered."""
+    return run.info.measure.get("stop") == ANSWERED
+
+
+def shared_looks(run: RunRecord) -> tuple[int, ...]:
+    """Give the looks at several cells of one task, where blocks go on until they are answered."""
+    return compare.declared_looks(max(FEWEST_BLOCKS, run.looks[0]), run.looks[-1])
 
 
 def looks(run: RunRecord) -> tuple[int, ...]:
@@ -28,8 +40,10 @@ def level(run: RunRecord) -> float:
     return declared(looks(run)).level if looks(run) else LEVEL
 
 
-def alpha(run: RunRecord) -> float:
-    """Give the error that a run's comparisons may make at one look."""
+def alpha(run: RunRecord, cells: int = 1) -> float:
+    """Give the error that a run's comparisons, of so many cells at once, may make at one look."""
+    if is_until_answered(run):
+        return ALPHA if cells == 1 else ALPHA / len(shared_looks(run))
     return compare.reachable_looks(looks(run))[1] if looks(run) else ALPHA
 
 
@@ -46,29 +60,39 @@ def judge(
         ]
         for cell in cells
     }
-    left = None
-    if measure.get("budget_s") is not None and done >= measure["trials"]:
-        pilot_s, blocks_s = _spent_s(run, trials, done)
-        left = int((measure["budget_s"] - pilot_s - blocks_s) // max(blocks_s / done, 1e-9))
     return decide(
         rates,
         width=measure["until_interval"],
         plan=declared(looks(run)),
         done=done,
-        blocks_left=left,
+        blocks_left=blocks_left(run, trials, done),
     )
+
+
+def blocks_left(run: RunRecord, trials: Sequence[TrialRecord], done: int) -> int | None:
+    """Say how many more blocks the budget pays for; None without one, or before it counts."""
+    measure = run.info.measure
+    if measure.get("budget_s") is None or done < measure["trials"]:
+        return None
+    pilot_s, blocks_s = _spent_s(run, trials, done)
+    return int((measure["budget_s"] - pilot_s - blocks_s) // max(blocks_s / done, 1e-9))
+
+
+def blocks_done(run: RunRecord, trials: Sequence[TrialRecord]) -> tuple[list[TrialRecord], int]:
+    """Give a run's own trials that say something, and the last block that has any."""
+    own = [
+        one
+        for one in trials
+        if one.run == run.info.name and one.outcome.ended is not Ended.CANCELLED
+    ]
+    return own, max((one.name.block for one in own), default=0)
 
 
 def so_far(
     run: RunRecord, trials: Sequence[TrialRecord], cells: Sequence[CellResult]
 ) -> Repetition | None:
     """Say how far a run's repetition is; None where the number of blocks is fixed."""
-    own = [
-        one
-        for one in trials
-        if one.run == run.info.name and one.outcome.ended is not Ended.CANCELLED
-    ]
-    done = max((one.name.block for one in own), default=0)
+    own, done = blocks_done(run, trials)
     if not looks(run):
         return None
     if done == 0:

@@ -235,7 +235,8 @@ def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
 def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
     compared = [cell.comparison for cell in cells if cell.comparison is not None]
     others = [answer for answer in compared if answer.answer != "reference"]
-    few = [answer for answer in others if answer.blocks < FEWEST_BLOCKS]
+    unanswered = [answer for answer in others if answer.answer in ("cannot tell", "contended")]
+    few = [answer for answer in unanswered if answer.blocks < FEWEST_BLOCKS]
     if few:
         least = min(answer.blocks for answer in few)
         yield (

@@ -94,9 +94,10 @@ def hand_over(
 
     queue.queue_of(plan.platform)
     wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
-    if sum(one.parts for one in wanted) > 1 and plan.measure.until_interval is not None:
+    if sum(one.parts for one in wanted) > 1 and plan.measure.is_repeated:
+        key = "stop" if plan.measure.stop else "until_interval"
         raise UsageError(
-            "measure.until_interval decides over all cells together, and these would run in "
+            f"measure.{key} decides over all cells together, and these would run in "
             f"{sum(one.parts for one in wanted)} allocations: add --max-jobs 1."
         )
     hours = sum(one.node_hours for one in wanted)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.plan.plan import Plan
 from harness.run.due import ENOUGH, NOT_ENOUGH, RETRIED, RUN_AGAIN, Due
-from harness.stats.repeat import Decision
+from harness.stats.repetition.repeat import Decision
 from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Outcome
@@ -145,15 +145,17 @@ def enough(paths: RunPaths, plan: Plan, done: int) -> Decision | None:
     """
     measure = plan.measure
     is_look = done in measure.looks
-    if measure.until_interval is None or done < measure.trials:
+    if not measure.is_repeated or done < measure.trials:
         return None
     if not is_look and measure.budget_s is None:
         return None
     from harness.analysis import stopping
     from harness.analysis.analyse import estimate_cells
+    from harness.analysis.blocks import answered
     from harness.store.dataset import Dataset
 
     dataset = Dataset([paths.root], origins=_ORIGINS)
     (run,) = dataset.runs
     cells = estimate_cells(dataset)[run.info.name]
-    return stopping.judge(run, dataset.trials, cells, done)
+    judge = answered.judge if stopping.is_until_answered(run) else stopping.judge
+    return judge(run, dataset.trials, cells, done)

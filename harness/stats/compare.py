@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import ceil, exp, log, sqrt
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,8 @@ import numpy as np
 from harness.stats import answers, moderated
 from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS
 from harness.stats.moderated import Prior
+from harness.stats.repetition import always_valid
+from harness.stats.repetition.repeat import GROWTH
 from harness.stats.resample import SlopeFits, simultaneous
 from harness.stats.student import critical_t
 
@@ -59,10 +62,17 @@ def compare(
     alpha: float = ALPHA,
     equivalence: float = EQUIVALENCE,
     seed: int = 0,
+    at_any_time: bool = False,
 ) -> dict[str, Answer]:
-    """Answer for every cell, from its log ratio in each block (None where a trial is missing)."""
+    """Answer for every cell, from its log ratio in each block (None where a trial is missing).
+
+    ``at_any_time``: a single cell is looked at after every block, until it is answered.
+    """
     if not logs:
         return {}
+    if at_any_time and len(logs) == 1:
+        ((name, row),) = logs.items()
+        return {name: _at_any_time([one for one in row if one is not None], alpha, equivalence)}
     table = np.array(
         [[np.nan if value is None else value for value in row] for row in logs.values()],
         dtype=np.float64,
@@ -79,6 +89,39 @@ def compare(
         answers_by_name[name] = _answer(data, family, place, alpha, equivalence)
         place += 1
     return answers_by_name
+
+
+def _at_any_time(data: Sequence[float], alpha: float, equivalence: float) -> Answer:
+    """Answer for one cell by the interval that holds at every look."""
+    blocks = len(data)
+    if blocks < always_valid.FEWEST_BLOCKS:
+        return _too_few(np.array(data), alpha, always_valid.FEWEST_BLOCKS)
+    low, high = always_valid.interval(data, alpha)
+    p, centre = always_valid.p_value(data), fmean(data)
+    answered, why = answers.answer(low, high, p, alpha, equivalence)
+    more = None
+    if answered == "cannot tell":
+        margin = log(1 + equivalence)
+        more = always_valid.blocks_needed(
+            centre, stdev(data), blocks, alpha=alpha, margin=margin, most=MOST_BLOCKS
+        )
+    ends = answers.ends(low, high)
+    return Answer(exp(centre), *ends, 1 - alpha, p, answered, blocks, more, why)
+
+
+def declared_looks(first: int, most: int, alpha: float = ALPHA) -> tuple[int, ...]:
+    """Choose as many looks at several cells as can each speak with their share of the error."""
+    best: tuple[int, ...] = (most,)
+    for count in range(2, most + 1):
+        looks = [first]
+        while moderated.smallest_p(looks[0]) > alpha / count * (1 + 1e-9):
+            looks[0] += 1
+        while len(looks) < count - 1:
+            looks.append(ceil(looks[-1] * GROWTH))
+        if looks[-1] >= most:
+            break
+        best = (*looks, most)
+    return best
 
 
 def all_pairs(
@@ -223,11 +266,11 @@ def more_blocks(
     return None
 
 
-def _too_few(data: Array, alpha: float) -> Answer:
+def _too_few(data: Array, alpha: float, fewest: int = FEWEST_BLOCKS) -> Answer:
     blocks = len(data)
     ratio = exp(float(data.mean())) if blocks else None
-    why = f"{blocks} common blocks; fewer than {FEWEST_BLOCKS} cannot tell"
-    return _unknown(ratio, blocks, FEWEST_BLOCKS - blocks, why, alpha)
+    why = f"{blocks} common blocks; fewer than {fewest} cannot tell"
+    return _unknown(ratio, blocks, fewest - blocks, why, alpha)
 
 
 def _unknown(ratio: float | None, blocks: int, more: int | None, why: str, alpha: float) -> Answer:

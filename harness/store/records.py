@@ -224,6 +224,7 @@ class _Measure:
     trials: int | None = None
     tolerate: tuple[str, ...] | None = None
     until_interval: float | None = None
+    stop: str | None = None
     budget_s: float | None = None
 
 
@@ -346,7 +347,7 @@ class Repetition:
     """How far repeating until intervals are narrow has come."""
 
     looks: tuple[int, ...]
-    """After how many blocks it was decided, as declared before the first trial."""
+    """After how many blocks it was decided, as declared before the first trial; empty: each."""
     blocks: int
     stopped: bool
     narrow: bool
@@ -355,7 +356,8 @@ class Repetition:
     def __str__(self) -> str:
         times = ", ".join(map(str, self.looks))
         said = "stopped" if self.stopped else "not finished"
-        return f"Repeating {said}: {self.why} (declared looks: after {times} blocks)."
+        looks = f"declared looks: after {times} blocks" if times else "looked at after each block"
+        return f"Repeating {said}: {self.why} ({looks})."
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic.json_schema import WithJsonSchema
 
 from harness import units
-from harness.stats.repeat import schedule
+from harness.stats.repetition.repeat import schedule
 from harness.toml.tables import Bytes, Listed, Seconds, Share, Table
 from harness.toml.values import shown
 from harness.worker.job import Span
 
 _MOST_PER_TRIAL = 5
+_FEWEST_UNTIL_ANSWERED, _MOST_UNTIL_ANSWERED = 4, 30
 _MOST_TRIALS = 10_000
 _MOST_SEED = 2**31 - 1
 _LONGEST_S = 14 * 24 * 3600.0  # poll(2) counts milliseconds in 31 bits: 24 days
@@ -88,8 +89,10 @@ class MeasureTable(Table):
     """Steps or time that a trial measures."""
     until_interval: Share | None = None
     """Go on with further blocks until every cell's interval is this narrow."""
+    stop: Literal["answered"] | None = None
+    """Go on with further blocks until every comparison is answered: faster, slower or same."""
     trials_at_most: Annotated[int, Field(ge=1), _at_most(_MOST_TRIALS)] | None = None
-    """Where `until_interval` stops at the latest; by default five times `trials`."""
+    """Where `until_interval` or `stop` ends at the latest; by default five times six `trials`."""
     budget: Seconds | None = None
     """Beyond the first `trials`, no block is started that would end after so much measuring."""
     timeout: Annotated[
@@ -149,10 +152,19 @@ class Measure:
     budget_s: float | None = None
     turns: bool = False
     turn_s: float = 1.0
+    stop: str | None = None
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether further blocks follow until something is known."""
+        return self.until_interval is not None or self.stop is not None
 
     @property
     def looks(self) -> tuple[int, ...]:
         """After how many blocks it is decided whether to go on; the last number is the most."""
+        if self.stop is not None:
+            most = self.trials_at_most or max(self.trials, _MOST_UNTIL_ANSWERED)
+            return tuple(range(self.trials, most + 1))
         if self.until_interval is None:
             return (self.trials,)
         most = self.trials_at_most or _MOST_PER_TRIAL * self.trials
@@ -161,8 +173,9 @@ class Measure:
 
 def resolved(table: MeasureTable) -> Measure:
     """Name the protocol's quantities by their units."""
+    few = table.stop is not None and "trials" not in table.model_fields_set
     return Measure(
-        trials=table.trials,
+        trials=_FEWEST_UNTIL_ANSWERED if few else table.trials,
         warmup=table.warmup,
         until=table.until,
         until_interval=table.until_interval,
@@ -175,4 +188,5 @@ def resolved(table: MeasureTable) -> Measure:
         tolerate=tuple(table.tolerate),
         turns=table.turns,
         turn_s=table.turn,
+        stop=table.stop,
     )

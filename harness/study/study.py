@@ -181,8 +181,11 @@ def _study(
 def _check_repetition(document: Document, measure: MeasureTable) -> None:
     """Refuse limits of a repetition that there is not, or that end before it begins."""
     for key in ("trials_at_most", "budget"):
-        if getattr(measure, key) is not None and measure.until_interval is None:
-            document.fault(("measure", key), "says nothing without until_interval")
+        unused = measure.until_interval is None and measure.stop is None
+        if getattr(measure, key) is not None and unused:
+            document.fault(("measure", key), "says nothing without until_interval or stop")
+    if measure.until_interval is not None and measure.stop is not None:
+        document.fault(("measure", "stop"), "and until_interval both say when to end; keep one")
     if measure.trials_at_most is not None and measure.trials_at_most < measure.trials:
         document.fault(("measure", "trials_at_most"), f"is fewer than trials, {measure.trials}")
 

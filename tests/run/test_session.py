@@ -229,6 +229,22 @@ def test_blocks_are_repeated_until_intervals_are_narrow_and_resume_decides_the_s
     assert (run.repetition.stopped, run.repetition.narrow, run.repetition.blocks) == (True, True, 8)
 
 
+def test_blocks_are_repeated_until_the_comparison_is_answered_and_resume_decides_the_same(
+    tmp_path, listener
+):
+    study = tmp_path / "answered.toml"
+    text = STUDY.replace('["nothing", "tinycnn"]', '"tinycnn"\nbatch = [1, 256]')
+    study.write_text(text.replace("trials = 2", 'stop = "answered"\nreference = { batch = 1 }'))
+    plan = make_plan(load_study(study), load_platform())
+    assert plan.measure.looks == tuple(range(4, 31))
+    result = begin(plan, tmp_path / "run", listener)
+    assert result.done < 30
+    assert "every comparison is answered" in listener.notes[-1]
+    again = Listener()
+    assert resume(tmp_path / "run", observer=again).done == result.done
+    assert again.ended == []
+
+
 def test_a_run_that_was_repeated_often_enough_is_listed_as_complete(
     tmp_path, listener, monkeypatch
 ):

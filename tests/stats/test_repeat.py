@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.stats.estimate import coverage
-from harness.stats.repeat import Schedule, decide, schedule
+from harness.stats.repetition.repeat import Schedule, decide, schedule
 
 NARROW = [100.0, 100.2, 100.1, 99.9, 100.05, 100.0, 100.1, 99.95]
 WIDE = [100.0, 110.0, 90.0, 105.0, 95.0, 100.0, 102.0, 98.0]

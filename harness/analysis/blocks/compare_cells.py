@@ -60,9 +60,15 @@ def _compared_task(
         if cell.key != reference and rates[cell.key] and cell.key in alike
     }
     logs = {key: [row.get(block) for block in blocks] for key, row in paired.items()}
-    looks = stopping.looks(run)
-    alpha = stopping.alpha(run)
-    answers = compare.compare(logs, alpha=alpha, equivalence=equivalence, seed=run.info.seed)
+    until_answered = stopping.is_until_answered(run)
+    looks = stopping.shared_looks(run) if until_answered else stopping.looks(run)
+    answers = compare.compare(
+        logs,
+        alpha=stopping.alpha(run, len(logs)),
+        equivalence=equivalence,
+        seed=run.info.seed,
+        at_any_time=stopping.is_until_answered(run),
+    )
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
     compared_cells = []
     for cell in cells:
@@ -71,7 +77,14 @@ def _compared_task(
             itself = Comparison(reference, ratio, None, "reference", len(blocks), None, chosen)
             compared_cells.append(replace(cell, comparison=itself))
         elif cell.key in answers:
-            comparison = _comparison(base, cell, answers[cell.key], len(answers), len(looks))
+            comparison = _comparison(
+                base,
+                cell,
+                answers[cell.key],
+                len(answers),
+                len(looks),
+                is_sequence=until_answered and len(answers) == 1,
+            )
             comparison = _unless_contended(comparison, base, cell, rejected)
             beside = replace(_beside(base.rate, cell, comparison.ratio), comparison=comparison)
             compared_cells.append(beside)
@@ -81,7 +94,13 @@ def _compared_task(
 
 
 def _comparison(
-    base: CellResult, cell: CellResult, answer: compare.Answer, cells: int, looks: int
+    base: CellResult,
+    cell: CellResult,
+    answer: compare.Answer,
+    cells: int,
+    looks: int,
+    *,
+    is_sequence: bool,
 ) -> Comparison:
     interval = None
     if answer.low is not None and answer.high is not None:
@@ -92,6 +111,8 @@ def _comparison(
         turns = paired_blocks.takes_turns_with(cell, base)
         blocks = f"{answer.blocks} blocks{', each the median of its rounds' if turns else ''}"
         meaning = f"inverted sign flips of {blocks}, {joint}{shared}"
+        if is_sequence:
+            meaning = f"always-valid sequence over {blocks}: it holds at every look"
         interval = Interval(answer.low, answer.high, answer.level, meaning)
     return Comparison(
         base.key,
@@ -108,7 +129,7 @@ def _unless_contended(
     told: Comparison, base: CellResult, cell: CellResult, rejected: Collection[str]
 ) -> Comparison:
     """Say of an answer that a neighbour prevented that it did, not that blocks are too few."""
-    if CONTENDED not in rejected or told.blocks >= FEWEST_BLOCKS:
+    if CONTENDED not in rejected or told.blocks >= FEWEST_BLOCKS or told.answer != "cannot tell":
         return told
     lost = {
         trial.block

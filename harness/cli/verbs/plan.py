@@ -133,6 +133,12 @@ def _schedule(plan: Plan) -> list[str]:
             f"{measure.until_interval * 100:.3g} %: looked at {after} blocks, "
             f"the error shared by {_many(len(measure.looks), 'look')}.{budget}"
         )
+    if measure.stop is not None:
+        first, most = measure.looks[0], measure.looks[-1]
+        lines.append(
+            f"Blocks are repeated until each comparison is answered, {first} to {most}: one cell "
+            "beside its reference is looked at after each, several at looks that share the error."
+        )
     piloted = sum(block == 0 for _, block in plan.order)
     if piloted:
         lines.append(

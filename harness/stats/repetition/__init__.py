@@ -1,0 +1,1 @@
+"""When a study has been repeated often enough."""
