@@ -283,11 +283,12 @@ def test_neighbours_are_named_and_the_ranks_and_the_observer_are_none(
     own, rank, child, neighbour, kernel = os.getpid(), 71, 72, 73, 74
 
     def processes(seconds: int) -> Observed:
-        of = {own: 1, rank: 1, child: rank, neighbour: 1, kernel: 2}
+        of = {own: 1, rank: 1, child: rank, neighbour: 1, kernel: 2, 75: 76, 76: 75}
         files = {}
         for pid, parent in of.items():
             flags = 0x00208040 if pid == kernel else 0x00400000
-            ticks = (1 if pid == kernel else seconds) * bool(seconds) * os.sysconf("SC_CLK_TCK")
+            took_s = 1 if pid >= kernel and pid != own else seconds
+            ticks = took_s * bool(seconds) * os.sysconf("SC_CLK_TCK")
             told = f"S {parent} 0 0 0 0 {flags} 0 0 0 0 {ticks} 0 {'0 ' * 6}{pid} 0"
             files[f"proc/{pid}/stat"] = f"{pid} (a (b) c) {told}"
         files[f"proc/{neighbour}/cmdline"] = "/usr/bin/python3\0/home/you/burn.py\0--key=s\0"
@@ -299,7 +300,7 @@ def test_neighbours_are_named_and_the_ranks_and_the_observer_are_none(
     module = sys.modules[type(sampler).__module__]
     monkeypatch.setattr(module, "SHORTEST_S", 0)
     processes(5)
-    assert reading(sampler) == {cpu: 6, kernel_cpu: 1}
+    assert reading(sampler) == {cpu: 8, kernel_cpu: 1}  # also of two that are each other's parents
     (news,) = sampler.news()  # type: ignore[attr-defined]
     pid, name, _ = news["top"][0]
     assert (pid, name) == (neighbour, "python3 burn.py")

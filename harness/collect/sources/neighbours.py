@@ -103,13 +103,16 @@ class Neighbours:
         return found
 
     def _is_own(self, pid: int, among: Mapping[int, _Process]) -> bool:
-        """Tell whether a process descends from this one or from a rank."""
-        while pid not in self._own:
+        """Tell whether a process descends from this one or from a rank.
+
+        What was read one after the other may make a circle of parents, where numbers are used anew.
+        """
+        for _ in among:
             process = among.get(pid)
-            if process is None or process.parent == 0:
-                return False
+            if pid in self._own or process is None:
+                break
             pid = process.parent
-        return True
+        return pid in self._own
 
     def read(self) -> list[int]:
         """Look again, unless that was just done."""
