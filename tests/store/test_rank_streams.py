@@ -153,6 +153,7 @@ def test_a_rank_that_said_nothing_is_no_fault(text: bytes) -> None:
         (b'{"event":"units","units":{"images":"many"}}', "units.images is not a number"),
         (b'{"event":"facts","facts":{"threads":"two"}}', "facts.threads is not a number"),
         (b'{"event":"epoch","phase":"measure"}', "first is missing"),
+        (b'{"event":"units","units":{"im\\nages%s":"many"}}' % (b"s" * 999), "units.im agess"),
     ],
 )
 def test_a_damaged_line_is_named_with_what_is_wrong(events: Path, line: bytes, why: str) -> None:
@@ -162,6 +163,7 @@ def test_a_damaged_line_is_named_with_what_is_wrong(events: Path, line: bytes, w
         ((at, told),) = spoken.damaged
         assert at == number
         assert told.startswith(why)
+        assert len(told) < 130
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])

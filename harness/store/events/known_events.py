@@ -65,6 +65,8 @@ _FACTS: Mapping[str, Any] = {
     "multiplications": Mapping[str, int] | None,
     "graph_break_reasons": tuple[str, ...] | None,
 }
+_LONGEST = 120
+"""Of what is said about one line."""
 _HIGHEST = 1 << 62
 """Of a moment or a count: differences of such numbers still have 64 bits."""
 
@@ -97,10 +99,17 @@ def fault_of(line: bytes) -> str | None:
         event = parse_line(line)
         _check(event)
     except ValueError as fault:
-        return str(fault)
+        return _short(str(fault))
     if event["event"] != "facts":
         return None
-    return "; ".join(filter(None, (_of_fact(*one) for one in event["facts"].items()))) or None
+    wrong = (_of_fact(*one) for one in event["facts"].items())
+    return _short("; ".join(filter(None, wrong))) or None
+
+
+def _short(fault: str) -> str:
+    """Keep a message to one line that can be read: names in it are the file's."""
+    line = " ".join(fault.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def _check(event: Any) -> None:
