@@ -16,8 +16,8 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,10 +48,17 @@ class Contained:
     """
 
     root: Path
+    near: handles.Near = field(default=None, compare=False, repr=False)
+
+    @contextmanager
+    def staying(self, folder: Path) -> Iterator[Contained]:
+        """Walk to a folder once, for several of the files in it."""
+        with handles.folder(self.root, folder) as handle:
+            yield Contained(self.root, (folder, handle))
 
     def open(self, path: Path, flags: int = os.O_RDONLY) -> int:
         """Open a regular file; give its descriptor."""
-        return handles.regular(self.root, path, flags)
+        return handles.regular(self.root, path, flags, self.near)
 
     def reading(self, path: Path) -> IO[bytes]:
         """Open a regular file to read from."""
@@ -278,7 +285,7 @@ class Contained:
         return half_made
 
     def _status(self, path: Path) -> os.stat_result:
-        with handles.parent(self.root, path) as (folder, name), handles.named(path):
+        with handles.parent(self.root, path, self.near) as (folder, name), handles.named(path):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _names(self, path: Path, *, folders: bool) -> list[str]:

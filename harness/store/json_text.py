@@ -23,19 +23,22 @@ _CONTROLS = {code: f"\\u{code:04x}" for code in (*_C1, *_DIRECTIONS, *range(0xD8
 halves of letters (of paths that are no Unicode) cannot be written."""
 
 _HALF_LETTER = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
-_LONG_NUMBER = re.compile(rb"[0-9]{20}")
+_LONG_NUMBER = re.compile(rb"\b[0-9]{20}")
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1  # inodes have no sign
 
 
 def parse(text: bytes) -> Any:
     """Read JSON, of finite numbers and whole ones of at most 64 bits, or raise ValueError."""
     is_long = _LONG_NUMBER.search(text) is not None
-    whole = _whole_number if is_long else None  # asked for each number, it takes long
+    decoder = _OF_LONG_NUMBERS if is_long else _OF_SHORT_NUMBERS
     try:
-        value = json.loads(text, parse_constant=_not_finite, parse_int=whole)
+        value = decoder.decode(text.decode(json.detect_encoding(text), "surrogatepass"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    return value if _HALF_LETTER.search(text) is None else _with_whole_letters(value)
+    may_have_halves = b"\\u" in text or b"\xed" in text
+    if may_have_halves and _HALF_LETTER.search(text) is not None:
+        return _with_whole_letters(value)
+    return value
 
 
 def parse_line(line: bytes) -> Any:
@@ -108,3 +111,8 @@ def _with_whole_letters(value: Any) -> Any:
 
 def _not_finite(text: str) -> None:
     raise ValueError(f"{text} is no number")
+
+
+# Made once: `json.loads` would make one for each small file, which takes longer than to read it.
+_OF_SHORT_NUMBERS = json.JSONDecoder(parse_constant=_not_finite)
+_OF_LONG_NUMBERS = json.JSONDecoder(parse_constant=_not_finite, parse_int=_whole_number)

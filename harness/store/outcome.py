@@ -13,12 +13,12 @@ from enum import StrEnum
 from typing import Any
 
 from harness.errors import RunError
-from harness.store.contained import MOST_EVENTS
+from harness.store.contained import MOST_EVENTS, Contained
 from harness.store.layout import TrialPaths
 from harness.store.node_clocks import read_clocks
 from harness.store.paths.names import path_part
 from harness.store.typed import WRITTEN, damage, read
-from harness.worker.redaction.redact import redact_text
+from harness.worker.redaction.redact import redact_values
 
 VERSION = 1  # 1: first
 
@@ -154,10 +154,10 @@ def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) 
     trial.files.write(trial.outcome, text, settled=settled)
 
 
-def read_outcome(trial: TrialPaths) -> Outcome:
+def read_outcome(trial: TrialPaths, files: Contained | None = None) -> Outcome:
     """Read how a complete trial ended; say which file is wrong, and what of it."""
     file = trial.outcome
-    raw = trial.files.read_object(file)
+    raw = (files or trial.files).read_object(file)
     if raw.get("version") != VERSION and type(raw.get("version")) is int:
         told = f"has version {raw['version']}; this bakeoff reads version {VERSION}"
         raise RunError(f"{file} {told}.")
@@ -175,21 +175,22 @@ def read_outcome(trial: TrialPaths) -> Outcome:
 
 def _redacted(outcome: Outcome) -> Outcome:
     """Hide the secrets that a message repeats."""
-    return replace(
-        outcome,
-        reason=redact_text(outcome.reason),
-        marks=tuple(map(redact_text, outcome.marks)),
-        ranks=tuple(
-            one if one.problem is None else replace(one, problem=redact_text(one.problem))
-            for one in outcome.ranks
-        ),
-    )
+    ranks = outcome.ranks
+    if any(one.problem for one in ranks):
+        ranks = tuple(replace(one, problem=redact_values(one.problem)) for one in ranks)
+    held = (outcome.reason, outcome.marks, outcome.proof)
+    shown = redact_values(held)
+    if shown is held and ranks is outcome.ranks:
+        return outcome
+    reason, marks, proof = shown
+    return replace(outcome, reason=reason, marks=marks, proof=proof, ranks=ranks)
 
 
 def read_complete(trial: TrialPaths) -> Outcome:
     """Read how a complete trial ended, and look whether what its ranks said can be read."""
-    outcome = read_outcome(trial)
-    for rank in outcome.ranks:
-        with suppress(FileNotFoundError):  # it ended before its first word
-            trial.files.checked(trial.events(rank.rank), MOST_EVENTS)
+    with trial.files.staying(trial.root) as files:
+        outcome = read_outcome(trial, files)
+        for rank in outcome.ranks:
+            with suppress(FileNotFoundError):  # it ended before its first word
+                files.checked(trial.events(rank.rank), MOST_EVENTS)
     return outcome

@@ -260,15 +260,22 @@ def read_trials(run: RunRecord) -> Trials:
             continue
         for name in sorted(name for name in names if name is not None):
             try:
-                trial = run.paths.trial(key, name)
-                if files.exists(trial.outcome):
-                    records.append(_record(run, name, trial))
+                records.append(_record(run, name, run.paths.trial(key, name)))
             except DamagedFile as problem:
-                damaged.append(
-                    f"{problem} The trial is left out; "
-                    f"`bakeoff resume {run.info.directory}` sets it aside and runs it again."
-                )
+                if _has_ended(run.paths, key, name):
+                    damaged.append(
+                        f"{problem} The trial is left out; "
+                        f"`bakeoff resume {run.info.directory}` sets it aside and runs it again."
+                    )
     return Trials(tuple(records), tuple(damaged))
+
+
+def _has_ended(paths: RunPaths, key: str, name: TrialName) -> bool:
+    """Tell whether a trial has an outcome, or cannot be looked at."""
+    try:
+        return paths.files.exists(paths.trial(key, name).outcome)
+    except DamagedFile:
+        return True
 
 
 def read_trial(run: RunRecord, trial: TrialPaths) -> TrialRecord:

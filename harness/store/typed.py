@@ -19,7 +19,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from harness.errors import DamagedFile
 
 Made = TypeVar("Made")
-_Reader = Callable[[Any, str], Any]
+_Reader = Callable[[Any, str | None], Any]
+"""Of a value and where it stands; None: that is not told, which takes half of the time."""
 WRITTEN = {"written": True}
 """Of a field whose default is for those who make it: in a file it must stand."""
 _WORDS = {
@@ -43,7 +44,11 @@ def damage(path: Path) -> Iterator[None]:
 def read(kind: type[Made], raw: Any, where: str = "") -> Made:
     """Make a value of a class or another type; raise ValueError with the key that is wrong."""
     form: Any = kind
-    made: Made = _reader(form)(raw, where)
+    reader = _reader(form)
+    try:
+        made: Made = reader(raw, None)
+    except ValueError:
+        made = reader(raw, where)
     return made
 
 
@@ -70,7 +75,7 @@ def _reader(kind: Any) -> _Reader:
 
 
 def _plain(kind: Any) -> _Reader:
-    def read_plain(raw: Any, where: str) -> Any:
+    def read_plain(raw: Any, where: str | None) -> Any:
         if type(raw) is kind:
             if kind is int and not -(1 << 63) <= raw < 1 << 63:
                 raise ValueError(f"{where} is beyond 64 bits")
@@ -87,7 +92,7 @@ def _any_of(kinds: tuple[Any, ...]) -> _Reader:
     readers = [_reader(one) for one in kinds]
     is_optional = type(None) in kinds
 
-    def read_any(raw: Any, where: str) -> Any:
+    def read_any(raw: Any, where: str | None) -> Any:
         if raw is None and is_optional:
             return None
         for one in readers[:-1]:
@@ -104,16 +109,18 @@ def _any_of(kinds: tuple[Any, ...]) -> _Reader:
 
 
 def _list_of(one: _Reader) -> _Reader:
-    def read_list(raw: Any, where: str) -> Any:
+    def read_list(raw: Any, where: str | None) -> Any:
         if not isinstance(raw, list | tuple):
             raise ValueError(f"{where} is not a list")  # noqa: TRY004  each fault is a ValueError
+        if where is None:
+            return tuple([one(value, None) for value in raw])
         return tuple(one(value, f"{where}[{index}]") for index, value in enumerate(raw))
 
     return read_list
 
 
 def _row_of(ones: list[_Reader]) -> _Reader:
-    def read_row(raw: Any, where: str) -> Any:
+    def read_row(raw: Any, where: str | None) -> Any:
         if not isinstance(raw, list | tuple) or len(raw) != len(ones):
             raise ValueError(f"{where} is not a list of {len(ones)}")
         return tuple(one(value, where) for one, value in zip(ones, raw, strict=True))
@@ -122,9 +129,11 @@ def _row_of(ones: list[_Reader]) -> _Reader:
 
 
 def _mapping_of(one: _Reader) -> _Reader:
-    def read_mapping(raw: Any, where: str) -> Any:
+    def read_mapping(raw: Any, where: str | None) -> Any:
         if not isinstance(raw, dict):
             raise ValueError(f"{where} is not an object")  # noqa: TRY004  as above
+        if where is None:
+            return {name: one(value, None) for name, value in raw.items()}
         return {name: one(value, f"{where}.{name}") for name, value in raw.items()}
 
     return read_mapping
@@ -133,7 +142,7 @@ def _mapping_of(one: _Reader) -> _Reader:
 def _choice_of(kind: type[Enum]) -> _Reader:
     known = {one.value: one for one in kind}
 
-    def read_choice(raw: Any, where: str) -> Any:
+    def read_choice(raw: Any, where: str | None) -> Any:
         if not isinstance(raw, str) or raw not in known:
             raise ValueError(f"{where}: {raw!r:.80} is not known (known: {', '.join(known)})")
         return known[raw]
@@ -148,12 +157,12 @@ def _object_of(kind: Any) -> _Reader:
         for one in fields(kind)
     ]
 
-    def read_object(raw: Any, where: str) -> Any:
+    def read_object(raw: Any, where: str | None) -> Any:
         if not isinstance(raw, dict):
             raise ValueError(f"{where or 'the file'} is not an object")  # noqa: TRY004  as above
         given = {}
         for name, key, reader, is_needed in members:
-            at = f"{where}.{key}" if where else key
+            at = None if where is None else f"{where}.{key}" if where else key
             if key in raw:
                 given[name] = reader(raw[key], at)
             elif is_needed:

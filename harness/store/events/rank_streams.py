@@ -133,8 +133,11 @@ def _stream(trial: TrialRecord, rank: int, events: event_lines.RankEvents, text:
 def _losses(text: bytes) -> Losses:
     found = []
     for match in islice(_LOSS.finditer(text, 0, _EARLY), _LOSSES):
-        with suppress(ValueError):
-            found.append((int(match[1]), float(match[2])))
+        step, loss = match.groups()
+        try:  # of fifty each trial has, `suppress` would take three times as long
+            found.append((int(step), float(loss)))
+        except ValueError:
+            continue
     return found
 
 

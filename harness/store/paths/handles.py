@@ -31,10 +31,18 @@ _KINDS = {
 }
 
 
+Near = tuple[Path, int] | None
+"""A folder that was walked to already, and its handle."""
+
+
 @contextmanager
-def parent(root: Path, path: Path) -> Iterator[tuple[int, str]]:
+def parent(root: Path, path: Path, near: Near = None) -> Iterator[tuple[int, str]]:
     """Give the handle of the folder that a path lies in, and the path's name there."""
-    with folder(root, path.parent) as above:
+    place = path.parent
+    if near is not None and near[0] == place:
+        yield near[1], path.name
+        return
+    with folder(root, place) as above:
         yield above, path.name
 
 
@@ -68,10 +76,10 @@ def entries(root: Path, path: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
         yield found
 
 
-def regular(root: Path, path: Path, flags: int) -> int:
+def regular(root: Path, path: Path, flags: int, near: Near = None) -> int:
     """Open a regular file; give its descriptor."""
     naming = named if flags == os.O_RDONLY else changing
-    with parent(root, path) as (above, name), naming(path):
+    with parent(root, path, near) as (above, name), naming(path):
         try:
             descriptor = os.open(name, flags | FILE, 0o666, dir_fd=above)
         except OSError as problem:

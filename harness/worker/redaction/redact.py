@@ -130,16 +130,19 @@ def redact_values(value: Any, name: str = "") -> Any:
     """
     kind = type(value)
     if kind is str:
-        return HIDDEN if value and name and is_secret_field(name) else _shown(value)
+        return HIDDEN if value and name and _is_secret_field(name) else _shown(value)
     if kind in _PLAIN:
         return value
     if isinstance(value, Mapping):
-        shown = {_shown(key) if type(key) is str else key: one for key, one in value.items()}
         of_variables = name == "environment"
-        for key, one in shown.items():
-            is_variable = of_variables and type(one) is str
-            shown[key] = redact(key, one) if is_variable else redact_values(one, str(key))
-        return value if shown == value else shown
+        shown = {
+            key: redact(key, one)
+            if of_variables and type(one) is str
+            else redact_values(one, str(key))
+            for key, one in value.items()
+        }
+        is_same = all(one is other for one, other in zip(shown.values(), value.values()))
+        return _with_shown_names(value if is_same else shown)
     if kind is list or kind is tuple:
         if _PLAIN.issuperset(map(type, value)):
             return value
@@ -148,14 +151,27 @@ def redact_values(value: Any, name: str = "") -> Any:
         return value if is_same else kind(some)
     if is_dataclass(kind):
         changed = {}
-        for one in fields(value):
-            if NAMES_A_PLACE not in one.metadata:
-                held = getattr(value, one.name)
-                shown = redact_values(held, one.name)
+        for member in _shown_members(kind):
+            held = getattr(value, member)
+            if type(held) not in _PLAIN:
+                shown = redact_values(held, member)
                 if shown is not held:
-                    changed[one.name] = shown
+                    changed[member] = shown
         return replace(value, **changed) if changed else value
     return value
+
+
+def _with_shown_names(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    shown = {_shown(key) if type(key) is str else key: one for key, one in value.items()}
+    return value if shown.keys() == value.keys() else shown
+
+
+_is_secret_field = lru_cache(maxsize=_MOST_KNOWN)(is_secret_field)
+
+
+@lru_cache(maxsize=None)
+def _shown_members(kind: type) -> Tuple[str, ...]:
+    return tuple(one.name for one in fields(kind) if NAMES_A_PLACE not in one.metadata)
 
 
 @lru_cache(maxsize=_MOST_KNOWN)
