@@ -101,7 +101,7 @@ class Worker:
             from harness.worker.facts import network_use  # a lone rank has nobody to talk to
 
             facts["network"] = network_use.carried()
-        elif isinstance(workload, Training):
+        elif isinstance(workload, Training) and job.scale.devices_per_rank == 1:
             from harness.worker.facts import multiplications  # only what trains multiplies
 
             samples = self.job.scale.batch_per_rank

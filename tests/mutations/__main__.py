@@ -12,6 +12,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,22 @@ def tested_code() -> str:
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
-    """Lay out a row for each fault in each framework, and what they come to."""
+    """Lay out a row for each fault, and what all come to; named as in its first framework."""
     rows = sorted(found, key=lambda one: (one["fault"], one["framework"]))
-    lines = ["| fault | framework | caught by | named as |", "|---|---|---|---|"]
-    for one in rows:
-        named = (one["named"] or "**missed**").replace("|", "\\|")
-        named += "" if one["passed"] or one["named"] is None else " **(misnamed)**"
-        lines.append(f"| {one['fault']} | {one['framework']} | {one['by']} | {named} |")
+    lines = ["| fault | planted in | caught by | named as |", "|---|---|---|---|"]
+    for fault, group in groupby(rows, key=lambda one: str(one["fault"])):
+        ones = list(group)
+        where = ", ".join(one["framework"] + _fate(one) for one in ones)
+        by = ", ".join(dict.fromkeys(name for one in ones for name in one["by"].split(", ")))
+        named = next((one["named"] for one in ones if one["named"]), "–").replace("|", "\\|")
+        lines.append(f"| {fault} | {where} | {by} | {named} |")
     return "\n".join([*lines, "", *_counts(rows), ""])
+
+
+def _fate(one: dict[str, Any]) -> str:
+    if one["named"] is None:
+        return " (**missed**)"
+    return "" if one["passed"] else " (**named otherwise**)"
 
 
 def _counts(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
