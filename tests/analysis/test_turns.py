@@ -180,3 +180,18 @@ def test_the_answer_names_a_neighbour_that_never_left(tmp_path: Path) -> None:
     lost = {("jax", block): (1, 2, 3, 4, 6) for block in (2, 3)}
     (ranking,) = told(tmp_path, Sharing(disturbed=lost)).rankings
     assert "somebody else used the machine" in sentence(ranking)
+
+
+def test_a_query_finds_turns_and_their_windows(tmp_path: Path) -> None:
+    dataset = Dataset([recorded(tmp_path, Sharing(disturbed={("jax", 1): (3,)}))])
+    rows = dataset.sql(
+        "select t.round, t.try, t.disturbed != '' as lost, count(*), any_value(w.phase) "
+        "from turns t join windows w on w.cell_key = t.cell_key and w.trial = t.trial "
+        f"and w.turn = t.number where t.cell_key = '{JAX.key}' and t.block = 1 "
+        "and w.phase != 'settle' group by all order by 1, 2"
+    ).rows
+    assert [row[:4] for row in rows if row[0] in (2, 3)] == [
+        (2, 1, False, 10),
+        *((3, attempt, True, 10) for attempt in (1, 2, 3)),
+    ]
+    assert {row[4] for row in rows if row[2]} == {"disturbed"}

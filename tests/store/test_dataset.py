@@ -37,6 +37,7 @@ def test_every_table_answers(run: Path) -> None:
         "trials": 12,
         "ranks": 12,
         "windows": 12 * 13,
+        "turns": 0,
         "units": 12,
         "values": 12,
         "phases": 12 * 5,

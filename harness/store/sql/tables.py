@@ -10,7 +10,10 @@ The tables that ``bakeoff sql`` offers; times are nanoseconds of the rank's mono
               marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
               started_ns
-    windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns
+    windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns,
+              turn      the number of the turn that it is a part of, where its trial takes turns
+    turns     run, cell_key, trial, block, attempt, rank, number, round, try, start_ns, end_ns,
+              disturbed, foreign_cores      attempt is the trial's, try the turn's in its round
     units     run, cell_key, trial, block, attempt, rank, name, value      work per step
     values    run, cell_key, trial, block, attempt, rank, step, name, value
     phases    run, cell_key, trial, block, attempt, rank, phase, start_ns, end_ns      the first is
@@ -45,6 +48,7 @@ NAMES = (
     "trials",
     "ranks",
     "windows",
+    "turns",
     "units",
     "values",
     "phases",
@@ -64,6 +68,12 @@ _EVENT: Mapping[str, str] = {
     "start": "BIGINT",
     "end": "BIGINT",
     "step": "BIGINT",
+    "turn": "BIGINT",
+    "number": "BIGINT",
+    "round": "BIGINT",
+    "attempt": "BIGINT",
+    "disturbed": "VARCHAR",
+    "foreign_cores": "DOUBLE",
     "values": "MAP(VARCHAR, DOUBLE)",
     "units": "MAP(VARCHAR, DOUBLE)",
     "facts": "MAP(VARCHAR, JSON)",
@@ -137,10 +147,14 @@ _FILE = {
 }
 _VIEWS = """
 CREATE VIEW windows AS SELECT f.* EXCLUDE file, e.phase, e."first", e.steps,
-    e."start" AS start_ns, e."end" AS end_ns
+    e."start" AS start_ns, e."end" AS end_ns, e.turn
     FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'window'
     AND e.phase IS NOT NULL AND e."first" IS NOT NULL AND e.steps IS NOT NULL
     AND e."start" IS NOT NULL AND e."end" IS NOT NULL;
+CREATE VIEW turns AS SELECT f.* EXCLUDE file, e.number, e.round, e.attempt AS try,
+    e."start" AS start_ns, e."end" AS end_ns, e.disturbed, e.foreign_cores
+    FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'turn'
+    AND e.number IS NOT NULL AND e.round IS NOT NULL AND e."start" IS NOT NULL;
 CREATE VIEW phases AS SELECT f.* EXCLUDE file, e.name AS phase, e.t AS start_ns,
     lead(e.t) OVER (PARTITION BY e.filename ORDER BY e.t, e.event DESC) AS end_ns
     FROM events e JOIN event_files f ON f.file = e.filename
