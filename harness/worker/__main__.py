@@ -60,7 +60,10 @@ class Worker:
         self._phase("open")
         self._assert_allocator()
         workload = importlib.import_module(self.job.workload_module).WORKLOAD
-        adapter = importlib.import_module(self.job.adapter_module).open(self.job, self.where)
+        module = importlib.import_module(self.job.adapter_module)
+        if self.job.purpose == "probe":
+            os.environ.update(getattr(module, "PROBED", {}))
+        adapter = module.open(self.job, self.where)
         versions = {"python": sys.version.split()[0]}
         versions.update(adapter.versions())
         self.events.say("versions", versions=versions)

@@ -1,6 +1,8 @@
 """State what the worker side expects of an adapter: the doors, and nothing behind them.
 
-An adapter module has one function, ``open(job, place) -> Adapter``. Nothing here is needed at run
+An adapter module has one function, ``open(job, place) -> Adapter``, which does not ask what the job
+is for. Where libraries have to be asked before they are imported to say what they do, it also has
+``PROBED``: variables that the worker sets for a probe. Nothing here is needed at run
 time; the Protocols exist for type checkers and readers (``typing.Protocol`` came with Python 3.8).
 
 Optional doors. Of an Activity, each called outside the clock:

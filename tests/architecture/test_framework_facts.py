@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness import plugins
 from harness.study.framework import ALONE, read_framework
-from tests.architecture.test_structure import MODULES, WORKER
+from tests.architecture.test_structure import MODULES, ROOT, WORKER
 
 SHARED_WORDS = {
     "null",  # JSON's and the shell's word
@@ -88,3 +88,12 @@ def test_the_words_that_are_looked_for_are_those_of_the_frameworks_files() -> No
     expected = {"torch", "tensorflow", "keras", "jax", "tinygrad", "caffe", "singa", "horovod"}
     expected |= {"ddp", "several-gpus", "tf-data", "data-layer", "TF_", "BEAM", "TF_CONFIG"}
     assert expected <= set(words())
+
+
+def test_no_adapter_asks_what_its_job_is_for() -> None:
+    asking = [
+        path
+        for path in (ROOT / "harness/worker/adapters").rglob("*.py")
+        if ".purpose" in path.read_text(encoding="utf-8")
+    ]
+    assert asking == []

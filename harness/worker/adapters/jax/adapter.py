@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 from harness.worker.adapters.jax import settings as switches
@@ -19,6 +18,7 @@ from harness.worker.network.workload import Training
 from harness.worker.place import Place
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
+PROBED = {"ONEDNN_VERBOSE": "1"}
 
 
 class JaxActivity:
@@ -233,10 +233,8 @@ class JaxAdapter:
 def open(job: Job, place: Place) -> JaxAdapter:  # noqa: A001 - the contract's name
     """Import JAX with the job's switches."""
     factors = dict(job.factors)
-    if job.purpose == "examine":
+    if "given" in job.paths:
         factors["precision"] = _examined(job) or factors.get("precision")
-    if job.purpose == "probe":
-        os.environ["ONEDNN_VERBOSE"] = "1"
     settings = switches.apply(factors, place, lambda: strategies.meet(job, place))
     return JaxAdapter(settings, job.seed, strategies.join(job, place))
 

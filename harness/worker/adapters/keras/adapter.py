@@ -11,6 +11,7 @@ from harness.worker.feed import Feed
 from harness.worker.job import Job
 from harness.worker.place import Place
 
+PROBED = settings.PROBED
 POLICIES = {"bf16": "mixed_bfloat16", "fp16": "mixed_float16"}
 
 
@@ -19,7 +20,7 @@ def open(job: Job, place: Place) -> KerasAdapter:  # noqa: A001 - the contract's
     if job.strategy != "none" or place.size > 1:
         raise Unsupported("keras adapter: no strategy '{}'".format(job.strategy))
     os.environ["KERAS_BACKEND"] = "tensorflow"
-    settings.before_import(job.factors, job.purpose)
+    settings.before_import(job.factors)
     settings.after_import(job.factors, job.seed)
     return KerasAdapter(job)
 

@@ -12,10 +12,12 @@ from harness.worker.feed import Feed
 from harness.worker.job import Job
 from harness.worker.place import Place
 
+PROBED = settings.PROBED
+
 
 def open(job: Job, place: Place) -> TensorFlowAdapter:  # noqa: A001 - the contract's name
     """Import TensorFlow and set it up as the job's factors say."""
-    settings.before_import(job.factors, job.purpose)
+    settings.before_import(job.factors)
     strategy = settings.after_import(
         job.factors, job.seed + place.rank, lambda: joining.join(job, place)
     )

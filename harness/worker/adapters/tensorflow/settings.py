@@ -11,16 +11,16 @@ from harness.worker.contracts import Unsupported
 from harness.worker.facts.resources import threads, usable_cpus
 
 WARNINGS_AND_ERRORS = "1"
-EVERYTHING = "0"
-SAYS_WHAT_XLA_COMPILED = "device_compilation_profiler=1,xla_compilation_cache=1"  # 2.x, 1.15
+PROBED = {
+    "ONEDNN_VERBOSE": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "0",  # everything
+    "TF_CPP_VMODULE": "device_compilation_profiler=1,xla_compilation_cache=1",  # 2.x, 1.15
+}
+"""What lets oneDNN and XLA say what they do."""
 
 
-def before_import(factors: Mapping[str, Any], purpose: str) -> None:
+def before_import(factors: Mapping[str, Any]) -> None:
     """Set what TensorFlow and oneDNN read from the environment while they are imported."""
-    if purpose == "probe":
-        os.environ["ONEDNN_VERBOSE"] = "1"
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = EVERYTHING
-        os.environ["TF_CPP_VMODULE"] = SAYS_WHAT_XLA_COMPILED
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", WARNINGS_AND_ERRORS)
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if factors.get("onednn") is not None:

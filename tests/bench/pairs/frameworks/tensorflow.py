@@ -20,7 +20,7 @@ NO_WORK = {"Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHan
 
 
 def begin():
-    settings.before_import({}, "trial")
+    settings.before_import({})
 
 
 def wait(_):
