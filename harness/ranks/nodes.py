@@ -137,10 +137,10 @@ class Nodes:
         ended = on_nodes.run(parts, interrupts=interrupts, on_tick=on_tick)
         for part in parts:
             if part.end is None:
-                self.lose(part.node)
+                self._lose(part.node)
         return ended
 
-    def lose(self, name: str) -> None:
+    def _lose(self, name: str) -> None:
         """Record that a node is lost until it answers again."""
         self._lost[name] = None
         self._known.pop(name, None)

@@ -17,7 +17,7 @@ from harness.agent import processes
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import resume, start
-from harness.store.layout import RunPaths, TrialName
+from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.store.run_directory import identity
 from harness.study.study import load_study
@@ -295,3 +295,32 @@ def test_all_ranks_of_a_trial_take_the_same_turns(tmp_path, listener):
         ]
         assert told[0] == told[1]
         assert len(told[0]) == one.turns.rounds
+
+
+def test_without_a_declared_reference_the_pilot_s_fastest_cell_is_it(tmp_path, listener):
+    text = STUDY.replace("reference = { batch = 2 }", "").replace("trials = 2", "trials = 6")
+    plan = planned(tmp_path, text.replace("batch = [1, 2, 4]", "batch = [1, 2]"))
+    begin(plan, tmp_path / "run", listener)
+    pilots = [one for _, one in listener.ended if one.trial == "trial-0"]
+    assert [one.turns for one in pilots] == [None, None]
+    others = [one for _, one in listener.ended if one.trial != "trial-0"]
+    assert len(others) == 12
+    (reference,) = {one.turns.reference for one in others}
+    assert reference in {one.key for one in plan.cells}
+
+
+def test_a_reference_that_is_rejected_is_measured_again_with_all_its_partners(tmp_path, listener):
+    plan = planned(tmp_path, STUDY.replace("trials = 2", "trials = 1"))
+    (reference,) = plan.reference.values()
+
+    def reject(trial: TrialPaths) -> str | None:
+        return "disturbed" if trial.root.parent.name == reference else None
+
+    start(plan, root=tmp_path / "run", study_text=STUDY, observer=listener, rejects=reject)
+    ended = [(one.cell_key == reference, one.trial) for _, one in listener.ended]
+    assert sorted(ended) == [
+        *[(False, "trial-1")] * 2,
+        *[(False, "trial-1.2")] * 2,
+        (True, "trial-1"),
+        (True, "trial-1.2"),
+    ]

@@ -37,11 +37,12 @@ class ForeignUse:
         return len(self._cpus)
 
     def begin(self, ranks: Sequence[int], helpers: Iterable[int]) -> None:
-        """Read at the begin of a turn; ``helpers`` are processes of Bakeoff's own."""
+        """Read at the begin of a turn; ``helpers`` are Bakeoff's own processes beside this one."""
         if not self._family:
             self._family = _family(ranks)
         self._ranks = ranks
-        self._helpers = [pid for pid in helpers if _may_run_on(pid, self._cpus)]
+        own = (os.getpid(), *helpers)
+        self._helpers = [pid for pid in own if _may_run_on(pid, self._cpus)]
         self._began_ns = time.monotonic_ns()
         self._before = self._others_s()
 
