@@ -44,10 +44,11 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
     for key, reason in why.items():
         alone.setdefault(reason, []).append(labels_by_key[key])
     first = (
-        f"Turns: {together} of {len(plan.cells)} cells live at the same time in each block and "
-        f"take turns of {duration(plan.measure.turn_s)}; one works, the others are stopped. A "
-        "block lasts as long as their trials one after the other. What does not fit into memory "
-        "together is divided, with the reference in each part."
+        f"Turns: {together} of {len(plan.cells)} cells take turns of "
+        f"{duration(plan.measure.turn_s)}: those of one workload live at the same time in each "
+        "block, one works, the others are stopped. A block lasts as long as their trials one "
+        "after the other. What does not fit into memory together is divided, with the reference "
+        "in each part."
     )
     said = [first] if together else []
     for reason, labels in sorted(alone.items(), key=lambda one: -len(one[1])):

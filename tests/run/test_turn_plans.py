@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.run.turns.groups import Division, Group, divide
+from harness.run.turns.groups import MOST_TOGETHER, Division, Group, divide
 from harness.run.turns.rounds import FEWEST_ROUNDS, rounds
 from harness.worker.job import Span
 
@@ -24,6 +24,17 @@ def test_the_reference_joins_every_group_where_not_all_fit() -> None:
     made = groups("abc", "abc", reference="b", room=4)
     assert made.groups == (Group(("a", "b"), "b"), Group(("b", "c"), "b"))
     assert made.too_large == ()
+
+
+def test_many_cells_form_groups_so_that_a_round_stays_short() -> None:
+    keys = [f"cell-{number}" for number in range(2 * MOST_TOGETHER)]
+    needs = dict.fromkeys(keys, 1)
+    made = divide(keys, keys, reference="cell-0", needs=needs, room=None).groups
+    assert {key for group in made for key in group.keys} == set(keys)
+    assert max(len(group.keys) for group in made) == MOST_TOGETHER
+    assert all("cell-0" in group.keys for group in made)
+    (whole,) = divide(keys, keys, reference=None, needs=needs, room=None).groups
+    assert len(whole.keys) == len(keys)
 
 
 def test_what_fits_beside_nobody_is_left_alone() -> None:

@@ -1,14 +1,17 @@
 """Divide the cells of a block into groups whose trials live at the same time.
 
-A group is of one task, for only its cells are compared. Where they do not all fit into memory, they
-form several groups, and the reference is in each: a cell is compared with the trial of the
-reference that it lived with.
+A group is of one task, for only its cells are compared. Where they do not all fit into memory, or
+are many, they form several groups, and the reference is in each: a cell is compared with the trial
+of the reference that it lived with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+MOST_TOGETHER = 8
+"""Trials of a group: a round of more would put minutes between a cell and the reference."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,14 @@ def divide(
     groups: list[list[str]] = []
     free = 0
     for key in fit:
-        if not groups or needs[key] > free:
+        is_full = reference is not None and bool(groups) and len(groups[-1]) >= MOST_TOGETHER - 1
+        if not groups or is_full or needs[key] > free:
             groups.append([])
             free = room
         groups[-1].append(key)
         free -= needs[key]
     whole = [_group(keys, reference, everybody) for keys in groups]
-    is_divided = len(fit) < len(others) or len(groups) > 1
+    is_divided = len(fit) < len(others) or len(groups) > 1  # else others are missing, not room
     kept = tuple(group for group in whole if len(group.keys) > 1)
     placed = {key for group in kept for key in group.keys}
     left = tuple(key for key in due if key not in placed)
