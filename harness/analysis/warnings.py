@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.analysis.results import Results
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
 from harness.store.outcome import Ended
-from harness.store.records import DIFFERS, EXAMINATION_FAILED, IN_PART, NOT_CHECKED
+from harness.store.records import (
+    DIFFERS,
+    EXAMINATION_FAILED,
+    IN_PART,
+    NOT_CHECKED,
+    RunInfo,
+)
 from harness.store.run_code import doubts
 from harness.units import counted
 from harness.verdicts.results import CellResult, TrialResult
@@ -118,15 +124,41 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
             f"Code or environment changed within {counted(max(changed, 1), 'cell')}: their trials "
             "were resumed with --mix and do not measure one thing."
         )
+    for tested in results.cells:
+        for words in _torn_variables(tested):
+            yield f"{tested.label}: its trials did not see the same variables: {words}."
     for run in dataset.runs:
         for doubt in doubts(run.paths):
             yield f"{run.info.name}: {doubt}."
+        yield from _edited(run.info)
     states = Counter(cell.gate.state for cell in results.cells if cell.trials)
     for state, (one, several) in _GATE_WORDS.items():
         if states[state]:
             yield f"{counted(states[state], 'cell')} {one if states[state] == 1 else several}."
     if any(cell.factors.get("compile_cache") == "cold" for cell in results.cells):
         yield "Some cells ran with cold compile caches: their first steps include compiling."
+
+
+def _torn_variables(cell: CellResult) -> Iterator[str]:
+    """Say which variables differ between the trials of a cell, and in how many."""
+    seen = [trial.facts["variables"] for trial in cell.trials if "variables" in trial.facts]
+    for name in sorted({name for one in seen for name in one}):
+        values = Counter(one.get(name, "unset") for one in seen)
+        if len(values) > 1:
+            told = ", ".join(f"{value} in {count}" for value, count in values.most_common())
+            yield f"{name}: {told}"
+
+
+def _edited(run: RunInfo) -> Iterator[str]:
+    """Name environments that are not what was installed."""
+    for name, facts in run.environments.items():
+        files = facts.get("edited") if isinstance(facts, Mapping) else None
+        if isinstance(files, list) and files:
+            more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+            yield (
+                f"{run.name}: the environment of {name} is not as it was installed: "
+                f"{', '.join(map(str, files[:3]))}{more}."
+            )
 
 
 def _claims(cells: Sequence[CellResult]) -> Iterator[str]:

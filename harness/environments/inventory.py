@@ -10,6 +10,8 @@ from typing import Literal
 
 from harness.environments import cache, pythons, verify
 from harness.environments.cache import Environment
+from harness.environments.identity.changes import listed
+from harness.environments.identity.contents import built_contents
 from harness.environments.lock import (
     EnvironmentReference,
     Lock,
@@ -84,6 +86,8 @@ def check(reference: EnvironmentReference, environment: Environment) -> list[str
     found = verify.packages(environment.root)
     faults, _ = verify.differences(lock, reference, device, found)
     faults += verify.damage(environment.root)
+    edited = built_contents(environment.root).edited
+    faults += [f"not as it was installed: {listed(edited)}"] if edited else []
     base = pythons.inspect(environment.executable)
     if base is None:
         return [*faults, "its Python does not run; build it again"]

@@ -12,12 +12,14 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from harness import commands
 from harness.environments import cache, outside_programs, pythons
 from harness.environments.cache import Environment
+from harness.environments.identity.contents import Contents, built_contents, foreign_contents
 from harness.environments.lock import (
     EnvironmentReference,
     Lock,
@@ -30,6 +32,7 @@ from harness.errors import Unavailable
 from harness.machine import gpus
 from harness.platform.platform import Platform
 from harness.platform.variables import laid_over
+from harness.study.recorded_variables import steering
 
 # Reads names only: importing a package to learn its version would take seconds.
 _CONTENT = """
@@ -38,7 +41,8 @@ names = set()
 for folder in sys.path[1:]:  # the first is the current folder
     if os.path.isdir(folder):
         names.update(n for n in os.listdir(folder) if n.endswith((".dist-info", ".egg-info")))
-sys.stdout.write("\\n" + json.dumps([sys.version, sorted(names)]))
+sites = [f for f in sys.path[1:] if os.path.basename(f) in ("site-packages", "dist-packages")]
+sys.stdout.write("\\n" + json.dumps([sys.version, sorted(names), sites]))
 """
 _PATIENCE_S = 60.0
 
@@ -52,11 +56,26 @@ class Interpreter:
     env: Mapping[str, str]
     """The whole environment that a rank begins with; the launcher adds its own to it."""
     fingerprint: str
-    """What decides whether a trial may be reused: packages and Python, not where they lie."""
+    """Which packages and which Python, by name and version; not where they lie."""
     description: str
     """For people."""
     packages: Mapping[str, str]
     """Versions by distribution, where they are known without starting anything."""
+    sites: tuple[Path, ...] = ()
+    """Its package folders; of an environment that we built, its root."""
+    is_ours: bool = False
+    """Whether we built it: then its files are what their wheels said."""
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """A digest of the files of each package, once ``identified``."""
+    edited: tuple[str, ...] = ()
+    """Files that changed since they were installed, once ``identified``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of those it begins with, what steers libraries, without secrets; once ``identified``."""
+
+    @property
+    def identity(self) -> str:
+        """What decides whether a trial may be reused: packages, their files, and variables."""
+        return cache.digest([self.fingerprint, dict(self.contents), dict(self.variables)])
 
     def record(self) -> dict[str, Any]:
         """Give what the run's ``environments/NAME.json`` keeps."""
@@ -66,10 +85,22 @@ class Interpreter:
             "fingerprint": self.fingerprint,
             "description": self.description,
             "packages": dict(self.packages),
+            "contents": dict(self.contents),
+            "edited": list(self.edited),
+            "variables": dict(self.variables),
         }
 
 
 SIMULATED = Interpreter((), {}, "simulated", "none: a model says what ranks would have said", {})
+
+
+def identified(found: Interpreter) -> Interpreter:
+    """Read the files of an interpreter's packages and the variables that it begins with."""
+    held = Contents({})
+    if found.sites:
+        held = built_contents(found.sites[0]) if found.is_ours else foreign_contents(found.sites)
+    variables = steering(found.env)
+    return replace(found, contents=held.packages, edited=held.edited, variables=variables)
 
 
 def resolve(framework_ref: str, platform: Platform) -> Interpreter:
@@ -159,6 +190,8 @@ def _managed(
         fingerprint=fingerprint,
         description=_title(lock, built),
         packages=built.packages,
+        sites=(built.root,),
+        is_ours=True,
     )
 
 
@@ -218,6 +251,7 @@ def _foreign(
     try:
         content = json.loads(answer.required().rpartition("\n")[2])
         version, packages = str(content[0]).split()[0], dict(sorted(map(_named, content[1])))
+        sites = tuple(Path(str(one)) for one in content[2])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
     if not pythons.satisfies(tuple(map(int, re.findall("[0-9]+", version)[:3])), needs):
@@ -229,9 +263,10 @@ def _foreign(
     return Interpreter(
         argv=(path,),
         env=env,
-        fingerprint=cache.digest([content, changes]),
+        fingerprint=cache.digest([content[:2], changes]),
         description=f"{path} (Python {version}, {origin})",
         packages=packages,
+        sites=sites,
     )
 
 

@@ -22,10 +22,7 @@ from harness.platform.platform import Platform
 from harness.platform.variables import laid_over
 from harness.ranks.nodes import HERE, launcher, reached
 from harness.store.json_text import parse
-from harness.study.recorded_variables import is_telling
-
-_OF_ONE_JOB = ("BAKEOFF_", "SLURM_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
-"""They name a job or its devices, which are another's the next time; models of devices count."""
+from harness.study.recorded_variables import is_steering
 
 
 @dataclass
@@ -46,7 +43,7 @@ class Circumstances:
         variables = {
             name: value
             for name, value in laid_over(there, interpreter.env).items()
-            if name in stated or (is_telling(name) and not name.startswith(_OF_ONE_JOB))
+            if name in stated or is_steering(name)
         }
         return {"machine": dict(self._machine), "variables": variables}
 

@@ -26,7 +26,7 @@ from harness.errors import Unavailable
 from harness.gate import layers, ranks, semantics, separate_process
 from harness.gate import tolerances as arithmetic
 from harness.gate.conditions import Circumstances
-from harness.gate.jobs import Examiner, examination_job
+from harness.gate.jobs import Examiner, examination_job, examined_factors
 from harness.gate.reference import GateReferences, code_digest
 from harness.gate.reference import key as reference_key
 from harness.gate.result import GatePart, Result, joined, read, record, with_log
@@ -38,6 +38,7 @@ from harness.ranks import payload as payloads
 from harness.ranks.payload import Closures, Payload
 from harness.store.bounded_cache import Cache
 from harness.store.files import explained, read_json, write_json, write_whole
+from harness.store.gate_results import SEALED, is_sealed, sealed
 from harness.store.outcome import Ended
 from harness.store.records import EQUIVALENT, EXAMINATION_FAILED, NOT_CHECKED
 from harness.study.framework import framework_info
@@ -50,10 +51,6 @@ _A_RESULT_BYTES = 1 << 16
 
 _MOST_BYTES = 4 << 30
 """How much of references is kept: they are cheap to make again, and one is up to 2.5 GB."""
-
-# What decides how a layer is lowered; threads, batches and the like do not.
-_LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
-_TIMED = (*_LOWERING, "precision")
 
 
 def ensure(
@@ -120,6 +117,9 @@ class _Gate:
         self._stack = stack
         self._closures = Closures(payload)
         self._circumstances = Circumstances(platform)
+        self._is_edited = False
+        """Whether a result that was kept of this cell had been changed by hand."""
+        self._interpreters: dict[str, Interpreter] = {}
         self._place: _Workplace | None = None
         self._large = Cache(kept / "references", _MOST_BYTES)
         stack.callback(self._large.release_all)
@@ -128,7 +128,14 @@ class _Gate:
 
     def check(self, cell: Cell, title: str) -> Result:
         """Examine a cell as far as no result is stored, and give its result."""
-        self._title = title
+        self._title, self._is_edited = title, False
+        result = self._check(cell)
+        if not self._is_edited:
+            return result
+        why = "examined anew, since what was kept had been changed by hand"
+        return replace(result, detail=f"{result.detail}; {why}")
+
+    def _check(self, cell: Cell) -> Result:
         workload = plugins.workload(cell.workload)
         if isinstance(workload, Collective):
             return Result(EQUIVALENT, "each trial proves its message before it is timed")
@@ -155,14 +162,14 @@ class _Gate:
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> GatePart:
         """Give one part of an examination, stored or new; without a precision, the semantics."""
-        interpreter = worker_python.resolve(cell.environment, self._platform)
-        factors = _factors(cell, precision)
+        interpreter = self._interpreter(cell.environment)
+        factors = examined_factors(cell, precision)
         key = cache.digest(
             [
                 reference_key(small),
                 self._circumstances.of(cell.environment, interpreter),
                 self._closures.digest(cell.workload_module, cell.adapter_module),
-                interpreter.fingerprint,
+                interpreter.identity,
                 _code_digest(),
                 precision,
                 factors,
@@ -177,23 +184,26 @@ class _Gate:
         """Give a part that is stored, or examine and store it; one that failed keeps its log."""
         file = self._kept / "results" / f"{key}.json"
         if file.is_file():
-            return read(read_json(file))
+            kept = read_json(file)
+            if is_sealed(kept):
+                return read(kept[SEALED])
+            self._is_edited = True
         part = examine()
         if part.has_failed:
             return replace(part, log=self._workplace().examiner.log())
         with explained(file):
             file.parent.mkdir(exist_ok=True)
-        write_json(file, record(part))
+        write_json(file, sealed(record(part)))
         return part
 
     def _ranks(self, cell: Cell, small: Training) -> GatePart:
         """Compare the cell's ranks with one rank; a stored result is reused."""
-        interpreter = worker_python.resolve(cell.environment, self._platform)
-        chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **_factors(cell, None)}
+        interpreter = self._interpreter(cell.environment)
+        chosen = {"bucket_mb": cell.factors.get("bucket_mb"), **examined_factors(cell, None)}
         chosen["compile"] = framework_info(cell.adapter).default("compile")
         code = self._closures.digest(cell.workload_module, cell.adapter_module)
         where = self._circumstances.of(cell.environment, interpreter)
-        facts = [code, interpreter.fingerprint, _code_digest(), cell.strategy, chosen, where]
+        facts = [code, interpreter.identity, _code_digest(), cell.strategy, chosen, where]
 
         def examine() -> GatePart:
             place = self._workplace()
@@ -246,6 +256,13 @@ class _Gate:
                 finding = layers.timed(small, precision, given, expected, answer, declared)
             return GatePart(finding, facts=answer.about["facts"])
 
+    def _interpreter(self, environment: str) -> Interpreter:
+        """Find an interpreter and read its packages' files, once."""
+        if environment not in self._interpreters:
+            found = worker_python.resolve(environment, self._platform)
+            self._interpreters[environment] = worker_python.identified(found)
+        return self._interpreters[environment]
+
     def _compute(self, function: Callable[..., object], *given: Any) -> None:
         self._workplace().examiner.compute(function, *given)
 
@@ -266,15 +283,6 @@ class _Workplace:
     scratch: Path
     payload: Path
     examiner: Examiner
-
-
-def _factors(cell: Cell, precision: str | None) -> dict[str, Any]:
-    """Choose the factors that matter; in float64 no precision does."""
-    chosen = {name: cell.factors.get(name) for name in (*_LOWERING, *_TIMED)}
-    if precision is None:
-        info = framework_info(cell.adapter)
-        chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
-    return chosen | {"threads": None, "interop_threads": None, "allocator": None}
 
 
 def _code_digest() -> str:

@@ -39,6 +39,9 @@ _ALONE: Mapping[str, Any] = {
 
 What a strategy does change is examined apart (``equal_ranks.py``)."""
 
+# What decides how a layer is lowered; threads, batches and the like do not.
+_LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
+_TIMED = (*_LOWERING, "precision")
 _PRINTED = ("starter.err", "rank.*.err", "rank.*.out", "starter.out")
 
 
@@ -137,3 +140,12 @@ def examination_job(
         directory="",
         paths={name: str(path) for name, path in paths.items()},
     )
+
+
+def examined_factors(cell: Cell, precision: str | None) -> dict[str, Any]:
+    """Choose the factors that matter; in float64 no precision does."""
+    chosen = {name: cell.factors.get(name) for name in (*_LOWERING, *_TIMED)}
+    if precision is None:
+        info = framework_info(cell.adapter)
+        chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
+    return chosen | {"threads": None, "interop_threads": None, "allocator": None}

@@ -19,8 +19,8 @@ from harness.platform.variables import SEARCH_PATH, laid_over
 from harness.study.framework import framework_info
 from harness.study.framework_variables import Variables
 from harness.study.matrix import adapter_of
-from harness.study.recorded_variables import matches
 from harness.worker.checkpoints.request import THROUGH, TO
+from harness.worker.facts.variables import matches
 from harness.worker.job import Job
 
 DRIVER_CACHE = "CUDA_CACHE_PATH"

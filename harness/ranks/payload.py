@@ -21,6 +21,8 @@ from harness.store.run_code import digest_of
 
 _WORKER = "harness.worker.__main__"
 _OURS = ("harness.worker", "workloads")
+_OURS_BEGIN = ("harness.", "workloads.")
+_BY_NAME = frozenset({"importlib", "pkgutil", "runpy", "__import__"})
 _GROUPS = ("workloads", "adapters")
 _SUFFIXES = (".py", ".toml")
 _BYTE_CODE = "__pycache__"
@@ -130,6 +132,7 @@ class Closures:
                 continue
             found.add(module)
             waiting += self._imported(module)
+            waiting += self._chosen_by_name(module)
             if "." in module:
                 waiting.append(module.rpartition(".")[0])
         return tuple(sorted(self._modules[module] for module in found))
@@ -147,6 +150,13 @@ class Closures:
         package = adapter.rpartition(".")[0]
         if package not in self._payload.provider_packages:
             yield from (name for name in self._modules if name.startswith(f"{package}."))
+
+    def _chosen_by_name(self, module: str) -> Iterator[str]:
+        """Count all beside a third party's module that imports by computed names."""
+        package = module.rpartition(".")[0]
+        if _BY_NAME.isdisjoint(self._imported(module)) or f"{module}.".startswith(_OURS_BEGIN):
+            return
+        yield from (name for name in self._modules if name.startswith(f"{package}."))
 
     def _digest(self, file: str) -> bytes:
         if file not in self._digests:
@@ -187,3 +197,5 @@ def _names(tree: ast.AST, package: str) -> Iterator[str]:
                 origin = ".".join([*parents, *([origin] if origin else [])])
             yield origin
             yield from (f"{origin}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Name) and node.id == "__import__":
+            yield node.id

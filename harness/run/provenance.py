@@ -17,9 +17,9 @@ from typing import Any
 
 from harness import commands
 from harness.doctor import observer_cost
+from harness.environments.identity.recorded_environment import redacted
 from harness.errors import Unavailable
 from harness.machine.machine import Machine, read_machine
-from harness.run.recorded_environment import redacted
 from harness.worker.redaction.redact import redact_command, redact_values
 
 VERSION = 1  # 1: first

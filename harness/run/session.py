@@ -16,11 +16,12 @@ from harness.plan.plan import Plan
 from harness.plan.turn_rules import with_partners
 from harness.ranks import nodes
 from harness.ranks.payload import gather
+from harness.run.acceptance import accept
 from harness.run.due import read_due
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
-from harness.run.setup import accept, lay_out, prepared, read_plan, survey, with_hidden_values
+from harness.run.setup import lay_out, prepared, read_plan, survey, with_hidden_values
 from harness.run.trial import Prepared
 from harness.run.trust import NOTHING, Trust, admit_payload, require_plan
 from harness.run.worklist import Work

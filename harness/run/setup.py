@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,15 @@ from harness.plan import plan as plans
 from harness.plan.cell import Cell, fingerprint
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform, load_platform
-from harness.ranks.payload import Closures, Payload, copied, gather
+from harness.ranks.payload import Closures, Payload, gather
 from harness.run import trust
 from harness.run.provenance import provenance
 from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trial import Prepared
-from harness.run.trust import Trust
+from harness.store.gate_results import SEALS
 from harness.store.layout import VERSION, RunPaths
 from harness.store.run_code import digest_of, payload_digest
-from harness.store.run_directory import Identity, creating, identity, stored_plan
+from harness.store.run_directory import Identity, creating, stored_plan
 from harness.store.typed import damage
 from harness.toml.tables import STORED
 from harness.worker.redaction.redact import HIDDEN, redact_text, redact_values
@@ -58,7 +58,7 @@ def found(plan: Plan) -> dict[str, Interpreter]:
         if all(cell.factors["container"] for cell in there):
             resolve = worker_python.contained
         try:
-            interpreters[name] = resolve(name, plan.platform)
+            interpreters[name] = worker_python.identified(resolve(name, plan.platform))
         except Unavailable as problem:
             missing.append(str(problem))
     missing += [] if plan.platform.is_simulated else _missing_data(plan)
@@ -81,7 +81,7 @@ def of_payload(plan: Plan, interpreters: Mapping[str, Interpreter], payload: Pay
     fingerprints = {
         cell.key: fingerprint(
             closures.digest(cell.workload_module, cell.adapter_module, *_readers(cell)),
-            interpreters[cell.environment].fingerprint,
+            interpreters[cell.environment].identity,
             platform,
         )
         for cell in plan.cells
@@ -123,21 +123,20 @@ def lay_out(
         "payload": RunPaths(root).payload.name,
         "first": dict(basis.fingerprints),
         "accepted": dict(basis.fingerprints),
+        SEALS: True,
     }
     with creating(root, identity_fields, numbered=numbered) as paths:
         paths.files.write(paths.study, redact_text(study_text))
-        _record_environments(paths, basis)
+        record_environments(paths, basis)
         paths.files.write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
         text = json.dumps(plans.to_json(plan), indent=1, sort_keys=True, allow_nan=False) + "\n"
         plan_digest = digest_of({paths.plan.name: text.encode()})
-        _record(
-            paths, {paths.plan.name: plan_digest, **_write_payload(paths.payload, paths, basis)}
-        )
+        record(paths, {paths.plan.name: plan_digest, **write_payload(paths.payload, paths, basis)})
         paths.files.write(paths.plan, text)  # last: without it, the run was never fully made
     return paths
 
 
-def _write_payload(folder: Path, paths: RunPaths, basis: TrialBasis) -> dict[str, str]:
+def write_payload(folder: Path, paths: RunPaths, basis: TrialBasis) -> dict[str, str]:
     """Copy a payload, and give its digest by its name once that is what the disk holds."""
     basis.payload.copy(folder)
     digest = basis.payload.digest()
@@ -146,7 +145,7 @@ def _write_payload(folder: Path, paths: RunPaths, basis: TrialBasis) -> dict[str
     return {folder.name: digest}
 
 
-def _record(paths: RunPaths, digests: Mapping[str, str], **more: Any) -> None:
+def record(paths: RunPaths, digests: Mapping[str, str], **more: Any) -> None:
     """Keep the digests of what is to be carried out, outside of the run too."""
     trust.remember(*digests.values())
     raw = paths.files.read_object(paths.run)
@@ -192,55 +191,8 @@ def _filled(kept: Any, own: Any) -> Any:
     return own if isinstance(kept, str) and HIDDEN in kept and isinstance(own, str) else kept
 
 
-def accept(
-    paths: RunPaths,
-    plan: Plan,
-    basis: TrialBasis,
-    waiting: Iterable[str],
-    *,
-    mix: bool,
-    allowed: Trust,
-) -> tuple[Identity, TrialBasis]:
-    """Refuse to go on with changed code, environment or platform, unless ``mix`` is set.
-
-    The run's own copy of the code must be known, or trusted. What is trusted is what runs, and the
-    fingerprints are of it; without that, ``mix`` replaces a copy that is not known.
-    """
-    known = identity(paths)
-    payload = paths.root / known.payload
-    is_kept = allowed.payload or not mix or trust.knows_payload(paths, basis.payload, allowed)
-    if is_kept and trust.admit_payload(paths, basis.payload, allowed) and not mix:
-        there = copied(payload, paths.files, basis.payload)
-        basis = of_payload(plan, basis.interpreters, there)
-        _record(paths, {}, accepted={**known.accepted, **basis.fingerprints})
-        return identity(paths), basis
-    changed = [key for key in waiting if basis.fingerprints[key] != known.accepted.get(key)]
-    if is_kept and not changed:
-        return known, basis
-    if not mix:
-        labels = "\n".join(f"    {plan.cell(key).label}" for key in changed)
-        raise RunError(
-            f"{paths.root}: the code, environment or platform of these cells has changed "
-            f"since their first trials:\n{labels}\n"
-            "Run the study anew, or go on with --mix, which the report will show."
-        )
-    payload = _next_payload(paths)
-    digests = _write_payload(payload, paths, basis)
-    _record_environments(paths, basis)
-    accepted = {**known.accepted, **basis.fingerprints}
-    _record(paths, digests, payload=payload.name, accepted=accepted)
-    return identity(paths), basis
-
-
-def _next_payload(paths: RunPaths) -> Path:
-    number = 2
-    files = paths.files
-    while files.exists(place := paths.payload.with_name(f"{paths.payload.name}.{number}")):
-        number += 1
-    return place
-
-
-def _record_environments(paths: RunPaths, basis: TrialBasis) -> None:
+def record_environments(paths: RunPaths, basis: TrialBasis) -> None:
+    """Write what each environment is, as trials find it."""
     for name, interpreter in basis.interpreters.items():
         place = paths.environment(name)
         paths.files.make_folder(place.parent)

@@ -43,6 +43,7 @@ from harness.store.records import NOT_EXAMINED
 from harness.store.run_directory import make_trial
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
+from harness.study.recorded_variables import patterns_of_steering
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 
@@ -227,6 +228,7 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
         seed=measure.seed,
         directory=str(bench.paths.cell(cell.key) / name),
         paths={name: str(path) for name, path in paths.items()},
+        variables=patterns_of_steering(),
         window_steps=_window_steps(bench, cell, name),
     )
 

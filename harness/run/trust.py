@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments import cache
+from harness.environments.identity.changes import listed
 from harness.errors import RunError
 from harness.plan.plan import Plan
 from harness.ranks.payload import Payload, copied, remove_byte_code
@@ -91,9 +92,9 @@ def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     if not trust.payload:
         raise RunError(
             f"{_payload(paths)}: this code is neither what you ran before nor what this bakeoff "
-            f"would write; {_difference(paths, installed)}. Go on with this bakeoff's own code by "
-            "--mix, or, if you trust this one, carry it out by --trust-payload; the report will "
-            "show either."
+            f"would write; it differs in {differing_files(paths, installed)}. Go on with this "
+            "bakeoff's own code by --mix, or, if you trust this one, carry it out by "
+            "--trust-payload; the report will show either."
         )
     remember(digest)
     paths.files.write_json(paths.run, {**raw, TRUSTED: digest})
@@ -169,7 +170,8 @@ def _leaves(name: str, value: Any) -> Iterator[str]:
         yield f"{name} = {text if len(text) <= _LONGEST else text[:_LONGEST] + ' …'}"
 
 
-def _difference(paths: RunPaths, installed: Payload) -> str:
+def differing_files(paths: RunPaths, installed: Payload) -> str:
+    """Name files of a run's code that this installation has otherwise; empty if it has none."""
     payload = _payload(paths)
     there = copied(payload, paths.files, installed).contents()
     ours = installed.contents()
@@ -177,5 +179,4 @@ def _difference(paths: RunPaths, installed: Payload) -> str:
         {*paths.files.files_below(payload)} - ours.keys()
         | {name for name, content in ours.items() if there.get(name) != content}
     )
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"it differs in {', '.join(map(repr, names[:3]))}{more}"
+    return listed([repr(name) for name in names])

@@ -36,6 +36,7 @@ _COLUMNS = (
     Column("cudnn_benchmark", "cuDNN benchmarks", "flag"),
     Column("first_step_cold_s", "to first step, empty caches", "seconds"),
     Column("compile_s", "compiling", "seconds"),
+    Column("variables", "variables", "long"),
     Column("probe", "probe"),
 )
 
@@ -60,6 +61,7 @@ def _row(cell: CellResult) -> tuple[Any, ...]:
         "onednn_primitives": _sum(facts.get("onednn_primitives")),
         "first_step_cold_s": cell.ran.first_step_cold_s,
         "compile_s": cell.ran.compile_s,
+        "variables": _variables(facts.get("variables")),
         "probe": cell.ran.probe,
     }
     return tuple(shown[column.key] for column in _COLUMNS[3:])
@@ -73,6 +75,10 @@ def _shares(computed: Mapping[str, float] | None) -> str | None:
     return ", ".join(f"{name} {share * 100:.0f} %" for name, share in computed.items())
 
 
+def _variables(seen: Mapping[str, str] | None) -> str | None:
+    return ", ".join(f"{name}={value}" for name, value in (seen or {}).items()) or None
+
+
 def _sum(counts: Mapping[str, float] | None) -> float | None:
     return None if counts is None else float(sum(counts.values()))
 
@@ -82,7 +88,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "What the frameworks and their libraries say they used, watched once per cell outside any "
         "timed trial. “Compiling” is what a compiler counted itself. Where a framework keeps that "
         "to itself it is unknown, and the first step from empty caches less a usual step is the "
-        "most it can have been."
+        "most it can have been. “Variables” are those that steer libraries, as "
+        "the workers had them."
     )
     yield Sheet(what_ran(results))
 

@@ -6,7 +6,10 @@ The trials of a cell run the same code in the same environment, unless the run w
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +29,18 @@ from harness.store.records import (
     TrialRecord,
 )
 
-VERSION = 2  # 1: one result, whatever the trials ran; 2: by the fingerprint of trials
+VERSION = 3
+"""1: one result, whatever the trials ran; 2: by the fingerprint of trials; 3: with a digest"""
+SEALED = "found"
+_DIGEST = "digest"
 _ANY_FINGERPRINT = ""
 """In place of a fingerprint: a result of version 1."""
 
 _WORST_FIRST = (DIFFERS, EXAMINATION_FAILED, NOT_CHECKED, IN_PART, NAMED, EQUIVALENT)
 _REFUSED = (DIFFERS, EXAMINATION_FAILED)
+
+SEALS = "seals"
+"""In ``run.json``: that the results of its gate carry digests."""
 
 _Results = Mapping[str, Mapping[str, Any]]
 
@@ -40,7 +49,24 @@ def store_result(paths: RunPaths, key: str, fingerprint: str, result: Mapping[st
     """Store one cell's result for one fingerprint; a damaged file is replaced."""
     paths.files.make_folder(paths.gate)
     results = {**(_read(paths, key) or {}), fingerprint: dict(result)}
-    paths.files.write_json(_file(paths, key), {"version": VERSION, "found": results})
+    paths.files.write_json(_file(paths, key), {"version": VERSION, **sealed(results)})
+
+
+def sealed(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a digest beside what was found: a file that was changed by hand is then not believed."""
+    return {SEALED: dict(found), _DIGEST: _digest(found)}
+
+
+def is_sealed(raw: Any) -> bool:
+    """Whether a file holds what was once sealed."""
+    is_whole = isinstance(raw, dict) and isinstance(raw.get(SEALED), dict)
+    return is_whole and raw.get(_DIGEST) == _digest(raw[SEALED])
+
+
+def _digest(found: Mapping[str, Any]) -> str:
+    """Digest results as the JSON that a reader gets back."""
+    text = json.dumps(found, sort_keys=True)
+    return hashlib.sha256(json.dumps(json.loads(text), sort_keys=True).encode()).hexdigest()
 
 
 def store_log(paths: RunPaths, key: str, text: str) -> Path:
@@ -79,6 +105,9 @@ def gate_of(run: RunRecord, cell: CellRecord, fingerprints: Collection[str]) -> 
     if not run.paths.files.exists(file):
         return Gate(NOT_CHECKED, "the equivalence gate was not run for this cell")
     stored = _read(run.paths, cell.key)
+    if stored is None and is_edited(run.paths, cell.key):
+        again = "`bakeoff resume` examines the cell anew"
+        return Gate(NOT_CHECKED, f"{file.name} was changed by hand and is not believed; {again}")
     if not stored:
         return Gate(NOT_CHECKED, f"{file.name} is damaged; `bakeoff resume` writes it anew")
     results = _results_of(stored, fingerprints)
@@ -112,7 +141,9 @@ def _read(paths: RunPaths, key: str) -> _Results | None:
     """Read a cell's results; None where they are absent or damaged."""
     try:
         raw = paths.files.read_object(_file(paths, key))
-        results = {_ANY_FINGERPRINT: raw} if raw["version"] == 1 else raw["found"]
+        if _is_changed(paths, raw):
+            return None
+        results = {_ANY_FINGERPRINT: raw} if raw["version"] == 1 else raw[SEALED]
         whole = all(
             one["state"] in _WORST_FIRST and isinstance(one["detail"], str)
             for one in results.values()
@@ -121,6 +152,19 @@ def _read(paths: RunPaths, key: str) -> _Results | None:
         # Absent, cut short or of another program: treated as if the gate had not run.
         return None
     return results if whole else None
+
+
+def _is_changed(paths: RunPaths, raw: Mapping[str, Any]) -> bool:
+    """Whether a file is not as it was written; a run of an older bakeoff has no digests."""
+    seals = paths.files.read_object(paths.run).get(SEALS) is True
+    return not is_sealed(raw) and (seals or raw.get("version") not in (1, 2))
+
+
+def is_edited(paths: RunPaths, key: str) -> bool:
+    """Whether the results of a cell were changed by hand since they were written."""
+    with suppress(RunError):
+        return _is_changed(paths, paths.files.read_object(_file(paths, key)))
+    return False
 
 
 def _file(paths: RunPaths, key: str) -> Path:

@@ -7,8 +7,9 @@ RUN/
   provenance.json              the host: versions, git, CPU, memory, kernel, redacted environment
   lock                         held (flock) by the one bakeoff process that writes here
   log.jsonl                    what the session did and why: starts, stops, re-runs, resumes
-  environments/NAME.json       what each framework environment is: interpreter, lock, versions
-  gate/                        results of the equivalence gate
+  environments/NAME.json       what each framework environment is: interpreter, versions, edits,
+                               a digest of each package's files, variables that steer it
+  gate/                        results of the equivalence gate; of one that failed, KEY.log
   payload/                     the worker side exactly as it ran
   report.html                  the page; its raw readings lie in report-data/
   results.json                 what the page says of the cells, as data; see docs/results.md

@@ -18,6 +18,9 @@ from harness.store.paths.names import payload_name
 
 TRUSTED = "trusted"
 """In ``run.json``: the digest of a payload that a user had carried out on trust."""
+MIXED = "mixed"
+"""In ``run.json``: what changed at each ``bakeoff resume --mix``, in words."""
+_MOST_MIXES = 50
 
 
 def digest_of(contents: Mapping[str, bytes]) -> str:
@@ -49,6 +52,13 @@ def digests(paths: RunPaths) -> tuple[str, str]:
     return plan_digest(paths), payload_digest(paths.files, paths.root / payload)
 
 
+def mixes(paths: RunPaths) -> list[str]:
+    """Say what had changed when a run was resumed with ``--mix``."""
+    told = paths.files.read_object(paths.run).get(MIXED)
+    words = told if isinstance(told, list) else []
+    return [str(one) for one in words][:_MOST_MIXES]
+
+
 def doubts(paths: RunPaths) -> list[str]:
     """Say why a run may not have run the code that it was made with."""
     try:
@@ -65,6 +75,7 @@ def doubts(paths: RunPaths) -> list[str]:
     ]
     if TRUSTED in run:
         found.append("trials ran code that was not this user's own, by --trust-payload")
+    found += [f"resumed with --mix though this had changed: {words}" for words in mixes(paths)]
     return found
 
 

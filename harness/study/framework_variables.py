@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from harness.errors import nearest
-from harness.study.recorded_variables import matches
 from harness.toml.tables import Listed, Table
+from harness.worker.facts.variables import matches
 
 RANK_FACTS: Mapping[str, str] = {
     "rank": "the rank's number among all",

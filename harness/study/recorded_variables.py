@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from harness import plugins
+from harness.worker.facts.variables import LEAVE, TAKE, matches
+from harness.worker.redaction.redact import redact
 
 _SHARED = (
     "BAKEOFF_*",
@@ -39,33 +42,62 @@ _SHARED = (
     "UCX_*",
 )
 """Of libraries, devices and launchers; each framework names its own in its file."""
+_OF_ONE_JOB = (
+    *("BAKEOFF_*", "SLURM_*", "OMPI_*", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"),
+    *("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+)
+"""They name a job, its ranks or its devices, which are others the next time; so do those that a
+framework's file gives to each of several ranks."""
 _OF_WHOEVER_SUBMITTED = ("SLURM_EXPORT_ENV*", "SLURM_JOB_COMMENT*")
 """They hold any variable, and any words."""
 
 
 def is_telling(name: str) -> bool:
     """Tell whether a variable may explain a difference between two runs."""
-    steering, foreign = _patterns(tuple(plugins.adapter_files().values()))
-    return matches(name, steering) and not matches(name, foreign)
+    known = _patterns(tuple(plugins.adapter_files().values()))
+    return matches(name, known.steering) and not matches(name, known.foreign)
 
 
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a variable is one of the patterns': names, or beginnings of names and a star."""
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in patterns)
+def is_steering(name: str) -> bool:
+    """Tell whether a variable may change what is computed, or how fast, in job after job."""
+    of_one_job = _patterns(tuple(plugins.adapter_files().values())).of_one_job
+    return is_telling(name) and not matches(name, of_one_job)
+
+
+def steering(environ: Mapping[str, str]) -> dict[str, str]:
+    """Choose the variables that steer what is computed, without secrets."""
+    return {
+        name: redact(name, value) for name, value in sorted(environ.items()) if is_steering(name)
+    }
+
+
+def patterns_of_steering() -> dict[str, list[str]]:
+    """Give the patterns by which a worker finds the steering variables that it has."""
+    known = _patterns(tuple(plugins.adapter_files().values()))
+    return {TAKE: [*known.steering], LEAVE: [*known.foreign, *known.of_one_job]}
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    steering: tuple[str, ...]
+    foreign: tuple[str, ...]
+    of_one_job: tuple[str, ...]
 
 
 @cache
-def _patterns(files: tuple[Path, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _patterns(files: tuple[Path, ...]) -> _Patterns:
     """Gather the patterns of all frameworks; a table that is wrong adds none.
 
     The files are read without being checked: every page asks, and checking takes 0.1 s to import.
     """
-    steering, foreign = [*_SHARED], [*_OF_WHOEVER_SUBMITTED]
+    steering, foreign, of_one_job = [*_SHARED], [*_OF_WHOEVER_SUBMITTED], [*_OF_ONE_JOB]
     for path in files:
         for table in _variables(path):
             steering += _texts(table.get("steering"))
             foreign += _texts(table.get("foreign"))
-    return tuple(dict.fromkeys(steering)), tuple(dict.fromkeys(foreign))
+            of_ranks = table.get("several_ranks")
+            of_one_job += _texts([*of_ranks]) if isinstance(of_ranks, dict) else []
+    return _Patterns(*(tuple(dict.fromkeys(one)) for one in (steering, foreign, of_one_job)))
 
 
 def _variables(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -225,9 +225,14 @@ class Worker:
             )
 
     def _say_facts(self, facts: Any) -> None:
-        from harness.worker.redaction.redact import redact_values  # nothing is timed any more
+        from harness.worker.facts import variables  # nothing is timed any more
+        from harness.worker.redaction.redact import redact_values
 
-        self.events.say("facts", facts=redact_values(dict(resources.used(), **facts)))
+        run = os.path.normpath(os.path.join(self.job.directory, *[os.pardir] * 3))
+        told = variables.seen(os.environ, self.job.variables, run)
+        self.events.say(
+            "facts", facts=redact_values(dict(resources.used(), variables=told, **facts))
+        )
 
     def _phase(self, name: str) -> None:
         self.events.say("phase", name=name, t=time.monotonic_ns())

@@ -31,7 +31,8 @@ number may be NaN or Infinity, as a loss may.
                files; files_true, state_true, cache, cold_fraction (``checkpoints/timed.py``)
     values     step, values       loss and the like, read outside the clock
     device-steps   last, seconds  the device's own time of each step up to `last`, where it tells
-    facts      facts              peak_rss_bytes and cpu_s of this process; by the adapter's word
+    facts      facts              peak_rss_bytes and cpu_s of this process, and the variables that
+               steer libraries as it had them (RUN: its run's directory); by the adapter's word
                peak_device_bytes, threads, graph breaks
     failed     kind, message, trace      kind: unsupported, out-of-memory, error
     finished   t                  last line of a complete file

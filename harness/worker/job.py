@@ -47,6 +47,8 @@ class Job:
     paths: Dict[str, str] = field(default_factory=dict)
     window_steps: Optional[int] = None
     """Of each measured window, as in the cell's first trial; None: the loop chooses."""
+    variables: Dict[str, Any] = field(default_factory=dict)
+    """Patterns of the variables that are recorded (``facts/variables.py``)."""
 
 
 def read(path: str) -> Job:

@@ -123,6 +123,17 @@ def test_a_cell_that_trains_nothing_is_not_checked(tmp_path: Path) -> None:
     assert str(result) == "not checked: it trains no network"
 
 
+def test_a_kept_result_that_was_changed_by_hand_is_not_believed(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "tinycnn", "null")
+    (first,) = gate.ensure(plan, kept=tmp_path / "kept").values()
+    for file in (tmp_path / "kept" / "results").iterdir():
+        file.write_text(file.read_text().replace("cannot be examined", "is the best of all"))
+    (again,) = gate.ensure(plan, kept=tmp_path / "kept").values()
+    why = "examined anew, since what was kept had been changed by hand"
+    assert again.detail == f"{first.detail}; {why}"
+    assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
+
+
 @pytest.mark.framework
 def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
     framework("torch")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.environments.identity.recorded_environment import NOT_RECORDED, redacted
 from harness.environments.lock import load_lock
 from harness.errors import UsageError
 from harness.launch.launchers.local import launch
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import Container, FrameworkThere, Platform
 from harness.ranks import rank_environment
-from harness.run.recorded_environment import NOT_RECORDED, redacted
 from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.launch.test_local import PLATFORM, WORKER, job

@@ -45,6 +45,13 @@ def test_an_adapter_with_a_package_of_its_own_counts_as_a_whole(made):
     assert "acme/small.py" not in files
 
 
+def test_a_plug_in_that_imports_by_computed_names_counts_with_all_beside_it(tmp_path):
+    found = payload(tmp_path, acme__small="__import__('acme.' + 'kernels')", acme__kernels="")
+    assert "acme/kernels.py" in Closures(found).files("loads.nothing", "acme.small")
+    found = payload(tmp_path, acme__small="from importlib import import_module", acme__kernels="")
+    assert "acme/kernels.py" in Closures(found).files("loads.nothing", "acme.small")
+
+
 def test_a_digest_changes_with_what_is_imported_and_with_nothing_else(made, tmp_path):
     before = Closures(made).digest("loads.nothing", "acme.small")
     (tmp_path / "acme" / "unused.py").write_text("changed = True")

@@ -105,7 +105,8 @@ def change(root: Path, key: str, block: int) -> None:
         outcome.write_text(json.dumps({**told, "fingerprint": "of-other-code"}))
     found = paths.gate / f"{key}.json"
     (result,) = json.loads(found.read_text())["found"].values()
-    found.write_text(json.dumps({"version": 2, "found": {"of-other-code": result}}))
+    found.unlink()
+    store_result(paths, key, "of-other-code", result)
 
 
 def test_a_killed_run_greys_the_cell_that_differs_even_where_it_is_the_reference(plan, tmp_path):
@@ -210,6 +211,22 @@ def test_a_cell_whose_examination_crashed_is_not_ranked_and_is_examined_again(pl
     resume(tmp_path / "run", observer=Listener(), ensure=again.ensure)
     assert again.asked == [key]
     assert cells_of(tmp_path / "run")[16].gate.state == "equivalent"
+
+
+def test_a_result_that_was_changed_by_hand_is_examined_anew_and_that_is_said(plan, tmp_path):
+    begin(plan, tmp_path / "run", Gate())
+    key = plan.cells[1].key
+    file = tmp_path / "run" / "gate" / f"{key}.json"
+    file.write_text(file.read_text().replace("differs", "equivalent"))
+    assert cells_of(tmp_path / "run")[16].gate.state == "not checked"
+    assert "changed by hand" in cells_of(tmp_path / "run")[16].gate.detail
+    again, listener = Gate(), Listener()
+    resume(tmp_path / "run", observer=listener, ensure=again.ensure)
+    assert again.asked == [key]
+    assert any(f"gate/{key}.json was changed by hand" in note for note in listener.notes)
+    assert cells_of(tmp_path / "run")[16].gate.state == "differs"
+    file.write_text(json.dumps({"version": 1, "state": "equivalent", "detail": "trust me"}))
+    assert cells_of(tmp_path / "run")[16].gate.state == "not checked"
 
 
 @pytest.mark.parametrize(("state", "code"), [("examination failed", 1), ("equivalent", 0)])

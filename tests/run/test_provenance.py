@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.environments.identity.recorded_environment import NOT_RECORDED, redacted
 from harness.machine import cgroup, gpus
 from harness.machine.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
-from harness.run.recorded_environment import NOT_RECORDED, redacted
 from harness.worker.redaction.redact import HIDDEN, redact
 
 MEMINFO = "MemTotal: 1000 kB\nMemAvailable: 400 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n"

@@ -182,7 +182,7 @@ def test_what_the_adapter_used_is_told_beside_what_the_process_used(
 ) -> None:
     facts = unruly(tmp_path, payload, parameters=10_154).first("facts")["facts"]
     assert facts["peak_device_bytes"] == 12
-    assert set(facts) == {"peak_device_bytes", "peak_rss_bytes", "cpu_s"}
+    assert set(facts) == {"peak_device_bytes", "peak_rss_bytes", "cpu_s", "variables"}
 
 
 def test_a_loss_that_is_not_a_number_is_told_as_such(tmp_path: Path, payload: Path) -> None:

@@ -54,6 +54,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
     "restored": {"bytes": _Number, "cold_fraction": _Number, "cache": str | None},
 }
 _FACTS: Mapping[str, Any] = {
+    "variables": Mapping[str, str],
     **dict.fromkeys(("threads", "busy_threads", "interop_threads", "graph_breaks"), _Number),
     **dict.fromkeys(("peak_device_bytes", "peak_rss_bytes", "cpu_s", "compile_s"), _Number),
     **dict.fromkeys(("compiled_graphs", "cold_fraction"), _Number),

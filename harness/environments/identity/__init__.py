@@ -1,0 +1,1 @@
+"""What decides whether two environments are the same to a trial: files, variables, programs."""
