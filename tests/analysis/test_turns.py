@@ -195,3 +195,17 @@ def test_a_query_finds_turns_and_their_windows(tmp_path: Path) -> None:
         *((3, attempt, True, 10) for attempt in (1, 2, 3)),
     ]
     assert {row[4] for row in rows if row[2]} == {"disturbed"}
+
+
+def test_the_page_says_where_a_block_had_several_groups(tmp_path: Path) -> None:
+    run = recorded(tmp_path, Sharing())
+    trial = RunPaths(run).trial(JAX.key, TrialName(3))
+    outcome = read_outcome(trial)
+    assert outcome.turns is not None
+    together = {**outcome.turns.together, TORCH.key: "trial-3.2"}
+    trial.outcome.unlink()
+    changed = replace(outcome, turns=replace(outcome.turns, together=together))
+    write_outcome(changed, trial, settled=False)
+    (ranking,) = analyse(Dataset([run])).rankings
+    assert "the reference was in each group" in how_measured(ranking)
+    assert 3 not in log_ratios(*ranking.cells[:2])

@@ -21,10 +21,14 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
     shared = [one for some in taken.values() for one in some if not one.alone]
     if shared:
         yield f"{_turns(shared)}."
-    groups = {frozenset(one.together.items()) for one in shared}
-    blocks = {one.together.get(one.reference or "") for one in shared}
-    if len(groups) > len(blocks):
-        yield "Not all cells fit into memory together: the reference was in every group."
+    groups = {
+        (trial.block, frozenset(trial.turns.together.items()))
+        for cell in ranking.cells
+        for trial in cell.trials
+        if trial.counted and trial.turns is not None and not trial.turns.alone
+    }
+    if len(groups) > len({block for block, _ in groups}):
+        yield "Not all cells of a block lived at the same time; the reference was in each group."
     alone: dict[str, list[str]] = {}
     for name, some in taken.items():
         for why in dict.fromkeys(one.alone for one in some if one.alone):
