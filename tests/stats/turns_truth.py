@@ -213,7 +213,7 @@ def main() -> None:
             sys.stdout.write(f"| {name} | {cells} | {text} |\n")
             sys.stdout.flush()
     for name in ("shared", "beside builds", "quiet"):
-        for effect in (0.02, 0.05, 0.1):
+        for effect in (0.02, 0.05, 0.1, 0.2):
             for cells in (1, 5):
                 line = []
                 for by_turns in (True, False):
