@@ -65,8 +65,10 @@ def _undisturbed() -> _Reference:
         with kept.with_name("calls.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             os.environ[TRACE] = str(here / "trace")
-            place, _, _ = _session(here / "undisturbed", None)
+            place, ended, _ = _session(here / "undisturbed", None)
             del os.environ[TRACE]
+            if ended is None or ended.code != 0:
+                raise RuntimeError(f"a run that nothing disturbs ends badly: {ended}")
             if not kept.exists():
                 write_whole(kept, (here / "trace").read_bytes())
         _reference.calls = tuple(told_apart(kept.read_text().splitlines()))
