@@ -184,6 +184,22 @@ def test_a_killed_collector_leaves_a_file_readable_to_its_last_tick(tmp_path: Pa
     assert int(series.before_ns[-1]) >= seen.t_ns
 
 
+def test_a_reading_whose_declaration_is_damaged_ends_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "samples.node.bin"
+    channel = Channel("load", "1", "gauge", "node")
+    declared = samples_format.declare(samples_format.Declared(0, "x", 10, 0, (channel,)))
+    whole = samples_format.sample(0, 1, 0, 1, [5])
+    for wrong in (
+        samples_format.sample(7, 1, 0, 1, [5]),
+        samples_format.sample(0, 2, 2, 3, [5, 6]),
+    ):
+        path.write_bytes(samples_format.MAGIC + declared + whole + wrong + whole)
+        recording = read_recording(path)
+        assert recording is not None
+        assert [list(one.raw) for one in recording.series] == [[5]]
+        assert Follower(path).look()["node", "load"].value == 5
+
+
 def test_what_observing_costs_is_itself_recorded(tmp_path: Path) -> None:
     recording, end = observe(tmp_path / "s.bin", 2.5, ranks={0: os.getpid()})
     assert end == {"problem": None, "stand_ins": []}

@@ -56,7 +56,7 @@ class Follower:
         return {(now.channel.scope, now.channel.name): now for now in self._now()}
 
     def _take(self, frame: samples_format.Frame) -> None:
-        if isinstance(frame, Sample):
+        if isinstance(frame, Sample) and frame.is_of(self._declared.get(frame.group)):
             before = self._last.get(frame.group)
             self._last[frame.group] = (None if before is None else before[1], frame)
         elif isinstance(frame, Declared):

@@ -149,6 +149,8 @@ def read_recording(path: Path, files: Contained | None = None) -> Recording | No
     try:
         for frame, _ in samples_format.frames(data):
             if isinstance(frame, Sample):
+                if not frame.is_of(declared.get(frame.group)):
+                    break  # what declared it is damaged
                 taken[frame.group].append(frame)
             elif isinstance(frame, Declared):
                 declared[frame.id] = frame

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from harness.store.typed import read
+
 VERSION = 1  # 1: first
 MAGIC = b"BAKEOFF-SAMPLES\n"
 
@@ -95,6 +97,10 @@ class Sample:
     t_before: int
     t_after: int
     raw: tuple[int, ...]
+
+    def is_of(self, group: Declared | None) -> bool:
+        """Tell whether a declaration that was read fits; it may have been damaged."""
+        return group is not None and len(self.raw) == len(group.channels)
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ def frames(data: bytes) -> Iterator[tuple[Frame, int]]:
 
 
 def frames_from(data: bytes, at: int) -> Iterator[tuple[Frame, int]]:
-    """Give each whole frame from an offset at which one begins."""
+    """Give each whole frame from an offset at which one begins, up to one that is damaged."""
     while at + _HEAD.size + _CHECK.size <= len(data):
         length, kind = _HEAD.unpack_from(data, at)
         begin = at + _HEAD.size
@@ -195,7 +201,15 @@ def frames_from(data: bytes, at: int) -> Iterator[tuple[Frame, int]]:
         (checksum,) = _CHECK.unpack_from(data, end - _CHECK.size)
         if zlib.crc32(data[begin - 1 : begin + length]) != checksum:
             return
-        frame = _read(kind, data[begin : begin + length])
+        try:
+            frame = _read(kind, data[begin : begin + length])
+        except (struct.error, ValueError, LookupError, TypeError, RecursionError):
+            return
+        if isinstance(frame, Header) and frame.facts["version"] > VERSION:
+            raise ValueError(
+                f"version {frame.facts['version']}; this bakeoff reads up to {VERSION}. "
+                "Update bakeoff."
+            )
         if frame is not None:
             yield frame, end
         at = end
@@ -210,14 +224,8 @@ def _read(kind: int, body: bytes) -> Frame | None:
     if kind == _ANCHORED:
         return Anchor(*_ANCHOR.unpack(body))
     if kind == _GROUP:
-        facts = json.loads(body)
-        channels = tuple(Channel(**one) for one in facts.pop("channels"))
-        return Declared(channels=channels, **facts)
+        return read(Declared, json.loads(body))
     if kind == _HEADER:
         facts = json.loads(body)
-        if facts["version"] > VERSION:
-            raise ValueError(
-                f"version {facts['version']}; this bakeoff reads up to {VERSION}. Update bakeoff."
-            )
-        return Header(facts)
-    return Note(json.loads(body)) if kind == _NOTE else None
+        return Header({**facts, "version": int(facts["version"])})
+    return Note({"what": "", **json.loads(body)}) if kind == _NOTE else None
