@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from harness.agent.protocol import RankCommand, line
+from harness.agent.protocol import Lines, RankCommand, line
 from harness.agent.turns.foreign_use import ForeignUse
 
 
@@ -41,7 +41,7 @@ class Turns:
         self._go_on = go_on
         self._pids = pids
         self._sockets: dict[int, socket.socket] = {}
-        self._rest: dict[int, bytes] = {}
+        self._lines: dict[int, Lines] = {}
         self._waiting: dict[int, Mapping[str, Any]] = {rank.rank: {} for rank in ranks}
         """What each rank said when it began to wait; empty while it is at work."""
         self._use = ForeignUse(cpu for rank in ranks for cpu in rank.cpus)
@@ -51,7 +51,7 @@ class Turns:
     def seat(self, rank: int) -> socket.socket:
         """Make a rank's socket, and give the end that it inherits."""
         self._sockets[rank], theirs = socket.socketpair()
-        self._rest[rank] = b""
+        self._lines[rank] = Lines()
         return theirs
 
     def listen(self, rank: int) -> None:
@@ -67,9 +67,8 @@ class Turns:
         if not data:
             self._selector.unregister(self._sockets[rank])
             return
-        *whole, self._rest[rank] = (self._rest[rank] + data).split(b"\n")
-        for text in whole:
-            self._waiting[rank] = json.loads(text)
+        for said in self._lines[rank].feed(data):
+            self._waiting[rank] = said
         if all(self._waiting.values()):
             self._have_all_wait()
 
@@ -78,7 +77,8 @@ class Turns:
             self._before = self._judged(self._turn)
             self._turn = None
         self._stop()
-        steps_s = [said["step_s"] for said in self._waiting.values() if "step_s" in said]
+        told = (said.get("step_s") for said in self._waiting.values())
+        steps_s = [one for one in told if isinstance(one, float)]
         self._report(line("waits", step_s=max(steps_s, default=None), **self._before))
 
     def _judged(self, turn: Mapping[str, Any]) -> Mapping[str, Any]:
