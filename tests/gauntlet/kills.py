@@ -79,7 +79,7 @@ class Lane:
         self._number += 1
         shutil.rmtree(self._here, ignore_errors=True)
         self._here = self._folder / f"{self._number}"
-        self._run = small_run.write(self._here)
+        self._run = small_run.write(self._here, turns=self._number % 2 == 0)
         self._kinds: list[str] = []
         self._known: dict[str, str] = {}
 
