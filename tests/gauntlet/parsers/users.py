@@ -10,6 +10,7 @@ from pathlib import Path
 from harness import plugins, units
 from harness.analysis.context import published_figures
 from harness.environments import cache as environment_cache
+from harness.environments.identity import contents
 from harness.environments.lock import EnvironmentReference, parse_lock
 from harness.errors import BakeoffError
 from harness.launch import host_lists
@@ -134,6 +135,14 @@ PARSERS = (
         ("harness/environments/cache",),
         is_json=True,
         share=0.5,
+    ),
+    Parser(
+        "digests of packages",
+        texts('{"version": 1, "files": {"torch/x.py": [[1, 2, 3], "d1"]}}'),
+        lambda data, folder: contents._known(laid(data, folder, "contents.json")),
+        ("harness/environments/identity/contents",),
+        is_json=True,
+        share=0.3,
     ),
     Parser(
         "plug-ins' entry points",
