@@ -131,13 +131,10 @@ FAULTS: dict[str, Fault] = {
     "running statistics that move too fast": lowering(
         MIXED, "0.8 * one.statistics[name] + 0.2 * batch", "bn"
     ),
-    "a running variance of the batch alone": lowering(
-        "variance * (count / (count - 1))", "variance", "variance"
-    ),
     "weights that are not loaded": (
         "tinycnn",
         "adapter.py",
-        ("self.trained = self._strategy.replicate(new)", "pass"),
+        ("loaded(self._net, self._workload, self.trained, state)", "self.trained"),
         "",
     ),
     "a batch that is not taken": ("tinycnn", "adapter.py", (TAKEN, "pass"), "the gradient of "),
