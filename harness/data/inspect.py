@@ -29,13 +29,18 @@ def faults(folder: Path, *, doing: Callable[[str], None]) -> list[str]:
             found.append(wrong)
     if "root" not in dataset.manifest:
         known = {one["name"] for one in listed}
-        strangers = sorted(p.name for p in (folder / FILES).iterdir() if p.name not in known)
+        there = (folder / FILES).iterdir() if (folder / FILES).is_dir() else ()
+        strangers = sorted(p.name for p in there if p.name not in known)
         found += [f"{name} does not belong to it" for name in strangers]
     return found
 
 
 def _fault(path: Path, name: str, record: Mapping[str, Any]) -> str | None:
-    if not path.is_file():
+    try:
+        is_there = path.is_file()
+    except OSError:  # no file can be called so
+        is_there = False
+    if not is_there:
         return f"{name} is missing"
     if path.stat().st_size != record["bytes"]:
         return f"{name} has {path.stat().st_size} bytes, not {record['bytes']}"

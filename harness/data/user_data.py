@@ -81,6 +81,8 @@ def changed(folder: Path, root: Path) -> str | None:
             stat = (root / one["name"]).stat()
         except OSError as problem:
             return f"{root / one['name']}: {problem.strerror}"
+        except ValueError:  # half a letter, or a zero
+            return f"{root} has no file that is called {one['name']!r}"
         if (stat.st_size, stat.st_mtime_ns) != (one["bytes"], one["changed_ns"]):
             return f"{root / one['name']} has changed"
     return None

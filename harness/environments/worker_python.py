@@ -7,7 +7,6 @@ user's site folder, reaches a worker.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -32,6 +31,7 @@ from harness.errors import Unavailable
 from harness.machine import gpus
 from harness.platform.platform import Platform
 from harness.platform.variables import laid_over
+from harness.store.json_text import parse
 from harness.study.recorded_variables import steering
 
 # Reads names only: importing a package to learn its version would take seconds.
@@ -249,7 +249,7 @@ def _foreign(
     what = f"{reference}: {path} ({origin})"
     answer = commands.run([path, "-c", _CONTENT], timeout_s=_PATIENCE_S, env=env, what=what)
     try:
-        content = json.loads(answer.required().rpartition("\n")[2])
+        content = parse(answer.required().rpartition("\n")[2].encode(errors="replace"))
         version, packages = str(content[0]).split()[0], dict(sorted(map(_named, content[1])))
         sites = tuple(Path(str(one)) for one in content[2])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):

@@ -44,10 +44,12 @@ class Tensor:
     def items(self) -> array[Any]:
         """Read the items, flat and in C order, in this machine's byte order."""
         items = array(CODES[self.dtype])
+        needed, there = self.count() * items.itemsize, os.path.getsize(self.path)
+        if there != needed:
+            how = "longer" if there > needed else "shorter"
+            raise ValueError("{} is {} than shape {}".format(self.path, how, self.shape))
         with open(self.path, "rb") as file:
             items.fromfile(file, self.count())
-            if file.read(1):
-                raise ValueError("{} is longer than shape {}".format(self.path, self.shape))
         if sys.byteorder == "big":
             items.byteswap()
         return items

@@ -296,7 +296,7 @@ PARSERS = (
     ),
     Parser(
         "Pythons that a platform names",
-        texts('3.11.7 main\n["3.11.7 (main)", ["torch-2.1.dist-info", "numpy-1.26.egg-info"]]'),
+        texts('3.11.7 main\n["3.11.7 (main)", ["torch-2.1.dist-info"], ["/site"]]'),
         _printed(_named_python),
         ("harness/environments/worker_python",),
         is_json=True,
