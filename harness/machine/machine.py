@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.machine import cgroup
 from harness.machine.gpus import Gpu, has_gpu, read_gpus
+from harness.machine.number_lists import read_list
 from harness.machine.small_files import read_small
 
 # What decides which kernels a framework picks.
@@ -113,7 +114,7 @@ def read_machine(
     devices = root / "sys/devices/system"
     siblings = {cpu: _siblings(devices, cpu) for cpu in cpus}
     known = all(siblings.values())
-    online = _cpu_list(read_small(devices / "cpu/online"))
+    online = read_list(read_small(devices / "cpu/online"))
     everyone = [_siblings(devices, cpu) or (cpu,) for cpu in online] if known else []
     cores = len(set(everyone)) or None
     limits = cgroup.limits(root)
@@ -164,7 +165,7 @@ def read_machine(
 
 
 def _siblings(devices: Path, cpu: int) -> tuple[int, ...]:
-    return _cpu_list(read_small(devices / f"cpu/cpu{cpu}/topology/thread_siblings_list"))
+    return read_list(read_small(devices / f"cpu/cpu{cpu}/topology/thread_siblings_list"))
 
 
 def _sockets(devices: Path, online: tuple[int, ...]) -> int | None:
@@ -174,11 +175,11 @@ def _sockets(devices: Path, online: tuple[int, ...]) -> int | None:
 
 def _numa(folder: Path) -> tuple[NumaNode, ...]:
     nodes = []
-    for number in _cpu_list(read_small(folder / "online")):
+    for number in read_list(read_small(folder / "online")):
         node = folder / f"node{number}"
         total = read_small(node / "meminfo").partition("MemTotal:")[2].split()
         size = int(total[0]) * 1024 if total else None
-        nodes.append(NumaNode(_cpu_list(read_small(node / "cpulist")), size))
+        nodes.append(NumaNode(read_list(read_small(node / "cpulist")), size))
     return tuple(nodes)
 
 
@@ -233,14 +234,6 @@ def _load(text: str) -> tuple[float, float, float] | None:
 def _pressure(text: str) -> float | None:
     average = text.partition("avg10=")[2].partition(" ")[0]
     return float(average) / 100 if average else None
-
-
-def _cpu_list(text: str) -> tuple[int, ...]:
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
-    return tuple(found)
 
 
 def _pairs(text: str) -> dict[str, str]:

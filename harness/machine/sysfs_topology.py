@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from harness.machine.number_lists import read_list
 from harness.machine.small_files import read_small
 from harness.machine.topology import Core, Device, MemoryNode, Topology, flat, with_nearest
 
@@ -22,8 +23,8 @@ def read_topology(
     """Read what these CPUs make up; what /sys does not show is left out."""
     cpus = root / "sys/devices/system/cpu"
     cores: dict[tuple[int, ...], Core] = {}
-    for cpu in _list(read_small(cpus / "online")) or sorted(allowed):
-        siblings = _list(read_small(cpus / f"cpu{cpu}/topology/thread_siblings_list")) or (cpu,)
+    for cpu in read_list(read_small(cpus / "online")) or sorted(allowed):
+        siblings = read_list(read_small(cpus / f"cpu{cpu}/topology/thread_siblings_list")) or (cpu,)
         package = read_small(cpus / f"cpu{cpu}/topology/physical_package_id")
         package_number = int(package) if package.lstrip("-").isdigit() else 0
         cores.setdefault(siblings, Core(siblings, max(0, package_number), _l2(cpus, cpu)))
@@ -39,7 +40,8 @@ def read_topology(
 def read_distances(root: Path = Path("/")) -> tuple[tuple[int, ...], ...]:
     """Give the distances between NUMA nodes as ``numactl -H`` prints them."""
     folder = root / "sys/devices/system/node"
-    rows = (read_small(folder / f"node{n}/distance") for n in _list(read_small(folder / "online")))
+    nodes = read_list(read_small(folder / "online"))
+    rows = (read_small(folder / f"node{number}/distance") for number in nodes)
     return tuple(tuple(map(int, row.split())) for row in rows if row)
 
 
@@ -47,17 +49,17 @@ def _l2(cpus: Path, cpu: int) -> int:
     """Number a second-level cache by its first CPU; a core without one has its own number."""
     for index in (cpus / f"cpu{cpu}/cache").glob("index*"):
         if read_small(index / "level") == "2":
-            return min(_list(read_small(index / "shared_cpu_list")), default=cpu)
+            return min(read_list(read_small(index / "shared_cpu_list")), default=cpu)
     return cpu
 
 
 def _memories(folder: Path) -> tuple[list[MemoryNode], dict[tuple[int, int], int]]:
-    numbers = _list(read_small(folder / "online"))
+    numbers = read_list(read_small(folder / "online"))
     found = []
     for number in numbers:
         total = read_small(folder / f"node{number}/meminfo").partition("MemTotal:")[2].split()
         size = int(total[0]) * 1024 if total else None
-        cpus = frozenset(_list(read_small(folder / f"node{number}/cpulist")))
+        cpus = frozenset(read_list(read_small(folder / f"node{number}/cpulist")))
         if size == 0:
             continue
         found.append(MemoryNode(number, cpus, "DDR", size, _side_cache(folder, number)))
@@ -110,7 +112,7 @@ def _gpus(root: Path, environ: Mapping[str, str]) -> tuple[Device, ...]:
         if not (root / f"dev/nvidia{facts.get('Device Minor', '')}").exists():
             continue
         near = frozenset(
-            _list(read_small(root / f"sys/bus/pci/devices/{folder.name}/local_cpulist"))
+            read_list(read_small(root / f"sys/bus/pci/devices/{folder.name}/local_cpulist"))
         )
         found.append(Device(len(found), near, facts.get("Model", "")))
     chosen = environ.get("CUDA_VISIBLE_DEVICES")
@@ -120,11 +122,3 @@ def _gpus(root: Path, environ: Mapping[str, str]) -> tuple[Device, ...]:
     if not all(name.isdigit() for name in names):
         return ()
     return tuple(one for name in names for one in found if one.index == int(name))
-
-
-def _list(text: str) -> tuple[int, ...]:
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
-    return tuple(found)
