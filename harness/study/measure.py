@@ -92,7 +92,7 @@ class MeasureTable(Table):
     stop: Literal["answered"] | None = None
     """Go on with further blocks until every comparison is answered: faster, slower or same."""
     trials_at_most: Annotated[int, Field(ge=1), _at_most(_MOST_TRIALS)] | None = None
-    """Where `until_interval` or `stop` ends at the latest; by default five times six `trials`."""
+    """Where `until_interval` or `stop` ends at the latest; by default 5 times `trials`, or 30."""
     budget: Seconds | None = None
     """Beyond the first `trials`, no block is started that would end after so much measuring."""
     timeout: Annotated[

@@ -186,8 +186,9 @@ def _check_repetition(document: Document, measure: MeasureTable) -> None:
             document.fault(("measure", key), "says nothing without until_interval or stop")
     if measure.until_interval is not None and measure.stop is not None:
         document.fault(("measure", "stop"), "and until_interval both say when to end; keep one")
-    if measure.trials_at_most is not None and measure.trials_at_most < measure.trials:
-        document.fault(("measure", "trials_at_most"), f"is fewer than trials, {measure.trials}")
+    fewest = resolved(measure).trials  # fewer than the table's where answers end it
+    if measure.trials_at_most is not None and measure.trials_at_most < fewest:
+        document.fault(("measure", "trials_at_most"), f"is fewer than trials, {fewest}")
 
 
 def _check_timeout(document: Document, measure: MeasureTable) -> None:

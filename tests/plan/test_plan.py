@@ -322,6 +322,11 @@ def test_limits_of_no_repetition_are_refused(refusal: Callable[..., str]) -> Non
     assert "measure.trials_at_most: is fewer than trials, 6" in said
 
 
+def test_answers_may_end_with_fewer_trials_than_intervals_take(planned: Planned) -> None:
+    plan = planned(TWO + 'stop = "answered"\ntrials_at_most = 5')
+    assert plan.measure.looks == (4, 5)
+
+
 def test_threads_that_outnumber_the_cpus_are_noted(planned: Planned, machine: Machine) -> None:
     plan = planned(HEAD + "threads = [2, 64]\n", platform=machine(binding={"oversubscribe": True}))
     assert plan.notes == (
