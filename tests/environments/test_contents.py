@@ -94,3 +94,10 @@ def test_what_is_kept_of_files_may_be_damaged(built, monkeypatch) -> None:
     for damage in ("{", "[]", json.dumps({"version": 1, "files": {"a": 1}})):
         kept.write_text(damage)
         assert contents.built_contents(built.root) == first
+
+
+def test_a_file_whose_name_is_no_unicode_is_digested(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / os.fsdecode(b"caf\xe9.py")).touch()
+    assert len(contents.foreign_contents((site,)).packages) == 1

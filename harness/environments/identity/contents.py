@@ -72,7 +72,7 @@ def _by_package(digests: Mapping[str, str]) -> dict[str, str]:
             continue  # what installed it, and where
         inside = name if at is None else "/".join(folders[at + 1 :])
         whole = wholes.setdefault(package, hashlib.sha256())
-        whole.update(f"{digest}  {inside}\n".encode())
+        whole.update(f"{digest}  {inside}\n".encode(errors="surrogateescape"))
     return {package: whole.hexdigest()[:12] for package, whole in sorted(wholes.items())}
 
 
