@@ -123,6 +123,15 @@ def test_values_are_hidden_by_their_keys_and_environments_by_their_names() -> No
     assert shown["title"] == f"with token={HIDDEN}"
 
 
+def test_each_of_several_secrets_under_one_key_is_hidden() -> None:
+    assert redact_values({"password": ["hunter2", "hunter3"]}) == {"password": [HIDDEN, HIDDEN]}
+
+
+def test_a_quoted_secret_that_is_cut_short_is_hidden() -> None:
+    for text in ('password=\\"hunter2', "password='hunter2", '{\\"password\\": \\"hunter2 and'):
+        assert "hunter2" not in redact_text(text)
+
+
 def test_hiding_twice_changes_nothing() -> None:
     for kind in KINDS:
         once = redact_text(f"{kind.name}={kind.value}")

@@ -33,7 +33,7 @@ _ASSIGNED = (
     re.compile(r"""(?<![\w.-])([\w.-]+)(\\*["']?\s*(?:=>|:=|[=:])\s*)"""),
     re.compile(
         r"""\(redacted\)|(?P<quote>\\+["'])(?:.*?)(?P=quote)|"(?:[^"\\\n]|\\.)*"|"""
-        r"""'(?:[^'\\\n]|\\.)*'|(?!\\*["'])[^\s&;,"'\\)}\]]+|["'][^\s"']+"""
+        r"""'(?:[^'\\\n]|\\.)*'|(?!\\*["'])[^\s&;,"'\\)}\]]+|\\*["'][^\s"']+"""
     ),
 )
 _OPTION = (
@@ -146,7 +146,7 @@ def redact_values(value: Any, name: str = "") -> Any:
     if kind is list or kind is tuple:
         if _PLAIN.issuperset(map(type, value)):
             return value
-        some = [redact_values(one) for one in value]
+        some = [redact_values(one, name) for one in value]
         is_same = all(one is other for one, other in zip(some, value))
         return value if is_same else kind(some)
     if is_dataclass(kind):
