@@ -67,7 +67,7 @@ def _compared_task(
         alpha=stopping.alpha(run, len(logs)),
         equivalence=equivalence,
         seed=run.info.seed,
-        at_any_time=stopping.is_until_answered(run),
+        at_any_time=until_answered,
     )
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
     compared_cells = []
