@@ -152,6 +152,7 @@ def test_a_rank_that_said_nothing_is_no_fault(text: bytes) -> None:
         (b'{"event":"phase","name":"build","t":%d}' % 2**63, "t is beyond 6"),
         (b'{"event":"units","units":{"images":"many"}}', "units.images is not a number"),
         (b'{"event":"facts","facts":{"threads":"two"}}', "facts.threads is not a number"),
+        (b'{"event":"facts","facts":{"device_name":7}}', "facts.device_name is not"),
         (b'{"event":"epoch","phase":"measure"}', "first is missing"),
         (b'{"event":"units","units":{"im\\nages%s":"many"}}' % (b"s" * 999), "units.im agess"),
     ],

@@ -58,7 +58,7 @@ _FACTS: Mapping[str, Any] = {
     **dict.fromkeys(("threads", "busy_threads", "interop_threads", "graph_breaks"), _Number),
     **dict.fromkeys(("peak_device_bytes", "peak_rss_bytes", "cpu_s", "compile_s"), _Number),
     **dict.fromkeys(("compiled_graphs", "cold_fraction"), _Number),
-    **dict.fromkeys(("device", "layout", "cache", "computed_by"), str | None),
+    **dict.fromkeys(("device", "device_name", "layout", "cache", "computed_by"), str | None),
     **dict.fromkeys(("computed", "onednn_primitives"), Mapping[str, float] | None),
     "network": Mapping[str, Mapping[str, int | None]] | None,
     "exchange_hooks": Mapping[str, Any] | None,
