@@ -23,7 +23,7 @@ from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
 from harness.run.setup import lay_out, prepared, read_plan, survey, with_hidden_values
 from harness.run.trial import Prepared
-from harness.run.trust import NOTHING, Trust, admit_payload, require_plan
+from harness.run.trust import NOTHING, Trust, admit_payload, knows_session, require_plan
 from harness.run.worklist import Work
 from harness.store import run_directory as store
 from harness.store.files import once_there_is_space
@@ -171,7 +171,7 @@ def _retry(paths: RunPaths, ledger: Ledger, only: Container[str] | None) -> None
 def _clean_up(paths: RunPaths) -> None:
     """Remove what a crash left: processes that still carry the run's token, trials cut off."""
     killed = 0
-    if not store.is_copy(paths):  # of which the processes are its original's
+    if not store.is_copy(paths) and knows_session(paths):  # else the processes are another run's
         wanted = processes.mark(f"{identity(paths).id}/", prefix=True)
         killed = processes.sweep_marked(wanted).killed
     aside = store.set_interrupted_aside(paths)

@@ -112,6 +112,25 @@ def knows_job(paths: RunPaths, job: str) -> bool:
     return _is_known(_job_digest(paths, job), NOTHING) or (_keeps_nothing() and _is_own(paths))
 
 
+def remember_session(paths: RunPaths) -> None:
+    """Keep that this user's sessions start processes for this very run directory."""
+    remember(_session_digest(paths))
+
+
+def knows_session(paths: RunPaths) -> bool:
+    """Whether processes that carry the run's id can be what this very directory left behind.
+
+    Any id may stand in a run.json; a copy on another file system may even have the same inode.
+    """
+    return _is_known(_session_digest(paths), NOTHING) or (_keeps_nothing() and _is_own(paths))
+
+
+def _session_digest(paths: RunPaths) -> str:
+    made = f"{paths.files.read_object(paths.run).get('id')} {paths.root.stat().st_ino}"
+    on = f"session on {paths.root.stat().st_dev}"
+    return digest_of({on: made.encode(errors="surrogatepass")})
+
+
 def _job_digest(paths: RunPaths, job: str) -> str:
     made = f"{paths.files.read_object(paths.run).get('id')} {paths.root.stat().st_ino}"
     return digest_of({f"job {job}": made.encode(errors="surrogatepass")})

@@ -20,6 +20,7 @@ from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
 from harness.run.trial import COLD, PROBE, Prepared, SessionContext, begin_trial, run_trial
+from harness.run.trust import knows_session, remember_session
 from harness.run.turns.block import Blocks
 from harness.run.turns.groups import Group
 from harness.run.turns.live_trial import LiveTrial
@@ -62,6 +63,8 @@ class Work:
         guesses = {cell.key: guess_s(plan, cell.start_up_s) for cell in plan.cells}
         self._time_left = TimeLeft(guesses)
         known = identity(paths)
+        left_by = known.id if knows_session(paths) else None
+        remember_session(paths)
         proofs = Proofs(plan.measure.seed, observer.noted)
         self._bench = SessionContext(
             paths=paths,
@@ -69,7 +72,7 @@ class Work:
             run_id=known.id,
             platform=plan.platform,
             measure=plan.measure,
-            nodes=Nodes(plan.platform, paths.agent_errors, run=known.id),
+            nodes=Nodes(plan.platform, paths.agent_errors, run=left_by),
             interrupts=self._interrupts,
             proofs=None if plan.platform.is_simulated else proofs,
         )

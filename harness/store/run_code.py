@@ -7,6 +7,7 @@ what was edited since. Who edits that file too is found out where it matters, at
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,14 @@ _MOST_MIXES = 50
 
 
 def digest_of(contents: Mapping[str, bytes]) -> str:
-    """Digest files by their path and content, as ``sha256sum`` would list them."""
+    """Digest files by their path and content, as ``sha256sum`` would list them.
+
+    A path with control characters is written as JSON: a line break in it could be a file's line.
+    """
     whole = hashlib.sha256()
     for name, content in sorted(contents.items()):
-        whole.update(f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode())
+        line = name if name.isprintable() else json.dumps(name)
+        whole.update(f"{hashlib.sha256(content).hexdigest()}  {line}\n".encode())
     return whole.hexdigest()
 
 

@@ -395,6 +395,19 @@ def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_
     assert line["copy_of"] == token.partition("/")[0]
 
 
+def test_a_folder_that_claims_another_runs_id_ends_nothing_of_that_run(plan, tmp_path, listener):
+    begin(plan, tmp_path / "run", listener)
+    token = f"{store.identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
+    sent = RunPaths(shutil.copytree(tmp_path / "run", tmp_path / "sent"))
+    raw = sent.files.read_object(sent.run)
+    sent.files.write_json(sent.run, {**raw, "directory": sent.root.stat().st_ino})
+    argv = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
+    with subprocess.Popen(argv, env={**os.environ, TOKEN: token}) as other:
+        resume(sent.root, observer=Listener())
+        assert other.poll() is None
+        other.kill()
+
+
 def test_a_full_disk_is_answered_with_what_goes_on_then(plan, tmp_path, listener, monkeypatch):
     def full(*_: object, **__: object) -> Outcome:
         raise FullDisk("the disk is full.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from contextlib import suppress
@@ -24,6 +25,7 @@ from harness.store import run_directory as store
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome
+from harness.store.run_code import digest_of
 from harness.study.study import load_study
 from tests.run.test_session import STUDY, Listener, forget
 
@@ -249,3 +251,9 @@ def test_the_jobs_of_another_run_of_the_user_are_not_this_ones(run, slurm, plan,
     run.jobs.write_bytes(other.jobs.read_bytes())
     with pytest.raises(RunError, match=r"101\. They are left alone"):
         bakeoff.main(["cancel", str(run.root)], standalone_mode=False)
+
+
+def test_a_name_that_reads_like_the_line_of_another_file_is_told_from_both() -> None:
+    both = {"a": b"1", "b": b"2"}
+    one = {f"a\n{hashlib.sha256(b'2').hexdigest()}  b": b"1"}
+    assert digest_of(one) != digest_of(both)

@@ -235,3 +235,19 @@ def test_a_root_may_be_named_in_any_way(
     outside = Path("b.json") if root == "/" else Path("/etc/passwd")
     with pytest.raises(DamagedFile, match="leads out"):
         files.read_bytes(outside)
+
+
+WRITERS: dict[str, Callable[[Contained, Path], object]] = {
+    "writing": lambda files, path: files.writing(path).close(),
+    "a line": lambda files, path: files.append_line(path, {}),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_file_that_has_another_name_elsewhere_is_not_written_to(
+    files: Contained, outside: Path, write: Callable[[Contained, Path], object]
+) -> None:
+    os.link(outside / "file", files.root / "file")
+    with pytest.raises(DamagedFile, match="another name shares this file"):
+        write(files, files.root / "file")
+    assert (outside / "file").read_text() == SECRET

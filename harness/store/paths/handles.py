@@ -86,11 +86,17 @@ def regular(root: Path, path: Path, flags: int, near: Near = None) -> int:
             if problem.errno == errno.ELOOP:
                 raise refused(path, stat.S_IFLNK) from None
             raise
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISREG(mode):
+        status = os.fstat(descriptor)
+        is_elsewhere_too = flags != os.O_RDONLY and status.st_nlink > 1
+        if stat.S_ISREG(status.st_mode) and not is_elsewhere_too:
             return descriptor
         os.close(descriptor)
-        raise refused(path, mode)
+        if is_elsewhere_too:
+            raise DamagedFile(
+                f"{path}: another name shares this file, so it is not "
+                "written to. Copy the run (cp -r) and go on in the copy."
+            )
+        raise refused(path, status.st_mode)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
