@@ -153,10 +153,10 @@ def test_what_others_use_of_the_cores_is_counted_and_what_helpers_use_is_not():
         for helpers in ([], [busy.pid]):
             use = ForeignUse([cpu])
             begun = time.clock_gettime(~busy.pid << 3 | 2)
-            use.begin([os.getpid()], helpers)
+            use.begin([], helpers)  # a child of this process would count as a rank's
             while time.clock_gettime(~busy.pid << 3 | 2) < begun + 0.3:
                 select.select([], [], [], 0.05)
             seen.append(use.end()[0])
         busy.kill()
     assert seen[0] > 0.2
-    assert seen[1] < seen[0] + 0.5
+    assert seen[1] < seen[0]

@@ -155,3 +155,10 @@ def test_a_table_is_made_where_a_signal_cannot_end_it_as_an_error_of_the_databas
     sample_parquet.as_parquet(Recording({}, (), (), (), True, {}), "here")
     assert threads
     assert threading.main_thread() not in threads
+
+
+def test_a_counter_of_64_bits_is_read_back() -> None:
+    group = Declared(
+        0, "gpu", 1, 0, (Channel("gpu.energy", "J", "counter", "gpu:x", wraps=1 << 64),)
+    )
+    assert read(samples_format.header() + samples_format.declare(group))[1:] == [group]

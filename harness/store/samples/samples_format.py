@@ -22,7 +22,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -203,7 +203,7 @@ def frames_from(data: bytes, at: int) -> Iterator[tuple[Frame, int]]:
             return
         try:
             frame = _read(kind, data[begin : begin + length])
-        except (struct.error, ValueError, LookupError, TypeError, RecursionError):
+        except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return
         if isinstance(frame, Header) and frame.facts["version"] > VERSION:
             raise ValueError(
@@ -224,8 +224,18 @@ def _read(kind: int, body: bytes) -> Frame | None:
     if kind == _ANCHORED:
         return Anchor(*_ANCHOR.unpack(body))
     if kind == _GROUP:
-        return read(Declared, json.loads(body))
+        return _declared(json.loads(body))
     if kind == _HEADER:
         facts = json.loads(body)
         return Header({**facts, "version": int(facts["version"])})
     return Note({"what": "", **json.loads(body)}) if kind == _NOTE else None
+
+
+def _declared(raw: dict[str, Any]) -> Declared:
+    """Read a group; a counter of 64 bits wraps at one more than other numbers here may be."""
+    wraps = [one.pop("wraps", None) for one in raw["channels"]]
+    if not all(at is None or (type(at) is int and 0 < at <= 1 << 64) for at in wraps):
+        raise ValueError("a counter wraps where none can")
+    group = read(Declared, raw)
+    both = zip(group.channels, wraps, strict=True)
+    return replace(group, channels=tuple(replace(channel, wraps=at) for channel, at in both))
