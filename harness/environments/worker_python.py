@@ -252,9 +252,10 @@ def _foreign(
         content = parse(answer.required().rpartition("\n")[2].encode(errors="replace"))
         version, packages = str(content[0]).split()[0], dict(sorted(map(_named, content[1])))
         sites = tuple(Path(str(one)) for one in content[2])
+        numbers = tuple(map(int, re.findall("[0-9]+", version)[:3]))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise Unavailable(f"{what} is no Python: asked for its version, it said none.") from None
-    if not pythons.satisfies(tuple(map(int, re.findall("[0-9]+", version)[:3])), needs):
+    if not pythons.satisfies(numbers, needs):
         raise Unavailable(
             f"{what} is Python {version.split()[0]}; {reference} stands for Python {needs}.\n"
             f'    Name one: [frameworks."{reference.lock}"]  interpreter = "/path/to/python"'
