@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from signal import Signals
 from typing import IO
 
+from harness import private_file, waiting
 from harness.errors import Unavailable
 
 _MOST_BYTES = 1 << 24
@@ -44,25 +45,38 @@ class Answer:
 
 
 def run(
-    argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None, what: str = ""
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    what: str = "",
+    awaited: str = "",
+    private: str = "",
 ) -> Answer:
-    """Run a command without input, and give how it ended; ``what`` names it in messages."""
+    """Run a command without input, and give how it ended; ``what`` names it in messages.
+
+    Where it takes long, people are told what is ``awaited``. ``private`` is what its private file
+    holds.
+    """
     what = what or argv[0]
     try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-        )
+        with private_file.opened(argv, private) as (words, descriptors):
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=env,
+                pass_fds=descriptors,
+            )
     except FileNotFoundError:
         raise Unavailable(f"{what}: {argv[0]} is no program here.") from None
     except OSError as problem:
         raise Unavailable(f"{what}: {argv[0]}: {problem.strerror}.") from problem
     with process:
         try:
-            stdout, stderr = _printed(process, time.monotonic() + timeout_s)
+            notice = waiting.Notice(f"{awaited} (at most {timeout_s:g} s)" if awaited else "")
+            stdout, stderr = _printed(process, time.monotonic() + timeout_s, notice)
         except TimeoutError:
             process.kill()
             raise Unanswered(f"{what} did not end within {timeout_s:g} s.") from None
@@ -83,7 +97,9 @@ def signal_text(number: int) -> str:
         return f"signal {number}"
 
 
-def _printed(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, str]:
+def _printed(
+    process: subprocess.Popen[bytes], deadline_s: float, notice: waiting.Notice
+) -> tuple[str, str]:
     """Read both streams to their ends, and wait for the process."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -92,8 +108,10 @@ def _printed(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, 
         for pipe, text in pieces.items():
             selector.register(pipe, selectors.EVENT_READ, text)
         while selector.get_map():
-            ready = selector.select(max(0.0, deadline_s - time.monotonic()))
-            if not ready:
+            ready = selector.select(max(0.0, min(deadline_s, notice.due_s) - time.monotonic()))
+            if time.monotonic() >= notice.due_s:
+                notice.give()
+            elif not ready:
                 raise TimeoutError
             for key, _ in ready:
                 piece = os.read(key.fd, _READ_BYTES)

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -58,7 +58,8 @@ def held_by_name(file: int) -> Iterator[bool]:
     try:
         yield True
     finally:
-        os.ftruncate(file, 0)
+        with suppress(OSError):  # a disk that fails now has failed what matters before
+            os.ftruncate(file, 0)
 
 
 def holder(file: int) -> Holder | None:

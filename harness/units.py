@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import isinf
 
 _QUANTITY = re.compile(r"^\s*([0-9]+(?:[.][0-9]+)?)\s*([A-Za-z%/]*)\s*$")
@@ -115,6 +116,12 @@ def per_cent(share: float, places: int = 0) -> str:
 def counted(number: int, noun: str) -> str:
     """Write "1 trial", "2 trials"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], most: int = 3, *, between: str = ", ") -> str:
+    """List a few names, and count the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def fraction(text: str) -> float:

@@ -1,4 +1,4 @@
-"""Some forty kinds of secrets as people hold them; each is made up here, of a fixed seed.
+"""Some hundred kinds of secrets as people hold them; each is made up here, of a fixed seed.
 
 They are put together from pieces, so that no scanner takes this file for a leak.
 """
@@ -39,6 +39,29 @@ def _within(name: str, form: str, secret: str) -> Kind:
     return Kind(name, form.replace("@@", secret), secret)
 
 
+def _uuid(seed: int) -> str:
+    return "-".join(_word(seed + number, length, _HEX) for number, length in enumerate(_OF_UUID))
+
+
+_OF_UUID = (8, 4, 4, 4, 12)
+_CRYPT = string.ascii_letters + string.digits + "./"
+# Divided, so that no scanner takes them for a leak.
+_BEGINNINGS = (
+    *(
+        "s&ntrys_",
+        "s&ntryu_",
+        "r&8_",
+        "g&sk_",
+        "s&bp_",
+        "n&tn_",
+        "p&nu_",
+        "rub&ygems_",
+        "lin_&api_",
+    ),
+    *("r&pa_", "wan&db_v1_", "gl&c_", "do&o_v1_", "api&_org_", "psc&ale_tkn_", "ops_&eyJ"),
+    *("gl&agent-", "gl&oas-", "x&ai-", "pp&lx-", "ts&key-", "PM&AK-", "NR&AK-", "HR&KU-", "se&ss-"),
+    *("LT&AI", "AK&ID", "ATAT&T3", "AT&BB", "sha256&~", "GR13&48941", "s&k-proj-", "1/&/0"),
+)
 _LOGIN = base64.b64encode(f"user:{_word(40, 12)}".encode()).decode()
 KINDS: tuple[Kind, ...] = (
     _alone("SETTING_1", "gh" + "p_" + _word(1, 36)),
@@ -91,6 +114,50 @@ KINDS: tuple[Kind, ...] = (
     _alone("WANDB_API_KEY", _word(46, 40, _HEX)),
     _alone("SLURM_JWT", _word(47, 12, string.ascii_lowercase)),
     _within("SETTING_46", "PGPASSWORD=@@ psql", _word(48, 9, string.ascii_lowercase)),
+    *(
+        _alone(f"SETTING_{50 + number}", begins.replace("&", "") + _word(200 + number, 44))
+        for number, begins in enumerate(_BEGINNINGS)
+    ),
+    _alone("SETTING_90", "AGE-SECRET" + "-KEY-1" + _word(300, 58, _UPPER)),
+    _within("SETTING_91", "$apr1$salt$@@", _word(301, 22)),
+    _within("SETTING_92", "$2y$10$@@", _word(302, 53, _CRYPT)),
+    _within("SETTING_93", "$6$rounds=5000$saltsalt$@@", _word(303, 86, _CRYPT)),
+    _within("SETTING_94", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$@@", _word(304, 43)),
+    _within("SETTING_95", "otpauth://totp/me?secret=@@&issuer=x", _word(305, 16, _UPPER)),
+    _within("SETTING_96", "otpauth-migration://offline?data=@@", _word(306, 40)),
+    _within("SETTING_97", "mysql://me:p@@@@w@db/x", f"ss/{_word(307, 6, _HEX)}"),
+    _within("SETTING_98", "mongodb://me:a/@@@h1,h2/x", _word(308, 8)),
+    _within("SETTING_99", "me:@@@proxy.example:3128", _word(309, 9)),
+    _within("SETTING_100", "mysql -u me -p@@ base", _word(310, 7, string.ascii_lowercase)),
+    _within("SETTING_101", "X-Auth-Token: @@", _word(311, 9)),
+    _within("SETTING_102", "aws configure set aws_secret_access_key @@", _word(312, 40)),
+    _within("SETTING_103", "wandb login @@", _word(313, 40, _HEX)),
+    _within("SETTING_104", "docker login -u me -p @@ registry.example", _word(314, 9)),
+    _within("SETTING_105", "db.example:5432:base:me:@@", _word(315, 9)),
+    _within("SETTING_106", '{"auths": {"r.example": {"auth": "@@"}}}', _word(316, 24)),
+    _within("SETTING_107", '{"username":"me","key":"@@"}', _word(317, 32, _HEX)),
+    _within("SETTING_108", "https://conda.example/t/me-@@/main", _uuid(318)),
+    _within("SETTING_109", "https://discord.com/api/webhooks/123/@@", _word(319, 60)),
+    _within("SETTING_110", "123456789:AA@@", _word(320, 33)),
+    _within("SETTING_111", "abc8Q~@@", _word(321, 34)),
+    _within("SETTING_112", "client-key-data: @@", _word(322, 60)),
+    _alone("SETTING_113", "LS0tLS1CRUdJTi" + _word(323, 60)),
+    _alone("SETTING_114", "b3BlbnNzaC1rZXktdjE" + _word(324, 60)),
+    _alone("SETTING_115", "MIIEpAIBAAKCAQEA" + _word(325, 48)),
+    _within("SETTING_116", "Private-Lines: 1\n@@\nPrivate-MAC: 00", _word(326, 64)),
+    _within(
+        "SETTING_117",
+        "---- BEGIN SSH2 ENCRYPTED " + "PRIVATE KEY ----\nComment: x\n@@\n",
+        _PEM,
+    ),
+    _within("SETTING_118", "<password>@@</password>", _word(327, 9)),
+    _within("SETTING_119", "{SSHA}@@==", _word(328, 32)),
+    _alone("SETTING_120", "eyJ" + _word(329, 80)),
+    _within("SETTING_121", '"""\nname\npassword = """\n@@\n"""', _word(330, 9)),
+    _within("SETTING_122", '{"kty":"RSA","n":"AQAB","d":"@@"}', _word(331, 60)),
+    _within("SETTING_123", "//r.example/:_authToken=@@", _uuid(332)),
+    _within("SETTING_124", "PRIVATE-TOKEN: @@", _word(333, 20)),
+    _within("SETTING_125", "key = AQ@@==", _word(334, 36)),
 )
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness import commands
+from harness import commands, private_file, waiting
 from harness.commands import Unanswered
 from harness.errors import Unavailable
 
@@ -42,6 +42,26 @@ def test_a_command_that_is_not_there_is_named() -> None:
 def test_a_command_that_does_not_end_in_time_is_ended(script: str) -> None:
     with pytest.raises(Unanswered, match=r"sh did not end within 0\.1 s"):
         commands.run(("sh", "-c", script), timeout_s=0.1)
+
+
+def test_what_takes_long_is_named_with_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    waiting.tell_by(told.append)
+    monkeypatch.setattr(waiting, "QUIET_S", 0.0)
+    with pytest.raises(Unanswered):
+        commands.run(("sleep", "600"), timeout_s=0.2, awaited="sleep to end")
+    assert told == ["Waiting for sleep to end (at most 0.2 s) …"]
+    commands.run(("true",), timeout_s=60)
+    assert len(told) == 1
+
+
+def test_a_private_file_reaches_the_command_and_none_of_its_words() -> None:
+    script = 'cat /proc/self/cmdline "$0"'
+    argv = ("sh", "-c", script, f"/proc/self/fd/{private_file.NUMBER}")
+    answer = commands.run(argv, timeout_s=60, private="hunter2 \udcff")
+    words, _, held = answer.stdout.rpartition("\0")
+    assert "hunter2" not in words
+    assert held == "hunter2 \ufffd"
 
 
 def test_a_command_that_prints_without_end_is_ended() -> None:

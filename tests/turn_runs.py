@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.store.layout import RunPaths, TrialName
-from harness.store.outcome import Turns, read_outcome, write_outcome
+from harness.store.outcome import TurnsRecord, read_outcome, write_outcome
 from tests.runs import RecordedCell
 
 GAP_NS = 3_000_000_000
@@ -32,6 +32,8 @@ class Sharing:
     bursts: Mapping[tuple[str, int], Mapping[int, float]] = field(default_factory=dict)
     """Framework and block -> round -> how many times as long its steps took, though it counts."""
     foreign_cores: float = 0.0
+    known: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Framework -> what checks of earlier runs found."""
     turn_s: float | None = None
     """How long a turn lasts in the record, where it is to be long."""
 
@@ -48,10 +50,14 @@ def take_turns(run: Path, cells: Sequence[RecordedCell], sharing: Sharing) -> Pa
         for cell in cells:
             trial = paths.trial(cell.key, TrialName(block))
             outcome = read_outcome(trial)
-            told = Turns(alone=sharing.alone.get(cell.framework, ""))
+            told = TurnsRecord(alone=sharing.alone.get(cell.framework, ""))
             if not told.alone:
-                told = Turns(
-                    together=together, reference=cells[0].key, rounds=sharing.rounds, at_work_s=1.0
+                told = TurnsRecord(
+                    together=together,
+                    reference=cells[0].key,
+                    rounds=sharing.rounds,
+                    at_work_s=1.0,
+                    known=tuple(sharing.known.get(cell.framework, ())),
                 )
                 for rank in range(cell.scale.ranks):
                     _rewrite(trial.events(rank), cell, block, sharing, common)

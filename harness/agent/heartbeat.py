@@ -27,6 +27,16 @@ class Watcher(Protocol):
         """Stop watching and close what was opened."""
 
 
+class Observer(Protocol):
+    """What observes a trial: it reads nothing while the trial stands still."""
+
+    def stand_still(self) -> None:
+        """Read nothing."""
+
+    def go_on(self) -> None:
+        """Read on."""
+
+
 class Heartbeat:
     """Reports at a fixed rate that this agent is alive."""
 

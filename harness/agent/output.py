@@ -15,9 +15,14 @@ from pathlib import Path
 from harness.agent.protocol import STARTER, RankCommand, TrialCommand
 from harness.store.layout import TrialPaths
 from harness.worker.redaction.redact import redact_text, secrets_of
+from harness.worker.redaction.whole_lines import (
+    WholeLines,
+    border_after,
+    border_before,
+    left_out_note,
+)
 
 _CHUNK = 1 << 16
-_KEY_BEGINS, _KEY_ENDS = b"-----BEGIN ", b"-----END "
 
 
 def streams(trial: TrialCommand, command: RankCommand) -> tuple[Capture, Capture]:
@@ -37,14 +42,14 @@ class Capture:
     def __init__(self, path: str, limit: int, known: Sequence[str] = ()) -> None:
         self._path = path
         self._known = known
-        self._begun = b""
-        """What waits for the end of its line, or of a key's block."""
+        self._lines = WholeLines()
         self._head_left = limit // 2
-        self._tail_limit = limit - limit // 2
+        self._tail_limit = limit
+        """What the head does not take is the tail's."""
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
         self._file: int | None = None
-        self.dropped = 0
+        self._dropped = 0
         self.source, self.sink = os.pipe()
         os.set_blocking(self.source, False)
 
@@ -61,8 +66,13 @@ class Capture:
             return True
         if not data:
             return False
-        self._keep(data)
+        self._keep(self._lines.feed(data))
         return True
+
+    @property
+    def dropped(self) -> int:
+        """How many bytes are not in the file."""
+        return self._dropped + self._lines.left_out
 
     def last_line(self) -> str:
         """Give the last line: from memory or, where the stream is short, from its file."""
@@ -70,34 +80,33 @@ class Capture:
         if not text and self._file is not None:
             with open(self._path, "rb") as file:  # noqa: PTH123  an agent starts fast
                 text = file.read()
-        said = redact_text((text + self._begun).decode(errors="replace"), self._known)
+        said = redact_text((text + self._lines.held).decode(errors="replace"), self._known)
         lines = said.strip().splitlines()
         return lines[-1] if lines else "it said nothing"
 
-    def _keep(self, data: bytes) -> None:
-        if self._head_left > 0:
-            self._write(data[: self._head_left])
-            data, self._head_left = data[self._head_left :], self._head_left - len(data)
-        if data:
-            self._tail.append(data)
-            self._tail_bytes += len(data)
+    def _keep(self, lines: bytes) -> None:
+        """Keep what ends at a border; where the head has no room for all, its end is one too."""
+        if self._head_left > 0 and lines:
+            fits = len(lines)
+            if fits > self._head_left:
+                fits, self._head_left = border_before(lines, self._head_left), 0
+            self._write(lines[:fits])
+            self._head_left -= fits
+            self._tail_limit -= fits
+            lines = lines[fits:]
+        if lines:
+            self._tail.append(lines)
+            self._tail_bytes += len(lines)
             while self._tail_bytes - len(self._tail[0]) >= self._tail_limit:
                 gone = len(self._tail.popleft())
                 self._tail_bytes -= gone
-                self.dropped += gone
+                self._dropped += gone
 
-    def _write(self, data: bytes, *, whole: bool = False) -> None:
-        """Write complete lines without their secrets; all of it, once it is ``whole``."""
-        data = self._begun + data
-        cut = len(data)
-        if not whole and cut <= _CHUNK:
-            cut, block = data.rfind(b"\n") + 1, data.rfind(_KEY_BEGINS)
-            if 0 <= block < cut and data.find(_KEY_ENDS, block) < 0:
-                cut = block
-        data, self._begun = data[:cut], data[cut:]
-        if not data:
+    def _write(self, lines: bytes) -> None:
+        """Write lines without their secrets."""
+        if not lines:
             return
-        text = data.decode(errors="surrogateescape")
+        text = lines.decode(errors="surrogateescape")
         data = redact_text(text, self._known).encode(errors="surrogateescape")
         with suppress(OSError):  # a full disk must not end the agent: the host will say so
             if self._file is None:
@@ -111,16 +120,16 @@ class Capture:
             os.close(self.sink)
         with suppress(BlockingIOError):
             while data := os.read(self.source, _CHUNK):
-                self._keep(data)
+                self._keep(self._lines.feed(data))
         os.close(self.source)
+        self._keep(self._lines.end())
         if self._tail:
-            tail = b"".join(self._tail)
-            surplus = max(0, len(tail) - self._tail_limit)
-            self.dropped += surplus
-            if self.dropped:
-                self._write(b"", whole=True)
-                self._write(f"\n[bakeoff: {self.dropped} bytes left out here]\n".encode())
-            self._write(tail[surplus:])
-        self._write(b"", whole=True)
+            surplus = max(0, self._tail_bytes - self._tail_limit)
+            first = self._tail.popleft()
+            begin = border_after(first, surplus)
+            self._dropped += begin
+            if self._dropped:
+                self._write(left_out_note(self._dropped))
+            self._write(first[begin:] + b"".join(self._tail))
         if self._file is not None:
             os.close(self._file)

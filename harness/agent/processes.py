@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.agent.protocol import TOKEN
+from harness.worker.place import TOKEN
 
 _SET_CHILD_SUBREAPER = 36  # prctl(2)
 _SWEEP_S = 5.0

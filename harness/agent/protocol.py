@@ -19,9 +19,6 @@ from typing import Any
 
 from harness.store.outcome import MemoryEvidence, RankEnd
 
-TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
-"""Variable that marks every process of a trial, however it daemonises."""
-
 STARTER = -1
 """The rank of an engine's command that starts the shims of all ranks."""
 
@@ -41,6 +38,8 @@ class RankCommand:
     cpus: tuple[int, ...]
     node: int = 0
     """Which of the job's nodes it runs on."""
+    private: str = ""
+    """What a private file holds, whose number stands in ``argv``; empty: it needs none."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,8 @@ class TrialCommand:
     """What starts the shims on all nodes; one agent has it, as rank ``STARTER``."""
     turns: bool = False
     """Whether it takes turns with trials of other agents."""
+    inode: int | None = None
+    """Of the directory: by now another one may lie at its path; None: any will do."""
 
 
 @dataclass(frozen=True)

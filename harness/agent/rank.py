@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from harness import private_file
 from harness.agent.memory_limit import Limit
 from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand
@@ -42,18 +43,19 @@ def start_rank(
     try:
         os.sched_setaffinity(0, command.cpus)
         rank.started_ns = time.monotonic_ns()
-        rank.process = subprocess.Popen(
-            command.argv,
-            env=dict(command.env),
-            cwd=command.cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=captures[0].sink,
-            stderr=captures[1].sink,
-            start_new_session=True,
-            pass_fds=descriptors,
-            # A system call or two: nothing that a collector's thread may have locked.
-            preexec_fn=limit.enter_function(),
-        )
+        with private_file.opened(command.argv, command.private) as (argv, private):
+            rank.process = subprocess.Popen(
+                argv,
+                env=dict(command.env),
+                cwd=command.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=captures[0].sink,
+                stderr=captures[1].sink,
+                start_new_session=True,
+                pass_fds=(*descriptors, *private),
+                # A system call or two: nothing that a collector's thread may have locked.
+                preexec_fn=limit.enter_function(),
+            )
         rank.pidfd = os.pidfd_open(rank.process.pid)
     except OSError as problem:
         what = f"{problem.filename or f'CPUs {command.cpus}'}: {problem.strerror}"

@@ -36,6 +36,8 @@ class Agent:
         self._is_watched = False
         self._watch = Watchers((Heartbeat(self._report),))
         self._collector = Collector()
+        self._folder: int | None = None
+        """The trial's, held open."""
         self._closing = False
 
     def serve(self) -> None:
@@ -104,13 +106,36 @@ class Agent:
         elif message["say"] == "trial":
             if self._trial is not None:
                 raise RuntimeError("a trial is still running on this agent")
-            self._trial = RunningTrial(read_trial(message), self._selector, self._report)
+            command, problem = self._in_its_folder(read_trial(message))
+            self._trial = RunningTrial(
+                command, self._selector, self._report, observer=self._collector, problem=problem
+            )
             self._is_watched = False
             self._watch_if_begun(self._trial)
         elif message["say"] == "cancel" and self._trial is not None:
             self._trial.stop("cancel", message["grace_s"])
         elif message["say"] in ("turn", "finish") and self._trial is not None:
             self._trial.give(message)
+
+    def _in_its_folder(self, command: TrialCommand) -> tuple[TrialCommand, str | None]:
+        """Hold a trial's folder open, and name it by that: its path may become another's.
+
+        Ranks stand in it, and what they print and what is read of the node is written to it,
+        wherever it is moved. Give why not, if another one lies at the path already.
+        """
+        with suppress(OSError):  # whoever needs it will say so
+            folder = os.open(command.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            if command.inode not in (None, os.fstat(folder).st_ino):
+                os.close(folder)
+                return command, f"{command.directory}: another directory is here now"
+            self._folder, path = folder, command.directory
+            here = f"/proc/self/fd/{folder}"
+            ranks = [replace(one, cwd=here) if one.cwd == path else one for one in command.ranks]
+            starter = command.starter
+            if starter is not None and starter.cwd == path:
+                starter = replace(starter, cwd=here)
+            return replace(command, directory=here, ranks=tuple(ranks), starter=starter), None
+        return command, None
 
     def _watch_if_begun(self, trial: RunningTrial) -> None:
         """Start observing once every rank has started."""
@@ -165,6 +190,12 @@ class Agent:
         self._trial = None
         self._watch.stop()
         seen = self._collector.end()
+        if self._folder is not None:
+            here = trial.command.directory  # names nothing to anybody else
+            told = seen.problem and seen.problem.replace(here, os.readlink(here))  # noqa: PTH115
+            seen = replace(seen, problem=told)
+            os.close(self._folder)
+            self._folder = None
         end = replace(trial.close(), unobserved=seen.problem, stand_ins=seen.stand_ins)
         self._report(end_line(end))
 

@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from harness.agent import memory_limit, processes
+from harness.agent.awaited_ranks import AwaitedRanks
+from harness.agent.heartbeat import Observer
 from harness.agent.output import Capture, streams
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.agent.rank import Rank, start_rank, with_dropped
 from harness.agent.shim import folder_here
-from harness.agent.shim_socket import Shim, ShimSocket
-from harness.agent.turns.turns import Turns
+from harness.agent.turns.turns import NodeTurns
 from harness.store.outcome import RankEnd
 from harness.worker.place import TURNS
 
@@ -35,9 +36,13 @@ class RunningTrial:
         command: TrialCommand,
         selector: selectors.BaseSelector,
         report: Callable[[bytes], None],
+        *,
+        observer: Observer,
+        problem: str | None = None,
     ) -> None:
         self.command = command
         self._selector = selector
+        self._observer = observer
         self._host = socket.gethostname()
         self._cause = "ended"
         self._waits: tuple[Mapping[str, Any], ...] = ()
@@ -47,21 +52,25 @@ class RunningTrial:
         self.deadline_s: float | None = time.monotonic() + command.timeout_s
         """When something must be done even if nothing happens (monotonic)."""
         self._ranks: list[Rank] = []
-        self._awaited: dict[int, RankCommand] = {}
-        self._shims: dict[int, Shim] = {}
-        self._shim_pids: set[int] = set()
-        self._shim_socket: ShimSocket | None = None
+        self._awaited = AwaitedRanks(
+            selector,
+            start=lambda rank, descriptors: self._start([rank], descriptors),
+            shim_closed=self._stop_peers,
+        )
         self._starter: Rank | None = None
         self._left_s = 0.0
         """What is left of the timeout while the ranks stand still."""
         self._turns = self._new_turns(report) if command.turns else None
-        if command.door is None:
+        if problem is not None:
+            self._awaited.expect(command.ranks)
+            self._give_up(stopped=False, problem=problem, refused=True)
+        elif command.door is None:
             self._start(command.ranks)
         else:
             self._await_shims(command.door)
 
-    def _new_turns(self, report: Callable[[bytes], None]) -> Turns:
-        return Turns(
+    def _new_turns(self, report: Callable[[bytes], None]) -> NodeTurns:
+        return NodeTurns(
             self.command.ranks,
             self._selector,
             report=report,
@@ -71,14 +80,16 @@ class RunningTrial:
         )
 
     def _stand_still(self) -> None:
-        """Stop the ranks, and their clock; those that are to end must hear it."""
+        """Stop the ranks, their clock and their observer; those that are to end must hear it."""
         if not self._stopping:
             self._signal(signal.SIGSTOP)
+            self._observer.stand_still()
             self._left_s = (self.deadline_s or 0.0) - time.monotonic()
             self.deadline_s = None
 
     def _go_on(self) -> None:
         if not self._stopping:
+            self._observer.go_on()
             self._signal(signal.SIGCONT)
             self.deadline_s = time.monotonic() + self._left_s
 
@@ -89,51 +100,19 @@ class RunningTrial:
 
     def _await_shims(self, door: str) -> None:
         """Listen for the ranks' shims; run the engine's command if this agent is the one to."""
-        self._awaited = {command.rank: command for command in self.command.ranks}
+        self._awaited.expect(self.command.ranks)
         folder = folder_here(door)
         try:
-            self._shim_socket = ShimSocket(folder)
+            self._awaited.listen(folder)
         except OSError as problem:
             why = f"cannot make {folder}: {problem.strerror}"
             self._give_up(stopped=False, problem=why, refused=True)
             return
-        self._register(self._shim_socket.fileno(), self._accept_shim)
         if self.command.starter is not None:
             own_cpus = os.sched_getaffinity(0)
             self._starter = self._start_rank(self.command.starter)
             os.sched_setaffinity(0, own_cpus)
             self._watch(self._starter)
-
-    def _accept_shim(self) -> None:
-        assert self._shim_socket is not None
-        shim = self._shim_socket.accept()
-        if shim is not None:
-            self._shim_pids.add(shim.pid)
-            self._register(shim.connection.fileno(), partial(self._receive_from, shim))
-
-    def _receive_from(self, shim: Shim) -> None:
-        """Start the rank whose identity has arrived; a closed shim ends the trial's ranks."""
-        was_unknown = shim.rank is None
-        if not shim.receive():
-            self._selector.unregister(shim.connection.fileno())
-            shim.connection.close()
-            if shim.rank is not None:
-                self._shims.pop(shim.rank, None)
-            self._stop_peers()
-        elif was_unknown and shim.rank in self._awaited:
-            command = self._awaited.pop(shim.rank)
-            self._shims[shim.rank] = shim
-            env = {**shim.environment(), **command.env}
-            self._start([replace(command, env=env)], shim.descriptors)
-            shim.started()
-            if not self._awaited:
-                self._close_socket()
-
-    def _close_socket(self) -> None:
-        if self._shim_socket is not None:
-            self._selector.unregister(self._shim_socket.fileno())
-            self._shim_socket.close()
-            self._shim_socket = None
 
     def _start(self, commands: Sequence[RankCommand], descriptors: Sequence[int] = ()) -> None:
         """Start ranks, each under the limit, on cores that it inherits from this process."""
@@ -196,10 +175,7 @@ class RunningTrial:
 
     def _release_and_report(self, rank: Rank, code: int) -> None:
         """Release the shim of a rank that ended; end the other ranks if it failed."""
-        shim = self._shims.pop(rank.command.rank, None)
-        if shim is not None:
-            self._selector.unregister(shim.connection.fileno())
-            shim.release(code if code >= 0 else 128 - code)
+        self._awaited.release(rank.command.rank, code)
         if rank is self._starter and self._awaited:
             rank.captures[1].drain()
             last_line = rank.captures[1].last_line()
@@ -215,13 +191,11 @@ class RunningTrial:
 
     def _give_up(self, *, stopped: bool, problem: str | None, refused: bool = False) -> None:
         """End the ranks that no shim came for."""
-        for command in self._awaited.values():
+        for command in self._awaited.give_up():
             end = RankEnd(
                 command.rank, self._host, stopped=stopped, problem=problem, refused=refused
             )
             self._ranks.append(Rank(command, None, None, streams(self.command, command), end))
-        self._awaited.clear()
-        self._close_socket()
 
     def _stop_peers(self) -> None:
         """End the other ranks at once: they would wait for the lost one until the timeout."""
@@ -285,8 +259,8 @@ class RunningTrial:
     def _was_ending(self, pid: int) -> bool:
         """Whether a process is a shim whose rank has ended, or the engine's, which was stopped."""
         starter = self._starter.process if self._starter is not None else None
-        if pid in self._shim_pids or starter is None or not self._stopping:
-            return pid in self._shim_pids
+        if pid in self._awaited.pids or starter is None or not self._stopping:
+            return pid in self._awaited.pids
         with suppress(ProcessLookupError):
             return os.getsid(pid) == starter.pid
         return False

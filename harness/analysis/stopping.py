@@ -15,6 +15,7 @@ from harness.stats.repetition.repeat import Decision, decide, declared
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended
 from harness.store.records import Repetition, RunRecord, TrialRecord
+from harness.units import counted
 from harness.verdicts.results import CellResult
 
 ANSWERED = "answered"
@@ -41,10 +42,43 @@ def level(run: RunRecord) -> float:
 
 
 def alpha(run: RunRecord, cells: int = 1) -> float:
-    """Give the error that a run's comparisons, of so many cells at once, may make at one look."""
+    """Give the error that a run's comparisons, of so many cells at once, may make at one look.
+
+    Each look after blocks that were added may err half as often as the one before, so that however
+    often somebody adds some, less than the first looks' error is added in all.
+    """
+    if is_until_answered(run) and cells == 1:
+        return ALPHA  # the sequence holds at any number of looks
+    return _declared_alpha(run) / (1 << len(_added(run)))
+
+
+def _declared_alpha(run: RunRecord) -> float:
     if is_until_answered(run):
-        return ALPHA if cells == 1 else ALPHA / len(shared_looks(run))
+        return ALPHA / len(shared_looks(run))
     return compare.reachable_looks(looks(run))[1] if looks(run) else ALPHA
+
+
+def _added(run: RunRecord) -> tuple[int, ...]:
+    return tuple(run.info.measure.get("added") or ())
+
+
+def further_looks(run: RunRecord) -> str | None:
+    """Say which looks were taken beyond those declared, and what error that has; None if none."""
+    added = _added(run)
+    if not added:
+        return None
+    blocks = ", ".join(map(str, added))
+    each, declared_each = alpha(run, cells=2), _declared_alpha(run)
+    whole = ALPHA + declared_each - each
+    told = (
+        f"Blocks were added to this run after the answers of {blocks} blocks had been seen. Its "
+        f"comparisons may now err in {each * 100:.3g} % of studies instead of "
+        f"{declared_each * 100:.3g} %, which makes at most {whole * 100:.3g} % with all looks "
+        f"before, {counted(len(added) + 1, 'look')} or more."
+    )
+    if is_until_answered(run):
+        told += " A single cell beside its reference is held at every look, at no further error."
+    return told
 
 
 def judge(

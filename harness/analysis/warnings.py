@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from harness.analysis import stopping
 from harness.analysis.results import Results
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
@@ -18,7 +19,7 @@ from harness.store.records import (
     RunInfo,
 )
 from harness.store.run_code import doubts
-from harness.units import counted
+from harness.units import counted, listed
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import TOLERABLE
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
@@ -53,6 +54,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
         *_starts(results.cells),
         *_claims(results.cells),
         *_repetition(results),
+        *_further_looks(dataset),
         *_nodes(results),
         *_precision(results.cells),
         *_batches(results.cells),
@@ -154,10 +156,9 @@ def _edited(run: RunInfo) -> Iterator[str]:
     for name, facts in run.environments.items():
         files = facts.get("edited") if isinstance(facts, Mapping) else None
         if isinstance(files, list) and files:
-            more = f" and {len(files) - 3} more" if len(files) > 3 else ""
             yield (
                 f"{run.name}: the environment of {name} is not as it was installed: "
-                f"{', '.join(map(str, files[:3]))}{more}."
+                f"{listed(list(map(str, files)))}."
             )
 
 
@@ -176,6 +177,10 @@ def _repetition(results: Results) -> Iterator[str]:
     for run in results.runs:
         if run.repetition is not None and not (run.repetition.stopped and run.repetition.narrow):
             yield str(run.repetition)
+
+
+def _further_looks(dataset: Dataset) -> Iterator[str]:
+    yield from filter(None, map(stopping.further_looks, dataset.runs))
 
 
 def _nodes(results: Results) -> Iterator[str]:

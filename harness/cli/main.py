@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from harness import waiting
 from harness.cli import early_signals
 from harness.cli.output import (
     discard,
@@ -24,6 +25,7 @@ from harness.cli.output import (
     open_closed_streams,
     say,
     show_warnings,
+    write_what_can_be_written,
 )
 from harness.errors import BakeoffError, nearest
 
@@ -117,19 +119,39 @@ def bakeoff() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; 0 fine, 1 something failed, 2 usage, 130 interrupted, 143 killed."""
     open_closed_streams()
+    write_what_can_be_written()
     show_warnings()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    waiting.tell_by(note)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         early_signals.take_over(number, _end)
-    early_signals.take_over(signal.SIGINT, signal.default_int_handler)
     sys.exit(_run(arguments))
+
+
+_received: list[int] = []
+"""The signals that asked this process to end, the first of them first."""
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     """End as for Ctrl-C when killed politely, so that nothing we started goes on without us."""
+    _received.append(number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     raise SystemExit(_BY_SIGNAL + number)
 
 
 def _run(arguments: list[str] | None) -> int:
+    try:
+        return _ended(arguments)
+    except Exception:
+        if not _received:
+            raise
+        # A library that was at work then, pydantic for one, may end with an error of its own.
+        note("Interrupted.")
+        return _BY_SIGNAL + _received[0]
+
+
+def _ended(arguments: list[str] | None) -> int:
+    """Run the verb, and answer each way in which it ends by a message and an exit code."""
     try:
         result: Any = bakeoff.main(arguments, prog_name="bakeoff", standalone_mode=False)
         sys.stdout.flush()

@@ -6,6 +6,7 @@ and colours are put on afterwards; in JSON it is escaped.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import unicodedata
@@ -19,8 +20,6 @@ from typing import TextIO
 import click
 
 from harness.store.json_text import json_text
-
-UNKNOWN = "–"
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,13 @@ def open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
+def write_what_can_be_written() -> None:
+    """Let both streams write letters that their encoding lacks by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def show_warnings() -> None:
     """Print Python's warnings as notes of one line: libraries give them, of what others wrote."""
     warnings.showwarning = _show_warning
@@ -134,8 +140,9 @@ _lost: list[OSError] = []
 
 def _put(line: str, *, err: bool = False) -> None:
     """Print a line; work goes on where nobody can read it, and a lost result is remembered."""
-    with _unless_lost(sys.stderr if err else sys.stdout):
-        click.echo(line, err=err)
+    stream = sys.stderr if err else sys.stdout
+    with _unless_lost(stream):
+        click.echo(line, file=stream)  # named: where it chooses, ascii is written as UTF-8
 
 
 @contextmanager

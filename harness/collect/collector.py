@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import plugins
+from harness.collect.lane import SHORTEST_S, Counts, Group, Lane
 from harness.collect.own_cost import OwnCost
-from harness.collect.recorder import SHORTEST_S, Counts, Group, Lane, Recording
+from harness.collect.recorder import Recording
 from harness.collect.sampler import Observed, Sampler
 from harness.errors import Unavailable
 from harness.machine.small_files import boot_id
@@ -87,6 +89,9 @@ class Collector:
         self._found: dict[tuple[tuple[str, float], ...], FoundSource] = {}
         self._kept: dict[Path, dict[str, Sampler]] = {}
         """By where /proc and /sys are."""
+        self._lock = threading.Lock()
+        """Of the lanes, and of whether they are to stand still: each hears every word."""
+        self._stands_still = False
 
     def prepare(self) -> None:
         """Import the sources beside whatever else starts, so that no trial waits for it."""
@@ -97,7 +102,7 @@ class Collector:
 
         Whatever goes wrong costs readings, never the trial; ``end`` says it.
         """
-        self._problem = None
+        self._problem, self._stands_still = None, False
         try:
             recording = Recording(
                 path,
@@ -155,12 +160,32 @@ class Collector:
                     shortest_s=source.shortest_s,
                 )
                 if _has_started(lane):
-                    self._lanes.append(lane)
+                    self._join(lane)
                 else:
                     recording.note("unavailable", source=source.name, reason=_NO_THREAD)
         yield Group("observer", OwnCost(recording, counts), int(1e9 / OBSERVER_HZ))
         quick = [one for one in found.sources if not one.blocks]
         yield from _opened(recording, quick, observed, kept)
+
+    def _join(self, lane: Lane) -> None:
+        with self._lock:
+            self._lanes.append(lane)
+            if self._stands_still:
+                lane.stand_still()
+
+    def stand_still(self) -> None:
+        """Read nothing while the trial is stopped: its machine is another's then."""
+        with self._lock:
+            self._stands_still = True
+            for lane in self._lanes:
+                lane.stand_still()
+
+    def go_on(self) -> None:
+        """Read on."""
+        with self._lock:
+            self._stands_still = False
+            for lane in self._lanes:
+                lane.go_on()
 
     def end(self) -> RecordingResult:
         """Read once more, and close the file."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from harness.collect.recorder import Counts, Recording
+from harness.collect.lane import Counts
+from harness.collect.recorder import Recording
 from harness.store.samples import samples_format
 from harness.store.samples.samples_format import Channel
 
@@ -18,6 +20,7 @@ class OwnCost:
 
     channels = (
         Channel("observer.cpu", "s", "counter", "observer", 1e-9),
+        Channel("observer.session", "s", "counter", "observer", 1e-9, meaning="of who started it"),
         Channel("observer.resident", "bytes", "gauge", "observer"),
         Channel("observer.peak", "bytes", "gauge", "observer"),
         Channel("observer.ticks", "1", "counter", "observer"),
@@ -35,6 +38,7 @@ class OwnCost:
         if Path("/proc/self/statm").exists():
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
         self._anchored = time.monotonic_ns()
+        self._session = os.getppid()
 
     def read(self) -> list[int]:
         """Read this process's own use; tie the clocks together now and then."""
@@ -50,6 +54,7 @@ class OwnCost:
         counts = self._counts
         return [
             time.process_time_ns(),
+            self._session_ns(),
             resident,
             self._peak,
             counts.ticks,
@@ -57,6 +62,14 @@ class OwnCost:
             counts.missed,
             self._recording.bytes,
         ]
+
+    def _session_ns(self) -> int:
+        """Read the CPU clock of the session that started this process (clock_getres(2))."""
+        if self._session > 1 and os.getppid() == self._session:
+            with suppress(OSError):
+                # MAKE_PROCESS_CPUCLOCK of the kernel and of glibc
+                return time.clock_gettime_ns(~self._session << 3 | 2)
+        return samples_format.UNSUPPORTED
 
     def close(self) -> None:
         """Close the opened files."""

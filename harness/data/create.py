@@ -22,7 +22,15 @@ from typing import Any, TextIO
 from harness.data.catalogue import CONTENTS, FORMATS, Content
 from harness.data.disk_space import expected_bytes, refuse_to_fill
 from harness.data.lock import claimed
-from harness.data.make_files import bytes_of, in_parallel, parts, sha256, write_part, writer
+from harness.data.make_files import (
+    bytes_of,
+    in_parallel,
+    is_worth_processes,
+    parts,
+    sha256,
+    write_part,
+    writer,
+)
 from harness.data.sets import MADE, DataSetSpec, began, has, is_finished, read_manifest
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
@@ -126,7 +134,8 @@ def _made(
     (folder / MANIFEST).unlink(missing_ok=True)  # an older version's, whose files are replaced now
     wanted = list(parts(spec, content))
     missing = [part for part in wanted if part.name not in made]
-    for record in in_parallel(partial(write_part, spec, folder / FILES), missing):
+    each = in_parallel if is_worth_processes(content, missing) else map
+    for record in each(partial(write_part, spec, folder / FILES), missing):
         made[record["name"]] = record
         _note(log, record)
         doing(f"{spec.name}: {len(made)} of {len(wanted)} files")

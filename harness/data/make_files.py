@@ -27,7 +27,9 @@ from harness.worker.input.evidence.imprints import imprint
 _WAITING = 64
 """Files handed to the processes ahead of time."""
 _FEW = 4
-"""So many files are not worth starting processes."""
+"""Fewer files are not worth starting processes."""
+_SMALL_BYTES = 1 << 20
+"""Nor are files that hold less than this together."""
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -66,19 +68,24 @@ def is_part(name: str, spec: DataSetSpec, content: Content) -> bool:
 
 
 def _held_by_each(spec: DataSetSpec, content: Content) -> int:
-    each = {"one": 1, "together": content.together, "shard": content.shard, "all": spec.samples}
-    return each[writer(spec).HOLDS]
+    several = {"together": content.together, "shard": content.shard}
+    if spec.per_file is not None:
+        several = {holds: min(most, spec.per_file) for holds, most in several.items()}
+    return {"one": 1, "all": spec.samples, **several}[writer(spec).HOLDS]
 
 
 def _name(number: int, suffix: str) -> str:
     return f"{number:06d}{suffix}"
 
 
+def is_worth_processes(content: Content, missing: list[FilePart]) -> bool:
+    """Tell whether files take longer to make than processes take to start."""
+    stored = content.median_bytes * sum(part.count for part in missing)
+    return len(missing) >= _FEW and stored >= _SMALL_BYTES
+
+
 def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
     """Do something for each part, in their order, a few ahead."""
-    if len(missing) < _FEW:
-        yield from map(do, missing)
-        return
     workers = min(len(missing), len(os.sched_getaffinity(0)))
     waiting = iter(missing)
     context = multiprocessing.get_context("spawn")

@@ -36,6 +36,8 @@ class DataSetSpec:
     format: str
     samples: int
     seed: int = 1
+    per_file: int | None = None
+    """Samples in each file of a format that takes several; None: as many as its content says."""
 
     @property
     def name(self) -> str:

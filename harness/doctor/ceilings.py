@@ -86,6 +86,7 @@ def sessions(
     ) -> Session:
         matrix = {"workload": workloads, "framework": framework, "device": device, **factors}
         measure = {"trials": trials, "warmup": "1 s", "until": until, "timeout": "10 min"}
+        measure["turns"] = False  # a ceiling is what a machine can do at most, for one alone
         data = {"title": f"Ceilings: {name}", "matrix": matrix, "measure": measure}
         return Session(name, built_study(name, data), there, suffix)
 

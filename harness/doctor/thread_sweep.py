@@ -61,6 +61,7 @@ def sessions(
         there = platform.model_copy(update={"binding": bound, "observer": observer})
         matrix = {"workload": "convolution", "framework": framework, "threads": list(some)}
         measure = {"trials": trials, "warmup": "3 steps", "until": until, "timeout": "5 min"}
+        measure["turns"] = False  # how many threads are best is asked of trials that run alone
         study = built_study("sweep", {"title": "Sweep", "matrix": matrix, "measure": measure})
         yield Session(f"{affinity}-{memory}", study, there)
 

@@ -9,7 +9,8 @@ from harness.environments.lock import Lock
 from harness.environments.outside_programs import printed_version
 from harness.environments.worker_python import contained
 from harness.errors import Unavailable
-from harness.launch.container import Room, enter, handed
+from harness.launch.container.engines import enter, handed, private_words
+from harness.launch.container.room import Room
 from harness.platform.platform import Platform
 
 
@@ -22,10 +23,13 @@ def complaint(lock: Lock, platform: Platform) -> str | None:
     outside = {**os.environ, **handed(container, room)}
     try:
         inside = contained(lock.name, platform)
-        verify.imported(enter(container, room, inside.argv), lock.imports, outside)
+        words = private_words(container, room)
+        command = enter(container, room, inside.argv)
+        verify.imported(command, lock.imports, outside, private=words)
         for program in lock.programs:
             named = variables.get(program.variable or "") or program.name
-            printed_version(program, enter(container, room, (named, "--version")), outside)
+            command = enter(container, room, (named, "--version"))
+            printed_version(program, command, outside, private=words)
     except Unavailable as problem:
         return " ".join(str(problem).split())
     return None

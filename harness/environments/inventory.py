@@ -10,7 +10,6 @@ from typing import Literal
 
 from harness.environments import cache, pythons, verify
 from harness.environments.cache import Environment
-from harness.environments.identity.changes import listed
 from harness.environments.identity.contents import built_contents
 from harness.environments.lock import (
     EnvironmentReference,
@@ -25,6 +24,7 @@ from harness.environments.worker_python import contained, resolve
 from harness.environments.worker_variables import worker_variables
 from harness.errors import Unavailable, UsageError
 from harness.platform.platform import Platform, load_platform
+from harness.units import listed
 
 _GONE = "its Python is gone; build it again"
 

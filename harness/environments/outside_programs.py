@@ -45,11 +45,17 @@ def installed_version(program: Program, env: Mapping[str, str]) -> str:
 
 
 def printed_version(
-    program: Program, argv: Sequence[str], env: Mapping[str, str] | None = None
+    program: Program,
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    private: str = "",
 ) -> str:
     """Run the command that asks for a version, and hold what it prints to the program's name."""
     what = " ".join(argv[-2:])
-    answer = commands.run(argv, timeout_s=_PATIENCE_S, env=env, what=what)
+    answer = commands.run(
+        argv, timeout_s=_PATIENCE_S, env=env, what=what, awaited=what, private=private
+    )
     text = answer.required() + answer.stderr
     if program.says not in text.lower():
         printed = " ".join(text.split())[:80]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from harness import commands
 from harness.commands import Unanswered, signal_text
@@ -19,6 +20,8 @@ _IMPORT = """
 import importlib, json, sys
 if sys.path[0] == "":  # the current folder
     del sys.path[0]
+sys.stdout.write("\\n" + json.dumps([sys.version.split()[0]]) + "\\n")
+sys.stdout.flush()
 modules = [importlib.import_module(name) for name in sys.argv[1:]]
 versions = [str(getattr(module, "__version__", "")) for module in modules]
 sys.stdout.write("\\n" + json.dumps([sys.version.split()[0], versions]))
@@ -85,24 +88,45 @@ def damage(root: Path) -> list[str]:
 
 
 def imported(
-    argv: Sequence[str], names: Sequence[str], env: Mapping[str, str] | None = None
+    argv: Sequence[str],
+    names: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    private: str = "",
 ) -> Imported:
     """Import a framework by the interpreter that workers start with, or say why that fails."""
+    modules = ", ".join(names) or "the standard library"
     try:
-        answer = commands.run([*argv, "-c", _IMPORT, *names], timeout_s=_IMPORT_TIMEOUT_S, env=env)
+        answer = commands.run(
+            [*argv, "-c", _IMPORT, *names],
+            timeout_s=_IMPORT_TIMEOUT_S,
+            env=env,
+            awaited=f"{argv[0]} to import {modules}",
+            private=private,
+        )
     except Unanswered as problem:
-        raise Unavailable(f"importing took longer than {_IMPORT_TIMEOUT_S} s") from problem
-    if answer.code == 0:
-        try:
-            python, versions = json.loads(answer.stdout.rpartition("\n")[2])
-        except (ValueError, TypeError):
-            raise Unavailable(f"{argv[0]} is no Python: it never said what it imported") from None
-        return Imported(python, tuple(versions))
+        raise Unavailable(f"importing {modules}: {problem}") from problem
     ending = f"exit code {answer.code}"
+    if answer.code == 0:
+        said = [one for one in map(_json_list, answer.stdout.splitlines()) if one]
+        if not said:
+            raise Unavailable(f"{argv[0]} is no Python: asked for its version, it said none")
+        if len(said[-1]) == 2:
+            python, versions = said[-1]
+            return Imported(python, tuple(versions))
+        ending = f"importing {modules} ended Python itself, with exit code 0"
     if answer.code < 0:
         ending = f"importing was ended by {signal_text(-answer.code)}"
     last = last_words(answer.stderr.splitlines(), 1)
-    raise Unavailable(": ".join([ending] * (not last or answer.code < 0) + last))
+    raise Unavailable(": ".join([ending] * (not last or answer.code <= 0) + last))
+
+
+def _json_list(line: str) -> list[Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) and value and isinstance(value[0], str) else None
 
 
 def import_complaint(executable: Path, names: Sequence[str]) -> str | None:

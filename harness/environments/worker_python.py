@@ -197,11 +197,8 @@ def _managed(
 
 def _cure(lock: Lock, reference: EnvironmentReference, device: str) -> str:
     flag = f" --device {device}" if (device == "gpu") != gpus.has_gpu() else ""
-    command = (
-        f"bakeoff env create '{reference}'{flag}"
-        if reference.groups
-        else (f"bakeoff env create {reference}{flag}")
-    )
+    named = f"'{reference}'" if reference.groups else f"{reference}"
+    command = f"bakeoff env create {named}{flag}"
     stem = cache.place(lock, reference, "", "").name.rpartition("-")[0]
     old = [one for one in cache.folders() if one.name.rpartition("-")[0] == stem]
     if not old:
@@ -247,7 +244,13 @@ def _foreign(
     if path is None:
         raise Unavailable(f"{reference}: {program} ({origin}) is no program on this machine.")
     what = f"{reference}: {path} ({origin})"
-    answer = commands.run([path, "-c", _CONTENT], timeout_s=_PATIENCE_S, env=env, what=what)
+    answer = commands.run(
+        [path, "-c", _CONTENT],
+        timeout_s=_PATIENCE_S,
+        env=env,
+        what=f"{what}, asked for its version,",
+        awaited=f"{path} to say its version",
+    )
     try:
         content = parse(answer.required().rpartition("\n")[2].encode(errors="replace"))
         version, packages = str(content[0]).split()[0], dict(sorted(map(_named, content[1])))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.exact.layer import Array, Forward, Own
-from harness.exact.norms import batch_norm, lrn
+from harness.exact.norms import RUNNING, batch_norm, lrn
 from harness.exact.windows import average_pool, conv, max_pool
 from harness.worker.network.layers import (
     LRN,
@@ -27,9 +27,15 @@ from harness.worker.network.layers import (
 )
 
 
-def compute(layer: Any, x: Array, own: Own, counts: Sequence[int]) -> Forward:
-    """Compute one layer, no residual; ``counts`` are the windows along each dimension."""
-    return LAYERS[type(layer)](layer, x, own, counts)
+def compute(
+    layer: Any, x: Array, own: Own, counts: Sequence[int], times: Array | None = None
+) -> Forward:
+    """Compute one layer, no residual; ``counts`` are the windows along each dimension.
+
+    ``times`` says how often each sample stands in the batch: it matters to statistics alone.
+    """
+    weighted = () if times is None or type(layer) not in RUNNING else (times,)
+    return LAYERS[type(layer)](layer, x, own, counts, *weighted)
 
 
 def _dense(layer: Dense, x: Array, own: Own, _counts: Sequence[int]) -> Forward:
@@ -80,7 +86,7 @@ def _dropout(_layer: Dropout, x: Array, _own: Own, _counts: Sequence[int]) -> Fo
     return x, lambda slope: (slope, {})
 
 
-LAYERS: dict[type, Callable[[Any, Array, Own, Sequence[int]], Forward]] = {
+LAYERS: dict[type, Callable[..., Forward]] = {
     Conv: conv,
     Dense: _dense,
     BatchNorm: batch_norm,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,35 +10,60 @@ from harness.exact.layer import Array, Forward, Own
 from harness.worker.network.layers import LRN, BatchNorm
 
 
-def batch_norm(layer: BatchNorm, x: Array, own: Own, _counts: Sequence[int]) -> Forward:
+def batch_norm(
+    layer: BatchNorm, x: Array, own: Own, _counts: Sequence[int], times: Array | None = None
+) -> Forward:
     """Bring each channel to mean 0 and variance 1 over batch and positions; scale and shift.
 
     With n values a channel, z normalised and g = gamma * slope, the gradient of the input is
-    (g - mean g - z * mean (g z)) / deviation, since mean and deviation follow the input.
+    (g - mean g - z * mean (g z)) / deviation, since mean and deviation follow the input. Where a
+    sample stands ``times`` times in the batch, slopes are those of all its copies together: the
+    means are sums over n, and each copy takes its own away.
     """
     axes = _all_but_channels(x)
     gamma, beta = (_along_channels(own[kind], x) for kind in ("gamma", "beta"))
-    deviation = np.sqrt(x.var(axis=axes, keepdims=True) + layer.epsilon)
-    z = (x - x.mean(axis=axes, keepdims=True)) / deviation
+    each = 1.0 if times is None else _along_samples(times, x)
+    n = _values(x, times)
+    mean, variance = (_along_channels(one, x) for one in _moments(x, times))
+    deviation = np.sqrt(variance + layer.epsilon)
+    z = (x - mean) / deviation
 
     def back(slope: Array) -> tuple[Array, Own]:
         g = gamma * slope
-        common = g.mean(axis=axes, keepdims=True)
-        along = (g * z).mean(axis=axes, keepdims=True)
+        common = g.sum(axis=axes, keepdims=True) / n
+        along = (g * z).sum(axis=axes, keepdims=True) / n
         found = {"gamma": (slope * z).sum(axis=axes), "beta": slope.sum(axis=axes)}
-        return (g - common - z * along) / deviation, found
+        return (g - each * (common + z * along)) / deviation, found
 
     return gamma * z + beta, back
 
 
-def running(layer: BatchNorm, x: Array, own: Own) -> dict[str, Array]:
+def running(layer: BatchNorm, x: Array, own: Own, times: Array | None = None) -> dict[str, Array]:
     """Move the running statistics towards a batch's; its variance is Bessel-corrected."""
-    axes = _all_but_channels(x)
-    batch = {"mean": x.mean(axis=axes), "variance": x.var(axis=axes, ddof=1)}
+    n = _values(x, times)
+    mean, variance = _moments(x, times)
+    batch = {"mean": mean, "variance": variance * (n / (n - 1))}
     return {
         kind: (1 - layer.momentum) * own[kind] + layer.momentum * value
         for kind, value in batch.items()
     }
+
+
+def _values(x: Array, times: Array | None) -> float:
+    """Count the values of a channel, those of a repeated sample as often as it occurs."""
+    samples = len(x) if times is None else float(times.sum())
+    return float(samples * (x.size // (len(x) * x.shape[1])))
+
+
+def _moments(x: Array, times: Array | None) -> tuple[Array, Array]:
+    """Give each channel's mean and variance over a batch."""
+    axes = _all_but_channels(x)
+    if times is None:
+        return x.mean(axis=axes), x.var(axis=axes)
+    each, n = _along_samples(times, x), _values(x, times)
+    mean = (each * x).sum(axis=axes) / n
+    off = x - _along_channels(mean, x)
+    return mean, (each * off * off).sum(axis=axes) / n
 
 
 def lrn(layer: LRN, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:
@@ -76,5 +100,9 @@ def _along_channels(values: Array, x: Array) -> Array:
     return values.reshape(1, -1, *[1] * (x.ndim - 2))
 
 
-RUNNING: Mapping[type, Callable[[Any, Array, Own], dict[str, Array]]] = {BatchNorm: running}
+def _along_samples(values: Array, x: Array) -> Array:
+    return values.reshape(-1, *[1] * (x.ndim - 1))
+
+
+RUNNING: Mapping[type, Callable[..., dict[str, Array]]] = {BatchNorm: running}
 """How running statistics follow a batch, for each layer that keeps any."""

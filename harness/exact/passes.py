@@ -21,11 +21,17 @@ class Pass:
     """One batch's way through a network in training mode.
 
     A dropout multiplies by its mask, which says 0 or 1 / (1 - rate) for each value; one without
-    drops nothing.
+    drops nothing. Where a sample stands several ``times`` in the batch it is computed once, and its
+    slopes are those of all its copies together.
     """
 
     def __init__(
-        self, network: Network, state: State, x: Array, masks: Mapping[str, Array] | None = None
+        self,
+        network: Network,
+        state: State,
+        x: Array,
+        masks: Mapping[str, Array] | None = None,
+        times: Array | None = None,
     ) -> None:
         self.inputs: dict[str, Array] = {}
         """What entered each layer, by its path; of a residual, its parts only."""
@@ -39,6 +45,7 @@ class Pass:
         """After ``backward``: the gradient of each parameter."""
         self._state = state
         self._masks = masks or {}
+        self._times = times
         self._sites = {site.path: site for site in sites(network)}
         self.output, self._back = self._row(network.layers, "", x)
 
@@ -73,7 +80,7 @@ class Pass:
         self.inputs[path], self.outputs[path] = x, y
         if names := [name for name, _ in statistic_shapes(site)]:
             own = {name.rpartition("/")[2]: self._state[name] for name in names}
-            for kind, value in RUNNING[type(layer)](layer, x, own).items():
+            for kind, value in RUNNING[type(layer)](layer, x, own, self._times).items():
                 self.statistics[f"{path}/{kind}"] = value
 
         def back(slope: Array) -> Array:
@@ -87,7 +94,7 @@ class Pass:
 
     def _alone(self, site: Site, x: Array) -> Forward:
         if site.path not in self._masks:
-            return alone(site, self._state, x)
+            return alone(site, self._state, x, self._times)
         mask = self._masks[site.path]
         return x * mask, lambda slope: (slope * mask, {})
 
@@ -96,7 +103,7 @@ def _spent(_slope: Array) -> Array:
     raise RuntimeError("this pass has already gone back")
 
 
-def alone(site: Site, state: State, x: Array) -> Forward:
+def alone(site: Site, state: State, x: Array, times: Array | None = None) -> Forward:
     """Compute one layer alone."""
     own = {name.rpartition("/")[2]: state[name] for name, _ in parameter_shapes(site)}
-    return compute(site.layer, x, own, site.output[1:])
+    return compute(site.layer, x, own, site.output[1:], times)

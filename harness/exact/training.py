@@ -31,10 +31,10 @@ def steps(workload: Training, state: State, x: Array, target: Any, count: int) -
         passed = Pass(workload.network, state, x)
         value, slope = loss(workload.loss, passed.output, target)
         passed.backward(slope)
-        moved = {
-            name: state[name] - change(name, state[name], gradient, number)
-            for name, gradient in passed.gradients.items()
-        }
+        moved = {}
+        for name, gradient in passed.gradients.items():
+            changed = change(name, state[name], gradient, number)
+            moved[name] = np.subtract(state[name], changed, out=changed)
         state = {**moved, **passed.statistics}
         yield Step(passed, value, state)
 
@@ -77,13 +77,14 @@ def _momentum(optimiser: SGD, workload: Training, batch: int, moments: dict[str,
     scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
 
     def change(name: str, value: Array, gradient: Array, _number: int) -> Array:
-        force = gradient
+        force = np.array(gradient)  # added to in place: a weight may have 40 million items
+        spare = np.empty_like(force)
         if name in heavy and optimiser.weight_decay:
-            force = gradient + optimiser.weight_decay * value
+            force += np.multiply(value, optimiser.weight_decay, out=spare)
         if (kept := f"{name}/velocity") in moments:
-            force = force + optimiser.momentum * moments[kept]
+            force += np.multiply(moments[kept], optimiser.momentum, out=spare)
         moments[kept] = force
-        return optimiser.rate * scaled * force
+        return np.multiply(force, optimiser.rate * scaled, out=spare)
 
     return change
 

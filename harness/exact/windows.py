@@ -47,7 +47,10 @@ def conv(layer: Conv, x: Array, own: Own, counts: Sequence[int]) -> Forward:
                 inner = slice(block.start - channels.start, block.stop - channels.start)
                 columns = _laid_out(wide[:, block], places, counts)
                 part = found["weight"][outputs, inner]
-                part[...] = (flat @ columns.T).reshape(part.shape)
+                if part.flags.c_contiguous:
+                    np.matmul(flat, columns.T, out=part.reshape(len(flat), -1))
+                else:
+                    part[...] = (flat @ columns.T).reshape(part.shape)
                 kernels = _kernels(weight, outputs, block, channels)
                 sent = (kernels.T @ flat).reshape(-1, len(places), len(x), *counts)
                 for number, place in enumerate(places):

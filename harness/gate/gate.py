@@ -26,28 +26,27 @@ from harness.errors import Unavailable
 from harness.gate import layers, ranks, semantics, separate_process
 from harness.gate import tolerances as arithmetic
 from harness.gate.conditions import Circumstances
-from harness.gate.jobs import Examiner, examination_job, examined_factors
+from harness.gate.feed import examination as feed
+from harness.gate.jobs import Examiner, Go, examination_job, examined_factors
+from harness.gate.kept_parts import KeptParts, with_kept_log, writable
+from harness.gate.progress import ExaminationProgress, Watcher
 from harness.gate.reference import GateReferences, code_digest
 from harness.gate.reference import key as reference_key
-from harness.gate.result import GatePart, Result, joined, read, record, with_log
+from harness.gate.result import GatePart, Result, joined
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
+from harness.plan.duration import examination_s
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform
 from harness.ranks import payload as payloads
 from harness.ranks.payload import Closures, Payload
 from harness.store.bounded_cache import Cache
-from harness.store.files import explained, read_json, write_json, write_whole
-from harness.store.gate_results import SEALED, is_sealed, sealed
 from harness.store.outcome import Ended
 from harness.store.records import EQUIVALENT, EXAMINATION_FAILED, NOT_CHECKED
 from harness.study.framework import framework_info
 from harness.worker.network.workload import Collective, Training
 
-Watcher = Callable[[str], None]
-
 _TIMEOUT_S = 900.0
-_A_RESULT_BYTES = 1 << 16
 
 _MOST_BYTES = 4 << 30
 """How much of references is kept: they are cheap to make again, and one is up to 2.5 GB."""
@@ -70,38 +69,14 @@ def ensure(
     nothing = Result(NOT_CHECKED, "on a simulated platform nothing is computed")
     found: dict[str, Result] = {}
     with ExitStack() as stack:
-        kept = _writable(kept or cache.home() / "gate", stack)
+        kept = writable(kept or cache.home() / "gate", stack)
         gate = _Gate(plan.platform, payload or payloads.gather(), kept, watch, stack)
         for number, cell in enumerate(plan.cells, start=1):
             title = f"[{number}/{len(plan.cells)}] {cell.label}"
             result = nothing if plan.platform.is_simulated else gate.check(cell, title)
             keep(cell.key, result)
-            found[cell.key] = _with_log(result, kept / "logs" / f"{cell.key}.log")
+            found[cell.key] = with_kept_log(result, kept / "logs" / f"{cell.key}.log")
     return found
-
-
-def _with_log(result: Result, file: Path) -> Result:
-    """Keep the log of an examination that failed."""
-    if not result.log:
-        return result
-    with explained(file):
-        file.parent.mkdir(exist_ok=True)
-    write_whole(file, result.log)
-    return with_log(result, str(file))
-
-
-def _writable(folder: Path, stack: ExitStack) -> Path:
-    """Give a folder back, or where nothing can be written to it one for this time only.
-
-    A home that is read-only or full costs what was kept, not the examination.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(_A_RESULT_BYTES))
-    except OSError:
-        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bakeoff-gate-")))
-    return folder
 
 
 class _Gate:
@@ -112,25 +87,23 @@ class _Gate:
     ) -> None:
         self._platform = platform
         self._payload = payload
-        self._kept = kept
-        self._watch = watch
+        self._parts = KeptParts(kept)
+        self._progress = ExaminationProgress(watch)
         self._stack = stack
         self._closures = Closures(payload)
         self._circumstances = Circumstances(platform)
-        self._is_edited = False
-        """Whether a result that was kept of this cell had been changed by hand."""
         self._interpreters: dict[str, Interpreter] = {}
         self._place: _Workplace | None = None
         self._large = Cache(kept / "references", _MOST_BYTES)
         stack.callback(self._large.release_all)
         self._references = GateReferences(self._large, self._compute)
-        self._title = ""
 
     def check(self, cell: Cell, title: str) -> Result:
         """Examine a cell as far as no result is stored, and give its result."""
-        self._title, self._is_edited = title, False
+        self._progress.begin(title)
+        self._parts.is_edited = False
         result = self._check(cell)
-        if not self._is_edited:
+        if not self._parts.is_edited:
             return result
         why = "examined anew, since what was kept had been changed by hand"
         return replace(result, detail=f"{result.detail}; {why}")
@@ -141,6 +114,7 @@ class _Gate:
             return Result(EQUIVALENT, "each trial proves its message before it is timed")
         if not isinstance(workload, Training):
             return Result(NOT_CHECKED, "it trains no network")
+        self._progress.expect(examination_s(workload, compiles=bool(cell.factors["compile"])))
         small = requests.examined(workload)
         try:
             exact = self._part(cell, small, None)
@@ -152,13 +126,16 @@ class _Gate:
             return Result(EXAMINATION_FAILED, why)
         at = "" if small is workload else f" at {'×'.join(map(str, small.network.input))}"
         result = joined(exact, timed, cell, at)
-        if result.state in (NOT_CHECKED, EXAMINATION_FAILED) or not ranks.is_due(cell):
+        if result.state in (NOT_CHECKED, EXAMINATION_FAILED):
             return result
         try:
-            part = self._ranks(cell, small)
+            if ranks.is_due(cell):
+                result = ranks.joined(result, self._ranks(cell, small), at, ranks.words(cell))
+            if feed.is_due(cell):
+                result = feed.joined(result, self._feed(cell, workload), cell)
         except Unavailable as problem:
             return Result(NOT_CHECKED, " ".join(str(problem).split()))
-        return ranks.joined(result, part, at, ranks.words(cell))
+        return result
 
     def _part(self, cell: Cell, small: Training, precision: str | None) -> GatePart:
         """Give one part of an examination, stored or new; without a precision, the semantics."""
@@ -178,23 +155,7 @@ class _Gate:
             ]
         )
         examine = partial(self._examine, cell, small, precision, interpreter, factors)
-        return self._stored(key, examine)
-
-    def _stored(self, key: str, examine: Callable[[], GatePart]) -> GatePart:
-        """Give a part that is stored, or examine and store it; one that failed keeps its log."""
-        file = self._kept / "results" / f"{key}.json"
-        if file.is_file():
-            kept = read_json(file)
-            if is_sealed(kept):
-                return read(kept[SEALED])
-            self._is_edited = True
-        part = examine()
-        if part.has_failed:
-            return replace(part, log=self._workplace().examiner.log())
-        with explained(file):
-            file.parent.mkdir(exist_ok=True)
-        write_json(file, sealed(record(part)))
-        return part
+        return self._parts.part(key, examine, self._log)
 
     def _ranks(self, cell: Cell, small: Training) -> GatePart:
         """Compare the cell's ranks with one rank; a stored result is reused."""
@@ -205,19 +166,36 @@ class _Gate:
         where = self._circumstances.of(cell.environment, interpreter)
         facts = [code, interpreter.identity, _code_digest(), cell.strategy, chosen, where]
 
-        def examine() -> GatePart:
-            place = self._workplace()
-            self._watch(f"{self._title}: {ranks.words(cell)}: {cell.framework}")
-            with tempfile.TemporaryDirectory(dir=place.scratch) as name:
-                return ranks.examine(
-                    cell,
-                    small,
-                    chosen,
-                    Path(name),
-                    lambda job: place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S),
-                )
+        what = f"{ranks.words(cell)}: {cell.framework}"
+        examine = partial(ranks.examine, cell, small, chosen)
+        alone = partial(self._alone, what, interpreter, examine)
+        key = cache.digest([*facts, dict(cell.options)])
+        return self._parts.part(key, alone, self._log)
 
-        return self._stored(cache.digest([*facts, dict(cell.options)]), examine)
+    def _feed(self, cell: Cell, workload: Training) -> GatePart:
+        """Compare what the cell's network is fed with the files; a stored result is reused."""
+        interpreter = self._interpreter(cell.environment)
+        code = self._closures.digest(cell.workload_module, cell.adapter_module)
+        where: object = self._circumstances.of(cell.environment, interpreter)
+        scale: object = [cell.scale.ranks > 1, cell.scale.devices_per_rank > 1, cell.strategy]
+        what = f"what it is fed: {cell.framework}"
+        examine = partial(feed.examine, cell, workload)
+        alone = partial(self._alone, what, interpreter, examine)
+        facts = [code, interpreter.identity, feed.code_digest(), where, scale]
+        facts += [feed.chosen(cell), feed.content_of(cell), dict(cell.options)]
+        return self._parts.part(cache.digest(facts), alone, self._log)
+
+    def _alone(
+        self, what: str, interpreter: Interpreter, examine: Callable[[Path, Go], GatePart]
+    ) -> GatePart:
+        """Let jobs be examined in an empty folder."""
+        place = self._workplace()
+        self._progress.doing(what)
+        with tempfile.TemporaryDirectory(dir=place.scratch) as name:
+            return examine(
+                Path(name),
+                lambda job: place.examiner.go(job, interpreter, place.payload, _TIMEOUT_S),
+            )
 
     def _examine(
         self,
@@ -229,12 +207,12 @@ class _Gate:
     ) -> GatePart:
         what = "float64" if precision is None else f"{precision} as timed"
         place = self._workplace()
-        self._watch(f"{self._title}: {what}: reference")
+        self._progress.doing(f"{what}: reference")
         if precision is None:
             reference = self._references.semantics(small)
         else:
             reference = self._references.layers(small, precision)
-        self._watch(f"{self._title}: {what}: {cell.framework}")
+        self._progress.doing(f"{what}: {cell.framework}")
         with tempfile.TemporaryDirectory(dir=place.scratch) as name:
             asked, made = Path(name) / "given", Path(name) / "made"
             if precision is None:
@@ -265,6 +243,9 @@ class _Gate:
 
     def _compute(self, function: Callable[..., object], *given: Any) -> None:
         self._workplace().examiner.compute(function, *given)
+
+    def _log(self) -> str:
+        return self._workplace().examiner.log()
 
     def _workplace(self) -> _Workplace:
         """Start an agent and make a scratch folder, at the first examination."""

@@ -42,6 +42,9 @@ What a strategy does change is examined apart (``equal_ranks.py``)."""
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
 _TIMED = (*_LOWERING, "precision")
+Go = Callable[[Job], Judgement]
+"""Run one job to its end."""
+
 _PRINTED = ("starter.err", "rank.*.err", "rank.*.out", "starter.out")
 
 

@@ -7,7 +7,7 @@ is compared, and the ranks with each other (``harness/worker/gate/rank_equality.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from harness.gate import tolerances as arithmetic
-from harness.gate.jobs import examination_job
+from harness.gate.jobs import Go, examination_job
 from harness.gate.result import GatePart, Result, record
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import draws, folders, requests
 from harness.plan.cell import Cell
-from harness.ranks.failure_reasons import Judgement
 from harness.store.outcome import Ended
 from harness.store.records import DIFFERS, EXAMINATION_FAILED, NOT_CHECKED
 from harness.worker.gate.rank_equality import path_of
@@ -36,8 +35,6 @@ UPDATES = 2
 SAMPLES = 4
 TOLERANCE = 1e-7
 """Of what the updates changed, which has lost some digits of the weights'."""
-
-Go = Callable[[Job], Judgement]
 
 
 def is_due(cell: Cell) -> bool:

@@ -23,6 +23,7 @@ from harness.exact.passes import Pass, State, alone
 from harness.exact.training import loss, steps
 from harness.gate.tensors import draws, folders, reduced_size, requests, sensitive_inputs
 from harness.store.bounded_cache import Cache
+from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder, Writer
 from harness.worker.network import layer_rules, layers, shapes, workload
 from harness.worker.network.layers import Dropout
@@ -101,8 +102,10 @@ def make_semantics(small: Training, place: Path) -> GateReference:
         if number == 1:
             folders.put(made, "output", passed.output)
             folders.put(made, "loss", step.loss)
+            written: dict[int, str] = {}
             for path in paths:
                 folders.put(made, f"activation/{path}", passed.outputs[path])
+                written[id(passed.outputs[path])] = f"activation/{path}"
             for prefix, arrays in (
                 ("gradient", passed.gradients),
                 ("statistic", passed.statistics),
@@ -110,12 +113,23 @@ def make_semantics(small: Training, place: Path) -> GateReference:
                 for name, array in arrays.items():
                     folders.put(made, f"{prefix}/{name}", array)
             for path, array in passed.inputs.items():
-                folders.put(made, f"layer/{path}/input", array)
+                if id(array) in written:  # what left the layer before
+                    made.repeat(f"layer/{path}/input", written[id(array)])
+                else:
+                    folders.put(made, f"layer/{path}/input", array)
                 folders.put(made, f"layer/{path}/gradient", passed.slopes[path])
         for name, array in step.state.items():
+            if number == given.about["updates"]:  # from here no worker restarts
+                array = _compared(array)
             folders.put(made, f"free/{number}/{name}", array)
     made.close({})
     return _opened(place)
+
+
+def _compared(values: Array) -> Array:
+    """Give the items of a state that a worker gives back."""
+    step = stride(values.size, requests.THIN)
+    return values if step == 1 else values.reshape(-1)[::step]
 
 
 def make_layers(

@@ -58,6 +58,8 @@ class Result:
     timed: Mapping[str, Any] | None = None
     ranks: Mapping[str, Any] | None = None
     """Of cells whose ranks train together."""
+    feed: Mapping[str, Any] | None = None
+    """Of cells that train on files."""
     not_shown: tuple[str, ...] = ()
     log: str = ""
     """What a failed examination printed, until it is kept in a file."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness import units
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
+from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.network.workload import Collective, Nothing, Training
 from harness.worker.scale import Scale
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_OPERATIONS_PER_MAC = 6
-"""One MAC is two operations, and backward costs twice the forward pass."""
 _GRADIENT_BYTES = 4
 _BUCKET_MB = 25
 """As torch's DistributedDataParallel has it."""
@@ -156,7 +155,7 @@ def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
         return SimulatedStep(0.0, took, together=True, units={cell.unit: size / scale.ranks})
     if not isinstance(workload, Training) or cell.macs is None:
         raise NoModel(f"the model knows no workload of kind '{workload.kind}'")
-    operations = _OPERATIONS_PER_MAC * cell.macs * scale.batch_per_rank
+    operations = OPERATIONS_PER_MAC * PASSES * cell.macs * scale.batch_per_rank
     compute = operations / (cluster.flops(scale, factors) * cluster.efficiency)
     exchanges = scale.ranks > 1 and factors.get("communicate") is not False
     exchange = 0.0

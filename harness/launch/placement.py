@@ -14,7 +14,7 @@ from harness.agent.shim import DOOR
 from harness.launch.binding import Binding, bind
 from harness.launch.binding_request import variables as device_variables
 from harness.launch.binding_request import wish
-from harness.launch.container import ContainerCommand, box_of
+from harness.launch.container.command import ContainerCommand, box_of
 from harness.launch.contract import Launch, Node, Worker
 from harness.launch.rendezvous import Seat, seats, variables
 from harness.machine.topology import flat

@@ -66,6 +66,28 @@ def limits(root: Path = Path("/")) -> Limits:
     return Limits(min(cpu, default=None), min(memory, default=None), *throttled)
 
 
+def free_memory_bytes(root: Path = Path("/")) -> int | None:
+    """Give what the groups above this process still allow it; None where nothing limits it.
+
+    Files that the kernel keeps in memory count as free: it drops them where memory is wanted.
+    """
+    free = (_free(group, one.version) for one in memberships(root) for group in one.folders)
+    return min((size for size in free if size is not None), default=None)
+
+
+def _free(group: Path, version: int) -> int | None:
+    names = ("max", "current") if version == 2 else ("limit_in_bytes", "usage_in_bytes")
+    limit, used = (_number(read_small(group / f"memory.{name}")) for name in names)
+    if limit is None or used is None:
+        return limit
+    # of version 1, the plain names leave out the groups below
+    total = "" if version == 2 else "total_"
+    kept = {f"{total}{which}_file" for which in ("active", "inactive")}
+    lines = (line.split() for line in read_small(group / "memory.stat").splitlines())
+    files = sum(int(words[1]) for words in lines if len(words) == 2 and words[0] in kept)
+    return max(0, limit - max(0, used - files))
+
+
 def memberships(root: Path = Path("/"), process: int | str = "self") -> Iterator[Membership]:
     """Give a process's groups in each hierarchy that is mounted."""
     folder = root / "proc" / str(process)

@@ -26,6 +26,9 @@ class Gpu:
     persistence: bool | None
     ecc: bool | None
     power_limit_w: float | None
+    cores: int | None = None
+    highest_clock_hz: float | None = None
+    compute_capability: tuple[int, int] | None = None
 
 
 def read_gpus() -> tuple[Gpu, ...] | None:
@@ -51,6 +54,7 @@ def _gpu(nvml: Any, handle: Any) -> Gpu:
     persistence = _ask(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle))
     ecc = _ask(nvml, lambda: nvml.nvmlDeviceGetEccMode(handle)[0])
     limit = _ask(nvml, lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle))
+    clock = _ask(nvml, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM))
     return Gpu(
         uuid=str(nvml.nvmlDeviceGetUUID(handle)),
         name=str(nvml.nvmlDeviceGetName(handle)),
@@ -61,7 +65,15 @@ def _gpu(nvml: Any, handle: Any) -> Gpu:
         persistence=None if persistence is None else bool(persistence),
         ecc=None if ecc is None else bool(ecc),
         power_limit_w=None if limit is None else limit / 1000,
+        cores=_ask(nvml, lambda: int(nvml.nvmlDeviceGetNumGpuCores(handle))),
+        highest_clock_hz=None if clock is None else clock * 1e6,
+        compute_capability=_ask(nvml, lambda: _pair(nvml, handle)),
     )
+
+
+def _pair(nvml: Any, handle: Any) -> tuple[int, int]:
+    major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
+    return int(major), int(minor)
 
 
 def _ask(nvml: Any, question: Callable[[], _Answer]) -> _Answer | None:

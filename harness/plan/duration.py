@@ -10,18 +10,19 @@ from statistics import median
 from harness import plugins
 from harness.data.catalogue import CONTENTS
 from harness.plan.cell import Cell
+from harness.plan.norm_parts import norm_parts_of
 from harness.plan.plan import Plan
-from harness.study.framework import ALONE, framework_info
+from harness.study.framework import framework_info
 from harness.units import duration
+from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.job import Span
-from harness.worker.network.shapes import has_dropout
+from harness.worker.network.shapes import couples_samples, has_dropout, parameter_shapes, sites
 from harness.worker.network.workload import Training
 
 # What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
-# accelerator. Backward costs twice the forward pass, and one MAC is two operations.
+# accelerator.
 _CPU_FLOPS = 50e9
 _GPU_FLOPS = 20e12
-_OPERATIONS_PER_MAC = 6
 # What one node reads of a cold store, for a first guess only: bytes per second.
 _READ_BYTES = 200e6
 # What all trials of a network at one batch start from, and are examined from, is computed once, in
@@ -30,8 +31,14 @@ _START_MACS_PER_S = 1e9
 _START_S_PER_PARAMETER = 1.2e-7
 UPDATES = 3
 """Of the proof of what was timed."""
-MOST_START_MACS = 3e10
+MOST_START_MACS = 5e10
 """No start is computed that would take more forward multiplications for its updates."""
+_PICTURES, _FEW_PICTURES, _PICTURES_OF_PART, _PICTURES_DROPPED = 16, 4, 2, 2
+# What the gate examines is at most so large; measured on 2 cores with torch and JAX.
+_EXAMINED_PARAMETERS = 30e6
+_LOWERED = ("device", "layout", "precision", "compile")
+_EXAMINATION_S, _EXAMINATION_S_PER_PARAMETER = 8.0, 8e-7
+_EXAMINATION_S_PER_LAYER = {False: 0.05, True: 0.5}
 _COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
@@ -46,6 +53,10 @@ class Estimate:
     node_hours: float
     refined: bool
     """Whether finished trials stand behind it."""
+    gate_s: float
+    """What the gate takes before the first trials where it has examined nothing yet."""
+    starts_s: float
+    """What it takes to compute what trials start from, and are examined from; in ``total_s``."""
     late: Mapping[str, float]
     """By cell key, what trials would take that the timeout ends before: a guess, in seconds."""
 
@@ -70,6 +81,8 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
         total_s=starts_s + sum(trials[key] for key, _ in plan.order),
         node_hours=(starts_s + sum(trials[key] * nodes[key] for key, _ in plan.order)) / 3600,
         refined=bool(known),
+        gate_s=0.0 if known else _gate_s(plan),
+        starts_s=starts_s,
         late={key: s for key, s in expected.items() if s > limit and key not in known},
     )
 
@@ -89,27 +102,67 @@ def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
     return (doubt,)
 
 
-def start_macs(workload: Training, batch: int) -> int:
+def pictures_of(workload: Training, batch: int, parts: int = 1) -> int:
+    """Say how many different pictures fill each part of the batch from which trials are examined.
+
+    Where one sample alone has a gradient, and no batch norm, the others matter to nothing.
+    """
+    each = batch // parts
+    if _is_alone(workload):
+        return min(each, _PICTURES_DROPPED)
+    is_cheap = UPDATES * min(batch, _PICTURES) * workload.macs <= MOST_START_MACS
+    most = _PICTURES if is_cheap else _FEW_PICTURES
+    return min(each, max(most // parts, _PICTURES_OF_PART))
+
+
+def start_macs(workload: Training, batch: int, parts: int = 1) -> int:
     """Count the forward multiplications of what a network's trials start from.
 
-    Where it drops, one sample of each batch has a gradient.
+    Each of its pictures is computed once an update; of a batch whose samples matter to each other
+    in nothing, and of which one alone has a gradient, that one.
     """
-    return UPDATES * (1 if has_dropout(workload.network) else batch) * workload.macs
+    pictures = 1 if _is_alone(workload) else parts * pictures_of(workload, batch, parts)
+    return UPDATES * pictures * workload.macs
 
 
-def start_s(workload: Training, batch: int) -> float:
+def _is_alone(workload: Training) -> bool:
+    return has_dropout(workload.network) and not couples_samples(workload.network)
+
+
+def start_s(workload: Training, batch: int, parts: int = 1) -> float:
     """Guess how long it takes to compute what a network's trials start from."""
-    macs = start_macs(workload, batch)
+    macs = start_macs(workload, batch, parts)
     computing_s = macs / _START_MACS_PER_S if macs <= MOST_START_MACS else 0.0
     return computing_s + workload.parameters * _START_S_PER_PARAMETER
 
 
+def examination_s(workload: Training, *, compiles: bool) -> float:
+    """Guess how long the gate takes for a network in one framework, if nothing is kept of it."""
+    parameters = min(workload.parameters, _EXAMINED_PARAMETERS)
+    learned = sum(bool(parameter_shapes(site)) for site in sites(workload.network))
+    by_layer = learned * _EXAMINATION_S_PER_LAYER[compiles]
+    return _EXAMINATION_S + parameters * _EXAMINATION_S_PER_PARAMETER + by_layer
+
+
+def _gate_s(plan: Plan) -> float:
+    found = {}
+    for cell in plan.cells:
+        workload = plugins.workload(cell.workload)
+        if isinstance(workload, Training) and not plan.platform.is_simulated:
+            lowered = tuple(str(cell.factors.get(name)) for name in _LOWERED)
+            seconds = examination_s(workload, compiles=bool(cell.factors["compile"]))
+            found[cell.workload, cell.environment, cell.strategy, *lowered] = seconds
+    return sum(found.values())
+
+
 def _starts_s(plan: Plan) -> float:
-    alone = [cell for cell in plan.cells if cell.strategy == ALONE]
-    proved = [cell for cell in alone if framework_info(cell.adapter).proves]
-    batches = {(cell.workload, cell.scale.batch_per_rank) for cell in proved}
-    found = [(plugins.workload(name), batch) for name, batch in sorted(batches)]
-    return sum(start_s(one, batch) for one, batch in found if isinstance(one, Training))
+    found = {}
+    for cell in plan.cells:
+        workload = plugins.workload(cell.workload)
+        if framework_info(cell.adapter).proves and isinstance(workload, Training):
+            batch, parts = cell.scale.batch_per_step, norm_parts_of(workload, cell)
+            found[cell.workload, batch, parts] = start_s(workload, batch, parts)
+    return sum(found.values())
 
 
 def _guess(plan: Plan, cell: Cell) -> float:
@@ -141,7 +194,7 @@ def _span_s(span: Span, step_s: float) -> float:
 def _step_s(plan: Plan, cell: Cell) -> float:
     if cell.macs is None:
         return 0.0
-    operations = _OPERATIONS_PER_MAC * cell.macs
+    operations = OPERATIONS_PER_MAC * PASSES * cell.macs
     if cell.factors["device"] == "gpu":
         return operations * cell.scale.batch_per_device / _GPU_FLOPS
     # The devices of a rank on CPUs are logical: they share the rank's.

@@ -10,6 +10,7 @@ from harness.plan.resolve import Resolved, Resolver
 from harness.study.matrix import points
 from harness.study.study import Study
 from harness.toml.values import Value
+from harness.units import listed
 
 _NAMED = 5
 
@@ -102,6 +103,5 @@ class NothingLeft(UsageError):
                 hint = next((nearest(one, values) for one in asked - values), "")
                 lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
         for why, labels in grouped(holes).items():
-            more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-            lines.append(f"    {why}: {', '.join(labels[:_NAMED])}{more}")
+            lines.append(f"    {why}: {listed(labels, _NAMED)}")
         super().__init__("\n".join(lines))

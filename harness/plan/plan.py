@@ -15,9 +15,9 @@ from harness.errors import UsageError
 from harness.plan import cell as cells
 from harness.plan.cell import Cell
 from harness.plan.holes import Hole, NothingLeft, choose
-from harness.plan.input_rules import held_in_buffers
 from harness.plan.order import interleaved
 from harness.plan.resolve import Resolved, Resolver
+from harness.plan.rules.input_rules import held_in_buffers
 from harness.platform.platform import Platform
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import VERSION

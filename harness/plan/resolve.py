@@ -10,17 +10,22 @@ from typing import Any
 from harness import plugins
 from harness.data.user_data import UserData
 from harness.errors import nearest
-from harness.plan import checkpoint_rules, message_rules, stripe_rules
 from harness.plan.cell import Cell, cell_key
-from harness.plan.input_rules import complete, content_of
-from harness.plan.input_rules import why_not as why_no_input
+from harness.plan.rules import (
+    checkpoint_rules,
+    message_rules,
+    platform_rules,
+    strategy_rules,
+    stripe_rules,
+)
+from harness.plan.rules.input_rules import complete, content_of
+from harness.plan.rules.input_rules import why_not as why_no_input
 from harness.platform.platform import Platform
 from harness.study.factors import FACTORS, IN_CELL, OF_INPUT
 from harness.study.framework import FrameworkInfo, framework_info
 from harness.study.matrix import Matrix, Point, adapter_of
 from harness.study.measure import Measure
 from harness.toml.values import Value
-from harness.units import size_text
 from harness.worker.network import shapes
 from harness.worker.network.workload import Checkpointing, Opening, Reading, Training
 from harness.worker.scale import Scale
@@ -194,8 +199,10 @@ class Resolver:
             why = requirement.fails(known)
             if why is not None:
                 return why
-        why = _unfit_strategy(info, factors, scale, kind)
-        return why or self._exceeds_platform(framework, factors, scale)
+        why = strategy_rules.why_not(info, factors, scale=scale, kind=kind)
+        return why or platform_rules.why_not(
+            framework, factors, scale=scale, platform=self._platform, measure=self._measure
+        )
 
     def _no_environment(self, name: str) -> str | None:
         name = name.partition("[")[0]
@@ -203,40 +210,6 @@ class Resolver:
             return None
         hint = nearest(name, self._environments)
         return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
-
-    def _exceeds_platform(
-        self, framework: str, factors: Mapping[str, Any], scale: Scale
-    ) -> str | None:
-        """Give what a point needs and the platform lacks; None if there is enough."""
-        name = self._platform.name
-        nodes, ranks, each = scale.nodes, scale.ranks_per_node, scale.devices_per_rank
-        available = self._offers["available_nodes"]
-        if available is not None and nodes > available:
-            return f"needs {nodes} nodes; {name} has {available}"
-        gpus = self._offers["gpus"]
-        if factors["device"] == "gpu" and gpus is not None and ranks * each > gpus:
-            wanted = f"{ranks * each} GPUs" if ranks * each > 1 else "a GPU"
-            return f"needs {wanted} in each node; {name} has {gpus or 'none'}"
-        cpus, threads = self._offers["cpus"], factors["threads"] or 1
-        if cpus and ranks * threads > cpus and not self._platform.binding.oversubscribe:
-            return (
-                f"{ranks} ranks of {threads} threads need {ranks * threads} CPUs; {name} has "
-                f"{cpus} (its binding.oversubscribe would let them share)"
-            )
-        memory = self._offers["memory"]
-        if self._measure.memory_bytes and memory and self._measure.memory_bytes > memory:
-            return (
-                f"measure.memory asks for {size_text(self._measure.memory_bytes)} a node; "
-                f"{name} has {size_text(memory)}"
-            )
-        if factors["container"] and not self._has_container(framework):
-            return f"{name} names no container for {framework}"
-        return None
-
-    def _has_container(self, framework: str) -> bool:
-        there = self._platform.frameworks
-        entry = there.get(framework) or there.get(adapter_of(framework))
-        return entry is not None and entry.container is not None
 
 
 def environment(framework: str, factors: Mapping[str, Value]) -> str:
@@ -266,27 +239,6 @@ def _silent(workload: Any, info: FrameworkInfo, factors: dict[str, Value]) -> It
         is_idle = name in OF_INPUT and not reads
         if value == info.default(name) and (is_idle or (kinds and workload.kind not in kinds)):
             yield name
-
-
-def _unfit_strategy(
-    info: FrameworkInfo, factors: Mapping[str, Any], scale: Scale, kind: str
-) -> str | None:
-    """Give the reason why a strategy does not fit so many ranks and devices; None if it does."""
-    strategy = factors["strategy"]
-    if strategy == "none" and scale.ranks > 1 and kind != "read":
-        return f"{scale.ranks} ranks need a strategy, and this cell has none"
-    if scale.devices_per_rank > 1 and not info.strategy(strategy).several_devices:
-        return _one_device(info, strategy, scale.devices_per_rank)
-    if factors["communicate"] is False and scale.devices == 1:
-        return "one rank exchanges nothing: communicate says something of several"
-    return None
-
-
-def _one_device(info: FrameworkInfo, strategy: str, each: int) -> str:
-    """Give the reason why a rank cannot drive so many devices: most strategies use only one."""
-    able = " or ".join(name for name, one in info.strategies.items() if one.several_devices)
-    able = f"{able} only, not {strategy}" if able else "no strategy"
-    return f"a rank of {info.name} drives {each} devices with {able}"
 
 
 def _scale(factors: dict[str, Value]) -> tuple[Scale | None, str | None]:

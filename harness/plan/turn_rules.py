@@ -10,7 +10,7 @@ from harness.plan.plan import PlannedStudy
 from harness.platform.platform import Platform
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
-from harness.units import duration
+from harness.units import duration, listed
 from harness.worker.network.workload import task
 
 _HERE = "local"
@@ -34,8 +34,11 @@ def reasons(plan: PlannedStudy, platform: Platform) -> Mapping[str, str]:
 
 
 def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
-    """Say how many cells take turns, and which do not; nothing where none is to."""
-    if not plan.measure.turns:
+    """Say how many cells take turns, and which do not; nothing where nothing is measured by turns.
+
+    A study that switched turns off knows it, and what is simulated is measured nowhere.
+    """
+    if not plan.measure.turns or platform.is_simulated:
         return ()
     why = reasons(plan, platform)
     labels_by_key = {cell.key: cell.label for cell in plan.cells}
@@ -52,18 +55,19 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
     )
     said = [first] if together else []
     for reason, labels in sorted(alone.items(), key=lambda one: -len(one[1])):
-        named = "; ".join(labels[:_NAMED])
-        more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-        said.append(f"  alone in its block, because {reason}: {named}{more}")
+        named = listed(labels, _NAMED, between="; ")
+        said.append(f"  alone in its block, because {reason}: {named}")
     return tuple(said)
 
 
-def with_partners(plan: PlannedStudy, keys: Set[str]) -> set[str]:
+def with_partners(plan: PlannedStudy, platform: Platform, keys: Set[str]) -> set[str]:
     """Add the cells that may be measured once more beside some cells that are due."""
     if not plan.measure.turns:
         return set(keys)
-    tasks = {task_of(cell) for cell in plan.cells if cell.key in keys}
-    return {cell.key for cell in plan.cells if task_of(cell) in tasks}
+    alone = reasons(plan, platform)
+    able = [cell for cell in plan.cells if cell.key not in alone]
+    tasks = {task_of(cell) for cell in able if cell.key in keys}
+    return set(keys) | {cell.key for cell in able if task_of(cell) in tasks}
 
 
 def _why(cell: Cell, measure: Measure, platform: Platform) -> str:

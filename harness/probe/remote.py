@@ -22,6 +22,7 @@ from harness.probe.check import facts
 from harness.probe.probe import MachineReadings, look, profile
 from harness.ranks.remote_node import RemoteNode
 from harness.study.framework import framework_info
+from harness.units import listed
 from harness.worker.facts import node_survey
 
 _PYTHONS = ("python3", "/usr/libexec/platform-python")
@@ -110,12 +111,11 @@ def odd_ones(every: Mapping[str, MachineReadings]) -> list[str]:
             if own.get(place) != values.get(place) and "uuids" not in place
         ]
         if places:
-            shown = ", ".join(
+            shown = [
                 f"{place}: {values.get(place, 'none')} (not {own.get(place, 'none')})"
-                for place in places[:4]
-            )
-            more = f" and {len(places) - 4} more" if len(places) > 4 else ""
-            found.append(f"{name} differs from {first}: {shown}{more}")
+                for place in places
+            ]
+            found.append(f"{name} differs from {first}: {listed(shown, 4)}")
     return found
 
 

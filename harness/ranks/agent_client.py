@@ -16,6 +16,7 @@ from typing import Any
 from harness.agent import processes
 from harness.agent.protocol import BEAT_S, Lines, TrialCommand, TrialEnd, line, read_end, trial_line
 from harness.ranks.agent_clock import ClockComparison
+from harness.ranks.agent_errors import ErrorLog
 from harness.ranks.interrupts import Interrupts
 from harness.store.contained import Contained
 
@@ -36,6 +37,7 @@ class AgentProcess:
         self._files = Contained(errors.parent)
         self._through = through
         self._process: subprocess.Popen[bytes] | None = None
+        self._log: ErrorLog | None = None
         self._lines = Lines()
         self._heard = deque[dict[str, Any]]()
         """What it said that nobody has waited for yet."""
@@ -65,6 +67,8 @@ class AgentProcess:
         if self._process is None:
             self._start(core)
         self._command = command
+        if self._log is not None:
+            self._log.know([rank.env for rank in command.ranks])
         self._heard.clear()
         self._said_before = self._files.size(self._errors)
         self._obeyed = 0  # an interrupt just before this trial began is meant for it too
@@ -133,17 +137,19 @@ class AgentProcess:
 
     def _start(self, core: int | None) -> None:
         argv = [*self._through, sys.executable, "-P", "-m", "harness.agent"]
-        with self._files.writing(self._errors) as errors:
-            # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
-            self._process = subprocess.Popen(
-                argv if core is None else [*argv, str(core)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
+        errors = self._files.writing(self._errors)
+        # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
+        self._process = subprocess.Popen(
+            argv if core is None else [*argv, str(core)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         self._lines = Lines()
         assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._log = ErrorLog(self._process.stderr, errors)
         for text in self._process.stdout:  # a login script may greet first
             for message in self._lines.feed(text):
                 self.host = message["host"]
@@ -203,6 +209,8 @@ class AgentProcess:
             with suppress(BrokenPipeError):  # what was not sent is of no interest any more
                 pipe.close()
         process.wait()
+        if self._log is not None:
+            self._log.finish()
 
     def close(self) -> None:
         """Close the pipe and wait until the agent has cleaned up and gone."""

@@ -54,6 +54,8 @@ def _command(job: Assignment, node: int) -> TrialCommand:
         door=job.launch.door,
         starter=job.launch.starter if node == 0 else None,
         turns=job.turns,
+        # Some network file systems number a folder otherwise on each node.
+        inode=None if job.worker.nodes[node].name else job.trial.files.inode(job.trial.root),
     )
 
 

@@ -6,7 +6,7 @@ import ctypes.util
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.launch.container import DRIVER_CACHE
+from harness.launch.container.command import DRIVER_CACHE
 
 _DRIVER = {DRIVER_CACHE: "cuda"}
 # A full disk cuts byte code short, and Python then imports the module no more. It would be written

@@ -19,10 +19,10 @@ from harness.ranks.payload import copied
 from harness.run import trust
 from harness.run.setup import TrialBasis, of_payload, record, record_environments, write_payload
 from harness.run.trust import Trust
-from harness.store import run_directory as store
 from harness.store.layout import RunPaths
 from harness.store.run_code import MIXED, mixes
-from harness.store.run_directory import Identity, identity
+from harness.store.run_directory import session_log, trial_folders
+from harness.store.run_directory.identity import Identity, identity
 
 
 def accept(
@@ -62,7 +62,7 @@ def accept(
             f"since their first trials:{labels}\nWhat changed:{_indented(words)}\n"
             "Run the study anew, or go on with --mix, which the report will show."
         )
-    store.log(paths, "mixed", changed=words)
+    session_log.log(paths, "mixed", changed=words)
     payload = _next_payload(paths)
     digests = write_payload(payload, paths, basis)
     record_environments(paths, basis)
@@ -79,7 +79,7 @@ def _with_its_variables(
 
     A job of a queue begins with other variables than whoever submitted it, and that is no change.
     """
-    ran = store.outcomes(paths)
+    ran = trial_folders.outcomes(paths)
     new: dict[str, Interpreter] = {}
     for name, now in basis.interpreters.items():
         of_before = _recorded(paths, name).get("variables")

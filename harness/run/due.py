@@ -2,7 +2,8 @@
 
 Due is what the plan orders, up to the block at which repeating was stopped, unless it is complete,
 or its cell is given up. A trial that was cancelled, was lost with its node or cannot be believed is
-due once more; a failed one where a user asked for that. Pilot blocks are ordered like others. A
+due once more; a failed one where a user asked for that, and once where fewer blocks than a
+comparison needs would be whole without it, twice in a cell. Pilot blocks are ordered like others. A
 cell's cold trial and its probe are never due by themselves: a session that has trials of the cell
 to run makes them as well.
 """
@@ -16,10 +17,11 @@ from itertools import groupby
 from typing import Any
 
 from harness.plan.cell import Cell
-from harness.store import run_directory as store
-from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.stats.answers import FEWEST_BLOCKS
+from harness.store.layout import PILOT, RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
-from harness.store.run_directory import LogEntry
+from harness.store.run_directory import opening, session_log, trial_folders
+from harness.store.run_directory.session_log import LogEntry
 from harness.store.typed import damage, read
 from harness.study.framework import framework_info
 
@@ -28,6 +30,9 @@ ENOUGH, NOT_ENOUGH, RUN_AGAIN, RETRIED = "enough", "not enough", "run again", "f
 NOT_OF_THE_CELL = (Ended.CANCELLED, Ended.NODE_LOST)
 """Ends that say nothing of a cell: such a trial is always made again."""
 
+_LOST = (Ended.FAILED, Ended.TIMED_OUT, Ended.OUT_OF_MEMORY)
+_TOPPED_UP_AT_MOST = 2
+"""Lost trials of one cell that are made again unasked: it may fail for ever."""
 _FAILURES = 2
 
 Outcomes = Mapping[TrialName, Outcome]
@@ -91,6 +96,9 @@ class Due:
         """Further attempts at trials that ran well but cannot be believed."""
         self._open: dict[str, set[int]] = {key: set() for key, _ in order}
         """The blocks that need an attempt, by cell."""
+        self._lost: dict[str, set[int]] = {key: set() for key, _ in order}
+        """The blocks that came to a bad end, by cell."""
+        self._is_stopped = False
         for at in order:
             self._update_open(*at)
         for key, trials in outcomes.items():
@@ -110,7 +118,8 @@ class Due:
 
     def needs(self, key: str, block: int) -> TrialName | None:
         """Name the attempt that a block of a cell still needs, given up or not."""
-        return next_attempt(block, self._of_block[key, block]) or self._owed.get((key, block))
+        owed = next_attempt(block, self._of_block[key, block]) or self._owed.get((key, block))
+        return owed or self._top_up(key, block)
 
     def attempt(self, key: str, block: int) -> TrialName:
         """Name the next attempt at a block of a cell, due or not."""
@@ -147,6 +156,7 @@ class Due:
         self._of_cell[key][name] = self._of_block[key, name.block][name] = outcome
         self._owed.pop((key, name.block), None)
         self._update_open(key, name.block)
+        self._update_lost(key, name.block)
 
     def owe(self, key: str, name: TrialName) -> None:
         """Make another attempt due for a rejected trial, if it is the last attempt so far."""
@@ -181,11 +191,43 @@ class Due:
                         self.retry(key, name)
 
     def stop_after(self, block: int) -> None:
-        """Drop all planned trials after a block."""
+        """Drop all planned trials after a block; what was lost by then stays so."""
+        self._is_stopped = True
         self._order = [one for one in self._order if one[1] <= block]
         self._planned = set(self._order)
         for blocks in self._open.values():
             blocks.intersection_update(range(block + 1))
+
+    def _update_lost(self, key: str, block: int) -> None:
+        """Take down whether a block came to a bad end; others may be due again for that."""
+        if (key, block) not in self._planned or block == PILOT:
+            return
+        tried = self._of_block[key, block]
+        if tried[max(tried)].ended in _LOST:
+            self._lost[key].add(block)
+        else:
+            self._lost[key].discard(block)
+        for one, blocks in self._lost.items():
+            for lost in blocks:
+                self._update_open(one, lost)
+
+    def _top_up(self, key: str, block: int) -> TrialName | None:
+        """Name the attempt that makes up for a lost trial, where too few blocks would be whole."""
+        if self._is_stopped or block not in self._lost.get(key, ()):
+            return None
+        planned = {block for _, block in self._order} - {PILOT}
+        going_on = (blocks for one, blocks in self._lost.items() if self.given_up(one) is None)
+        whole = planned.difference(*going_on)
+        if len(whole) >= FEWEST_BLOCKS or len(planned) < FEWEST_BLOCKS:
+            return None
+        made_up = {
+            name.block
+            for name, one in self._of_cell[key].items()
+            if one.ended in _LOST and name < max(self._of_block[key, name.block])
+        }
+        if block in made_up or len(made_up) >= _TOPPED_UP_AT_MOST:
+            return None
+        return TrialName(block, max(self._of_block[key, block]).attempt + 1)
 
     def _update_open(self, key: str, block: int) -> None:
         if (key, block) not in self._planned:
@@ -198,10 +240,10 @@ class Due:
 
 def read_due(paths: RunPaths) -> Due:
     """Read from a run's files and the decisions in its log what is due."""
-    plan = store.stored_plan(paths)
+    plan = opening.stored_plan(paths)
     with damage(paths.plan):
         order = read(_ORDER, plan.get("order"), "order")
-    due, stopped, log = Due(order, store.outcomes(paths)), None, store.read_log(paths)
+    due, stopped, log = Due(order, trial_folders.outcomes(paths)), None, session_log.read_log(paths)
     due.damaged = log.damaged
     due.retry_logged(log.entries)
     for line in log.entries:
@@ -230,5 +272,5 @@ def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
         return True
     if read_outcome(trial).ended not in NOT_OF_THE_CELL:
         return False
-    store.set_aside(paths, trial.root)
+    trial_folders.set_aside(paths, trial.root)
     return True

@@ -17,7 +17,7 @@ from harness.plan.plan import Plan
 from harness.ranks.payload import copied
 from harness.run.progress import ProgressListener
 from harness.run.setup import TrialBasis
-from harness.store import gate_results, run_directory
+from harness.store import gate_results
 from harness.store.layout import RunPaths
 from harness.store.records import (
     DIFFERS,
@@ -27,7 +27,8 @@ from harness.store.records import (
     NAMED,
     NOT_CHECKED,
 )
-from harness.store.run_directory import Identity
+from harness.store.run_directory import session_log, trial_folders
+from harness.store.run_directory.identity import Identity
 
 Prove = Callable[..., Mapping[str, Result]]
 """The gate's ``ensure``, or what stands in for it."""
@@ -94,10 +95,10 @@ def prove(
     try:
         ensured = ensure(some, keep=keep, watch=observer.doing, payload=payload)
     except (KeyboardInterrupt, SystemExit) as stop:
-        run_directory.log(paths, "gate interrupted")
+        session_log.log(paths, "gate interrupted")
         return int(getattr(stop, "code", None) or 130)
     found = {**ensured, **named}
-    run_directory.log(paths, "gate", found={key: result.state for key, result in found.items()})
+    session_log.log(paths, "gate", found={key: result.state for key, result in found.items()})
     observer.noted("\n".join(in_words(some, found)))
     return 0
 
@@ -124,5 +125,5 @@ def _ran(paths: RunPaths) -> dict[str, set[Any]]:
     """Give the fingerprints of each cell's trials that ended well."""
     return {
         key: {one.fingerprint for one in trials.values() if one.is_ok}
-        for key, trials in run_directory.outcomes(paths).items()
+        for key, trials in trial_folders.outcomes(paths).items()
     }

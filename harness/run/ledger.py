@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.plan.plan import Plan
 from harness.run.due import ENOUGH, NOT_ENOUGH, RETRIED, RUN_AGAIN, Due
 from harness.stats.repetition.repeat import Decision
-from harness.store import run_directory as store
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Outcome
+from harness.store.run_directory import session_log, trial_folders
 
 _ORIGINS = ("measured", "simulated", "stand-in", "replayed")
 
@@ -60,9 +60,9 @@ class Ledger:
         self._plan = plan
         self._rejects = rejects
         self._noted = noted
-        self._ended = store.outcomes(paths)
+        self._ended = trial_folders.outcomes(paths)
         self.due = Due(plan.order, self._ended)
-        log = store.read_log(paths)
+        log = session_log.read_log(paths)
         for one in log.damaged:
             noted(one)
         self.due.retry_logged(log.entries)
@@ -88,7 +88,7 @@ class Ledger:
         failed = self.due.failed(keys)
         if failed:
             trials = [[key, str(name)] for key, name in failed]
-            store.log(self._paths, RETRIED, trials=trials)
+            session_log.log(self._paths, RETRIED, trials=trials)
         for key, name in failed:
             self.due.retry(key, name)
         return sorted({key for key, _ in failed})
@@ -102,6 +102,13 @@ class Ledger:
         self.due.enter(key, name, outcome)
         self._judge(key, name, outcome)
 
+    def blocks(self) -> Iterator[tuple[int, list[str]]]:
+        """Give the blocks, and then again those in which a trial has become due meanwhile."""
+        yield from self.due.blocks()
+        for block, keys in self.due.blocks():
+            if self.waits(keys, block):
+                yield block, keys
+
     def is_enough(self, block: int) -> bool:
         """Decide after a block whether to stop repeating, and log the reason."""
         if self._last_block is not None:
@@ -111,7 +118,9 @@ class Ledger:
             return False
         if decision.stop or block in self._plan.measure.looks:
             what = ENOUGH if decision.stop else NOT_ENOUGH
-            store.log(self._paths, what, block=block, why=decision.why, wide=list(decision.wide))
+            session_log.log(
+                self._paths, what, block=block, why=decision.why, wide=list(decision.wide)
+            )
         if decision.stop:
             self._last_block = block
             self.due.stop_after(block)
@@ -126,7 +135,7 @@ class Ledger:
         why = self._rejects(self._paths.trial(key, name))
         if why is None:
             return
-        store.log(self._paths, RUN_AGAIN, cell=key, trial=str(name), why=why)
+        session_log.log(self._paths, RUN_AGAIN, cell=key, trial=str(name), why=why)
         self._noted(f"{self._plan.cell(key).label}: {name} is run again: {why}")
         self.due.owe(key, name)
 
@@ -145,7 +154,7 @@ def enough(paths: RunPaths, plan: Plan, done: int) -> Decision | None:
     """
     measure = plan.measure
     is_look = done in measure.looks
-    if not measure.is_repeated or done < measure.trials:
+    if not measure.is_repeated or measure.added or done < measure.trials:
         return None
     if not is_look and measure.budget_s is None:
         return None

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.ranks.interrupts import Interrupts
 from harness.store.outcome import Outcome
+from harness.store.paths.handles import Made
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,24 @@ class SessionResult:
     """The exit code for the signal that cut it short, 130 for Ctrl-C, 143 for SIGTERM; else 0."""
     lost: int = 0
     """Trials that were left because their nodes failed again and again."""
+    made: Made | None = None
+    """Which directory the run is; None: not known."""
+
+
+class InterruptsTold:
+    """Tells a person once what each of their interrupts does."""
+
+    def __init__(self, interrupts: Interrupts, observer: ProgressListener) -> None:
+        self._interrupts = interrupts
+        self._observer = observer
+        self._told = 0
+
+    def say(self) -> None:
+        """Say it where there is news."""
+        if self._interrupts.count > self._told:
+            self._told = self._interrupts.count
+            self._observer.noted(
+                "Stopping: the running trial is being ended. Once more to kill it now."
+                if self._told == 1
+                else "Killing the running trial."
+            )

@@ -13,9 +13,10 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from harness import commands, plugins
+from harness import commands, plugins, private_file
 from harness.commands import Unanswered
 from harness.errors import RunError, Unavailable, UsageError
 from harness.launch.batch_script import Batch
@@ -23,9 +24,9 @@ from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
 from harness.run import trust
 from harness.store.layout import RunPaths
-from harness.store.run_code import digests
-from harness.store.run_directory import identity, is_copy
+from harness.store.run_directory.identity import identity, is_copy
 from harness.store.typed import damage, read
+from harness.worker.redaction.redact import redact_text
 
 VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
@@ -85,7 +86,7 @@ def submit(
     known = list(jobs(paths))
     first = len(known)
     # A node may have another HOME, in which nothing says that this run is the user's own.
-    own = [word for digest in digests(paths) for word in ("--own", digest)]
+    own = [word for digest in trust.for_jobs(paths) for word in ("--own", digest)]
     for allocation in wanted:
         number = len(known) + 1
         resume = ("resume", str(paths.root), "--allocation", str(number), *own)
@@ -100,12 +101,13 @@ def submit(
         script = paths.job_script(number)
         paths.files.make_folder(script.parent)
         paths.files.remove(paths.job_log(number))  # the queue would follow a link
-        paths.files.write(script, launcher.script(batch, platform.launcher.settings))
+        text = launcher.script(batch, platform.launcher.settings)
+        paths.files.write(script, redact_text(text))
         # The job may start before its number is known: what it runs must be there already.
         one = JobInQueue(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
         _record(paths, [*known, one])
         try:
-            job = _asked(launcher.submit(str(script))).strip().partition(";")[0]
+            job = _submitted(launcher, script, text)
         except Unanswered as problem:  # what is recorded may be started yet
             look = shlex.join(launcher.named(name))
             raise Unavailable(
@@ -120,6 +122,16 @@ def submit(
         known.append(replace(one, job=job))
         _record(paths, known)
     return tuple(known[first:])
+
+
+def _submitted(launcher: Any, script: Path, text: str) -> str:
+    """Submit a job's script, its secrets through a private file; give the job's number."""
+    if redact_text(text) == text:
+        answer = _asked(launcher.submit(str(script)))
+    else:
+        open_file = f"/proc/self/fd/{private_file.NUMBER}"
+        answer = _asked(launcher.submit(open_file), private=text)
+    return answer.strip().partition(";")[0]
 
 
 def _so_far(paths: RunPaths, submitted: Sequence[JobInQueue]) -> str:
@@ -255,11 +267,11 @@ def _record(paths: RunPaths, known: Sequence[JobInQueue]) -> None:
     paths.files.write_json(paths.jobs, {"version": VERSION, "jobs": jobs})
 
 
-def _asked(argv: Sequence[str], *, unless: str | None = None) -> str:
+def _asked(argv: Sequence[str], *, unless: str | None = None, private: str = "") -> str:
     """Run one of the queue's commands and give what it printed; refuse where it failed.
 
     ``unless`` it says this, which is an answer.
     """
-    answer = commands.run(argv, timeout_s=_PATIENCE_S)
+    answer = commands.run(argv, timeout_s=_PATIENCE_S, private=private)
     is_answer = unless is not None and unless in answer.stderr
     return answer.stdout if is_answer else answer.required()

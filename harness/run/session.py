@@ -22,15 +22,23 @@ from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
 from harness.run.setup import lay_out, prepared, read_plan, survey, with_hidden_values
-from harness.run.trial import Prepared
-from harness.run.trust import NOTHING, Trust, admit_payload, knows_session, require_plan
+from harness.run.trials.prepared import Prepared
+from harness.run.trust import (
+    NOTHING,
+    Trust,
+    admit_payload,
+    knows_caches,
+    knows_session,
+    remember_caches,
+    require_plan,
+)
 from harness.run.worklist import Work
-from harness.store import run_directory as store
 from harness.store.files import once_there_is_space
 from harness.store.layout import RunPaths
 from harness.store.outcome import read_outcome
 from harness.store.run_code import doubts
-from harness.store.run_directory import identity
+from harness.store.run_directory import opening, session_log, trial_folders
+from harness.store.run_directory.identity import claim, identity, is_copy
 
 
 def start(
@@ -51,8 +59,8 @@ def start(
     nodes.launcher(plan.platform)
     basis = survey(plan)
     paths = lay_out(plan, root.resolve(), study_text, basis, numbered=numbered)
-    with once_there_is_space(f"go on with `bakeoff resume {paths.root}`"), store.locked(paths):
-        store.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
+    with once_there_is_space(f"go on with `bakeoff resume {paths.root}`"), opening.locked(paths):
+        session_log.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         known = identity(paths)
         cells = prepared(plan, basis, known)
         ledger = Ledger(paths, plan, rejects, observer.noted)
@@ -66,7 +74,7 @@ def lay_out_only(plan: Plan, *, root: Path, study_text: str, numbered: bool) -> 
     """Make the run directory ``root`` only, as ``start`` does; queue jobs carry the plan out."""
     nodes.launcher(plan.platform)
     paths = lay_out(plan, root.resolve(), study_text, survey(plan), numbered=numbered)
-    store.log(paths, "laid out", trials=len(plan.order), looks=list(plan.measure.looks))
+    session_log.log(paths, "laid out", trials=len(plan.order), looks=list(plan.measure.looks))
     return paths.root
 
 
@@ -88,8 +96,8 @@ def resume(
     are run once more, and cells that were given up, with ``retry_failed``. ``ensure`` is the gate,
     for cells of which it has said nothing yet.
     """
-    paths = store.open_run(run.resolve())
-    with store.locked(paths):
+    paths = opening.open_run(run.resolve())
+    with opening.locked(paths):
         plan = read_plan(paths)
         if only is not None:
             plan = replace(plan, order=tuple(one for one in plan.order if one[0] in only))
@@ -103,16 +111,16 @@ def resume(
             _retry(paths, ledger, only)
         ledger.repeat_decisions()
         waiting = ledger.due.waiting()
-        store.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
+        session_log.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
         basis, cells = None, dict[str, Prepared]()
         if waiting:
             require_plan(paths, plan, trust)
             plan = with_hidden_values(paths, plan)
-            _claim(paths, waiting)
+            _claim(paths, {*waiting, *read_due(paths).left()}, trust)
             for doubt in doubts(paths):
                 observer.noted(f"{paths.root}: {doubt}.")
             basis = survey(plan)
-            ready = sorted(with_partners(plan, waiting))
+            ready = sorted(with_partners(plan, plan.platform, waiting))
             _, basis = accept(paths, plan, basis, ready, mix=mix, allowed=trust)
             cells = prepared(plan, basis, identity(paths))
             cells = {key: one for key, one in cells.items() if only is None or key in only}
@@ -136,11 +144,11 @@ def prepare_jobs(
     run: Path, *, mix: bool = False, retry_failed: bool = False, trust: Trust = NOTHING
 ) -> None:
     """Make a run ready for jobs that go on with it: as `resume` does before its first trial."""
-    paths = store.open_run(run.resolve())
-    plan = read_plan(paths)
-    with store.locked(paths):
+    paths = opening.open_run(run.resolve())
+    with opening.locked(paths):
+        plan = read_plan(paths)
         require_plan(paths, plan, trust)
-        _claim(paths, read_due(paths).left())
+        _claim(paths, read_due(paths).left(), trust)
         if mix:
             basis = survey(with_hidden_values(paths, plan))
             accept(paths, plan, basis, sorted(basis.fingerprints), mix=True, allowed=trust)
@@ -150,14 +158,19 @@ def prepare_jobs(
             _retry(paths, Ledger(paths, plan, lambda _: None, lambda _: None), None)
 
 
-def _claim(paths: RunPaths, waiting: Iterable[str]) -> None:
-    """Make a copied run one of its own; the compile caches that came with it are made anew."""
-    if not store.claim(paths):
+def _claim(paths: RunPaths, waiting: Iterable[str], trust: Trust) -> None:
+    """Make a copied run one of its own; compile caches that this user did not make are made anew.
+
+    Frameworks run what lies there, and run.json is what a sender says.
+    """
+    if not claim(paths) and knows_caches(paths, trust):
         return
     paths.files.remove(paths.caches)
     for cold in map(paths.cold, waiting):
         if paths.files.exists(cold.root):
-            store.set_aside(paths, cold.root)
+            trial_folders.set_aside(paths, cold.root)
+    session_log.log(paths, "caches made anew")
+    remember_caches(paths)
 
 
 def _retry(paths: RunPaths, ledger: Ledger, only: Container[str] | None) -> None:
@@ -165,16 +178,16 @@ def _retry(paths: RunPaths, ledger: Ledger, only: Container[str] | None) -> None
     for key in ledger.retry_failed(only):
         for trial in (paths.cold(key), paths.probe(key)):
             if trial.files.exists(trial.outcome) and not read_outcome(trial).is_ok:
-                store.set_aside(paths, trial.root)
+                trial_folders.set_aside(paths, trial.root)
 
 
 def _clean_up(paths: RunPaths) -> None:
     """Remove what a crash left: processes that still carry the run's token, trials cut off."""
     killed = 0
-    if not store.is_copy(paths) and knows_session(paths):  # else the processes are another run's
+    if not is_copy(paths) and knows_session(paths):  # else the processes are another run's
         wanted = processes.mark(f"{identity(paths).id}/", prefix=True)
         killed = processes.sweep_marked(wanted).killed
-    aside = store.set_interrupted_aside(paths)
+    aside = trial_folders.set_interrupted_aside(paths)
     if killed or aside:
         moved = [path.name for path in aside]
-        store.log(paths, "cleaned up", killed=killed, set_aside=moved)
+        session_log.log(paths, "cleaned up", killed=killed, set_aside=moved)

@@ -28,14 +28,16 @@ from harness.ranks.payload import Closures, Payload, gather
 from harness.run import trust
 from harness.run.provenance import provenance
 from harness.run.storage.tiers import create_command, data_sets
-from harness.run.trial import Prepared
+from harness.run.trials.prepared import Prepared
 from harness.store.gate_results import SEALS
 from harness.store.layout import VERSION, RunPaths
 from harness.store.run_code import digest_of, payload_digest
-from harness.store.run_directory import Identity, creating, stored_plan
+from harness.store.run_directory.identity import Identity
+from harness.store.run_directory.opening import creating, stored_plan
 from harness.store.typed import damage
 from harness.toml.tables import STORED
-from harness.worker.redaction.redact import HIDDEN, redact_text, redact_values
+from harness.worker.redaction.places import HIDDEN
+from harness.worker.redaction.redact import redact_text, redact_values
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ def lay_out(
         text = json.dumps(plans.to_json(plan), indent=1, sort_keys=True, allow_nan=False) + "\n"
         plan_digest = digest_of({paths.plan.name: text.encode()})
         record(paths, {paths.plan.name: plan_digest, **write_payload(paths.payload, paths, basis)})
+        trust.remember_caches(paths)
         paths.files.write(paths.plan, text)  # last: without it, the run was never fully made
     return paths
 

@@ -4,7 +4,8 @@ A run directory may come from anybody, and its payload is code; its plan names i
 environments and commands. Those that this user's own sessions made are known by digests that they
 left outside of the directory, one small file each, under ``STATE/bakeoff/own-runs/``. A payload
 that is this installation's own code is known as well. Everything else a user has to ask for. The
-jobs that a run names are known in the same way: any number may stand in its ``jobs.json``.
+jobs that a run names are known in the same way: any number may stand in its ``jobs.json``; and so
+are compile caches, which are code.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments import cache
-from harness.environments.identity.changes import listed
 from harness.errors import RunError
 from harness.plan.plan import Plan
 from harness.ranks.payload import Payload, copied, remove_byte_code
-from harness.store import run_directory as store
 from harness.store.layout import RunPaths
-from harness.store.run_code import TRUSTED, digest_of, payload_digest, plan_digest
+from harness.store.paths.birth import born_ns
+from harness.store.run_code import TRUSTED, digest_of, digests, payload_digest, plan_digest
+from harness.store.run_directory import session_log
+from harness.store.run_directory.identity import identity, is_copy
+from harness.units import listed
 from harness.worker.redaction.redact import redact_values
 
 _TOLD = ("launcher", "modules", "environment", "frameworks", "storage")
@@ -69,7 +72,7 @@ def require_plan(paths: RunPaths, plan: Plan, trust: Trust) -> None:
             f"bakeoff run {paths.study}"
         )
     remember(digest)
-    store.log(paths, "plan trusted")
+    session_log.log(paths, "plan trusted")
 
 
 def knows_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
@@ -98,7 +101,7 @@ def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
         )
     remember(digest)
     paths.files.write_json(paths.run, {**raw, TRUSTED: digest})
-    store.log(paths, "payload trusted")
+    session_log.log(paths, "payload trusted")
     return True
 
 
@@ -109,6 +112,8 @@ def remember_job(paths: RunPaths, job: str) -> None:
 
 def knows_job(paths: RunPaths, job: str) -> bool:
     """Whether this user submitted a job for this very run directory."""
+    if is_copy(paths):
+        return False
     return _is_known(_job_digest(paths, job), NOTHING) or (_keeps_nothing() and _is_own(paths))
 
 
@@ -123,6 +128,32 @@ def knows_session(paths: RunPaths) -> bool:
     Any id may stand in a run.json; a copy on another file system may even have the same inode.
     """
     return _is_known(_session_digest(paths), NOTHING) or (_keeps_nothing() and _is_own(paths))
+
+
+def remember_caches(paths: RunPaths) -> None:
+    """Keep that whatever compilers leave in this very run directory is this user's own."""
+    remember(_caches_digest(paths))
+
+
+def knows_caches(paths: RunPaths, trust: Trust) -> bool:
+    """Whether only this user's sessions can have filled the caches of this very directory.
+
+    Whoever owns it may state its true inode in run.json, and may write to it at any time.
+    """
+    is_own = paths.root.stat().st_uid == os.geteuid()
+    return is_own and _is_known(_caches_digest(paths), trust)
+
+
+def for_jobs(paths: RunPaths) -> tuple[str, ...]:
+    """Give the digests by which a job knows a run on a node where the user has another HOME."""
+    return (*digests(paths), _caches_digest(paths))
+
+
+def _caches_digest(paths: RunPaths) -> str:
+    """Digest what tells a directory; its device is left out, which nodes number differently."""
+    known = paths.files.read_object(paths.run).get("id")
+    made = f"{known} {paths.root.stat().st_ino} {born_ns(paths.root)}"
+    return digest_of({"caches": made.encode(errors="surrogatepass")})
 
 
 def _session_digest(paths: RunPaths) -> str:
@@ -145,7 +176,7 @@ def _code_digest(paths: RunPaths) -> str:
 
 
 def _payload(paths: RunPaths) -> Path:
-    return paths.root / store.identity(paths).payload
+    return paths.root / identity(paths).payload
 
 
 def _is_known(digest: str, trust: Trust) -> bool:
@@ -167,7 +198,7 @@ def _keeps_nothing() -> bool:
 
 def _is_own(paths: RunPaths) -> bool:
     """Whether this very directory was made by this user: no copy, and nothing unpacked."""
-    return not store.is_copy(paths) and paths.root.stat().st_uid == os.geteuid()
+    return not is_copy(paths) and paths.root.stat().st_uid == os.geteuid()
 
 
 def _commands(plan: Plan) -> Iterator[str]:

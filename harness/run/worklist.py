@@ -17,19 +17,22 @@ from harness.ranks.nodes import HERE, Nodes, TooFewNodes
 from harness.run.due import first_or_once_more, probe_is_due
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
-from harness.run.progress import Progress, ProgressListener, SessionResult
+from harness.run.progress import InterruptsTold, Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
-from harness.run.trial import COLD, PROBE, Prepared, SessionContext, begin_trial, run_trial
+from harness.run.trials.prepared import COLD, PROBE, Prepared, SessionContext
+from harness.run.trials.trial import begin_trial, run_trial
 from harness.run.trust import knows_session, remember_session
+from harness.run.turns.bias_checks import BiasChecks
 from harness.run.turns.block import Blocks
 from harness.run.turns.groups import Group
 from harness.run.turns.live_trial import LiveTrial
 from harness.run.turns.taking_turns import TakingTurns
-from harness.store import run_directory as store
 from harness.store.events.running_trial import read_trial_progress, units_per_s
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome
-from harness.store.run_directory import Identity, identity
+from harness.store.paths.handles import made
+from harness.store.run_directory import session_log
+from harness.store.run_directory.identity import Identity, identity
 
 _LOST_AT_MOST = 2
 """Trials of one cell in succession, lost with their nodes, before the session leaves the cell."""
@@ -52,7 +55,7 @@ class Work:
         self._observer = observer
         self._ledger = ledger
         self._interrupts = Interrupts()
-        self._told = 0
+        self._interrupts_told = InterruptsTold(self._interrupts, observer)
         self._shown_s = 0.0
         """When the progress of trials by turns was last shown."""
         self._position = self._first = ledger.positions()
@@ -79,10 +82,11 @@ class Work:
         self._blocks: Blocks | None = None
         """Where trials of a block may live at the same time."""
         if plan.measure.turns and not plan.platform.is_simulated:
-            self._blocks = Blocks(plan, paths, ledger.due)
+            checks = BiasChecks(plan.measure, cells, known.id)
+            self._blocks = Blocks(plan, paths, ledger.due, checks)
         self._carry_out_one: Callable[..., Outcome] = partial(run_trial, self._bench)
         if plan.platform.is_simulated:
-            from harness.run.simulated_trial import Simulation  # most sessions measure
+            from harness.run.trials.simulated_trial import Simulation  # most sessions measure
 
             self._carry_out_one = Simulation(self._bench).run_trial
 
@@ -102,7 +106,7 @@ class Work:
                 if not self._plan.platform.is_simulated:
                     self._fill_caches()
                     self._probe_cells()
-                for block, keys in self._ledger.due.blocks():
+                for block, keys in self._ledger.blocks():
                     if not self._run_block(block, keys):
                         break
         finally:
@@ -114,7 +118,7 @@ class Work:
             raise self._short
         result = self.result()
         what = "interrupted" if result.interrupted else "finished"
-        store.log(self._paths, what, done=result.done, total=result.total)
+        session_log.log(self._paths, what, done=result.done, total=result.total)
         return result
 
     def result(self) -> SessionResult:
@@ -130,6 +134,7 @@ class Work:
             waiting=0 if self._short is None else count.left,
             interrupted=self._interrupts.exit_code if count.left else 0,
             lost=sum(left[key] for key in self._lost if self._is_left(key)),
+            made=made(self._paths.root),
         )
 
     def _fill_caches(self) -> None:
@@ -165,7 +170,7 @@ class Work:
     def _run_cell(self, key: str, block: int) -> None:
         name = self._ledger.due.needs(key, block)
         if name is not None and (why := self._ledger.due.given_up(key)) is not None:
-            store.log(self._paths, "skipped", cell=key, block=block, why=why)
+            session_log.log(self._paths, "skipped", cell=key, block=block, why=why)
             return
         while name is not None and self._interrupts.count == 0 and not self._is_left(key):
             outcome = self._run(self._cells[key], name, block)
@@ -190,9 +195,9 @@ class Work:
             if not groups:
                 return
             for group in groups:
-                self._run_group(group, block)
+                self._run_group(self._blocks, group, block)
 
-    def _run_group(self, group: Group, block: int) -> None:
+    def _run_group(self, blocks: Blocks, group: Group, block: int) -> None:
         names: dict[str, TrialName] = {}
 
         def begin(key: str, seat: int) -> LiveTrial:
@@ -203,7 +208,7 @@ class Work:
             return LiveTrial(begun, self._bench.nodes.agent(HERE, seat), self._interrupts)
 
         def tick(trial: LiveTrial, doing: str) -> None:
-            self._say_interrupts()
+            self._interrupts_told.say()
             if time.monotonic() - self._shown_s < TICK_S:
                 return  # turns may be short, and this reads files
             self._shown_s = time.monotonic()
@@ -214,11 +219,13 @@ class Work:
         taking = TakingTurns(
             measure=self._plan.measure,
             tick=tick,
+            checks=blocks.checks,
             is_stopped=lambda: self._interrupts.count > 0,
         )
         for outcome in taking.run(group, block, begin):
             if outcome.is_ok:
                 self._time_left.took(outcome.cell_key, outcome.at_work_s)
+            blocks.learn(outcome)
             self._enter(names[outcome.cell_key], outcome)
 
     def _try(self, one: Prepared, name: str, block: int) -> None:
@@ -243,7 +250,7 @@ class Work:
         began = time.monotonic()
 
         def tick(trial: TrialPaths | None) -> None:
-            self._say_interrupts()
+            self._interrupts_told.say()
             elapsed_s = time.monotonic() - began
             self._observer.progressed(self._progress(one, name, block, trial, elapsed_s))
 
@@ -261,18 +268,9 @@ class Work:
         if self._blocks is not None:
             self._blocks.memory.saw(outcome)
         what = {"cell": one.cell.key, "trial": str(name), "outcome": outcome.ended}
-        store.log(self._paths, "trial", **what, seconds=round(outcome.seconds, 3))
+        session_log.log(self._paths, "trial", **what, seconds=round(outcome.seconds, 3))
         progress = self._progress(one, name, block, None, outcome.seconds)
         self._observer.trial_ended(progress, outcome)
-
-    def _say_interrupts(self) -> None:
-        if self._interrupts.count > self._told:
-            self._told = self._interrupts.count
-            self._observer.noted(
-                "Stopping: the running trial is being ended. Once more to kill it now."
-                if self._told == 1
-                else "Killing the running trial."
-            )
 
     def _progress(
         self,
@@ -289,7 +287,7 @@ class Work:
             done=total - left.total(),
             total=total,
             block=block,
-            blocks=self._plan.measure.looks[-1],
+            blocks=max(self._plan.measure.looks[-1], self._plan.order[-1][1]),
             label=one.cell.label,
             trial=str(name),
             phase=now.phase if now else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.analysis.blocks.how_measured import in_a_word
 from harness.analysis.cell_names import factor_value
 from harness.analysis.context.closest_figure import Match, normal
 from harness.analysis.context.derived import Derived, derived, work_per_joule
@@ -67,6 +68,7 @@ _AFTER_FACTORS = (
     Column("per_price", "work per unit of price", "number"),
     Column("currency", "currency"),
     Column("derived_mark", "mark", "long"),
+    Column("turns", "shared the machine", "long"),
     Column("verdict", "verdict"),
     Column("gate", "equivalence"),
     Column("published", "is that normal?", "long"),
@@ -117,6 +119,7 @@ def _cell_row(
         more.per_price,
         more.currency,
         more.mark,
+        in_a_word(cell),
         _worst_verdict(cell),
         cell.gate.state,
         str(published) if published else None,

@@ -13,10 +13,11 @@ _TRIALS = """A trial is one fresh execution of a cell, in its own processes. All
 block, in random order, so that a machine that drifts drifts for all of them; cells are compared
 within blocks."""
 
-_TURNS = """Where a study asks for turns, the trials of a block live at the same time and take
-turns: one is at work, the others stand still. A turn's first steps are left out, and a turn in
-which others used the cores is repeated, or dropped. The ratio of a block is the median over its
-rounds of the ratio within a round; what the machine does to both within seconds cancels."""
+_TURNS = """Where they can, the trials of a block live at the same time and take turns, unless a
+study says otherwise: one is at work, the others stand still. A turn's first steps are left out,
+and a turn in which others used the cores is repeated, or dropped. The ratio of a block is the
+median over its rounds of the ratio within a round; what the machine does to both within seconds
+cancels."""
 
 _STEADY = """Every step window of a trial is kept. The start, where compilers, caches and clocks
 settle, is found from the window times themselves and left out of the rate, by one rule for all

@@ -11,6 +11,7 @@ from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
 from harness.sections.contract.columns import place, why
 from harness.sections.contract.section import Section
+from harness.verdicts.credibility.amount import amount_in_words
 from harness.verdicts.results import CellResult, TrialResult
 
 _MOST_LISTED = 3000
@@ -29,6 +30,7 @@ _COLUMNS = (
     Column("outcome", "outcome"),
     Column("verdict", "verdict"),
     Column("proof", "proof", "long"),
+    Column("multiplications", "multiplications", "long"),
     Column("counted", "counted", "flag"),
     Column("why", "why", "long"),
     Column("origin", "origin"),
@@ -57,6 +59,7 @@ def trials(results: Results) -> Table:
             trial.outcome,
             trial.verdict,
             trial.proof,
+            amount_in_words(trial.facts.get("multiplications")),
             trial.counted,
             why(trial),
             trial.origin,
@@ -101,7 +104,8 @@ def _listed(table: Table) -> Fold:
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(
         "Each dot is a trial at its ratio to its cell's rate (logarithmic), the band is the "
-        "interval. A cross was not counted; the reason stands below it."
+        "interval. A cross was not counted; the reason stands below it. Crosses of a cell without "
+        "a rate stand around their median."
     )
     for ranking in results.rankings:
         yield Dots(ranking.workload, tuple(_cells(ranking)))

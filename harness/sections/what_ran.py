@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis.evidence import Evidence
+from harness.analysis.numbers import UNKNOWN
 from harness.analysis.results import Results
-from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.analysis.tables import Column, Table, filled, shown_row
+from harness.sections.contract.blocks import Block, Facts, Fold, Note, Sheet
 from harness.sections.contract.section import Section
 from harness.verdicts.results import CellResult
 
+_NAMES = ("workload", "cell", "machine")
 _COLUMNS = (
     Column("workload", "workload", "name"),
     Column("cell", "cell", "name"),
@@ -50,6 +52,24 @@ def what_ran(results: Results) -> Table:
         if cell.ran.probe != "not probed" or cell.ran.contradictions
     ]
     return Table("what-ran", "What really ran in each cell", _COLUMNS, tuple(rows))
+
+
+def _by_cell(table: Table) -> Iterator[tuple[str, str]]:
+    """Say of each cell what is known; first, what is the same of all. No table is as wide."""
+    names = [at for at, column in enumerate(table.columns) if column.key in _NAMES]
+    others = [at for at, column in enumerate(table.columns) if column.key not in _NAMES]
+    texts = [shown_row(table, row) for row in table.rows]
+    alike = {at for at in others if len(texts) > 1 and len({row[at] for row in texts}) == 1}
+
+    def words(row: Sequence[str], places: Iterable[int]) -> str:
+        known = [at for at in places if row[at] != UNKNOWN]
+        return " · ".join(f"{table.columns[at].title}: {row[at]}" for at in known)
+
+    if alike:
+        yield "all cells below", words(texts[0], sorted(alike))
+    for row in texts:
+        told = words(row, (at for at in others if at not in alike))
+        yield " · ".join(row[at] for at in names), told or "nothing else"
 
 
 def _row(cell: CellResult) -> tuple[Any, ...]:
@@ -91,7 +111,10 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "most it can have been. “Variables” are those that steer libraries, as "
         "the workers had them."
     )
-    yield Sheet(what_ran(results))
+    table = what_ran(results)
+    yield Facts(tuple(_by_cell(filled(table))))
+    if table.rows:
+        yield Fold("The same as a table", (Sheet(table),))
 
 
 SECTION = Section("What really ran", 1400, _blocks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, inf, log
 
 ALPHA = 0.05
@@ -9,6 +10,9 @@ EQUIVALENCE = 0.03
 """Ratios between 1/1.03 and 1.03 are the same for practical purposes."""
 FEWEST_BLOCKS = 6
 """With five blocks the smallest p-value of 2^5 flips, 1/16, is above 5 %."""
+CANNOT_TELL = "cannot tell"
+MOST_BLOCKS = 200
+"""No estimate of further blocks beyond this is worth printing."""
 
 
 def answer(low: float, high: float, p: float, alpha: float, equivalence: float) -> tuple[str, str]:
@@ -20,7 +24,20 @@ def answer(low: float, high: float, p: float, alpha: float, equivalence: float) 
         return "faster", "the interval is above 1"
     if high < 0 and p <= alpha:
         return "slower", "the interval is below 1"
-    return "cannot tell", "the interval includes 1"
+    return CANNOT_TELL, "the interval includes 1"
+
+
+def more_blocks(
+    centre: float, blocks: int, *, margin: float, reach: Callable[[int], float]
+) -> int | None:
+    """Estimate how many more blocks would tell, if centre and deviation stay as they are.
+
+    ``reach`` gives half the interval of so many blocks. The aim is one that either excludes 1 or
+    lies within the margin, whichever is nearer.
+    """
+    needed = max(abs(centre), margin - abs(centre))
+    enough = (count for count in range(blocks + 1, MOST_BLOCKS + 1) if reach(count) < needed)
+    return next((count - blocks for count in enough), None)
 
 
 def ratio(logarithm: float) -> float:

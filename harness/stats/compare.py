@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, exp, log, sqrt
+from functools import partial
+from math import ceil, exp, inf, log, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats import answers, moderated
-from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS
+from harness.stats.answers import ALPHA, EQUIVALENCE, FEWEST_BLOCKS, MOST_BLOCKS
 from harness.stats.moderated import Prior
 from harness.stats.repetition import always_valid
 from harness.stats.repetition.repeat import GROWTH
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 FEWEST_BLOCKS_ALL_PAIRS = 13
 EXACT_BLOCKS = 14
 """Up to here all flips are enumerated; beyond, a seeded sample of as many is drawn."""
-MOST_BLOCKS = 200
-"""No estimate of further blocks beyond this is worth printing."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,8 @@ class Answer:
     blocks: int
     more_blocks: int | None
     why: str
+    is_bound: bool = False
+    """Whether the difference is at least what the interval says, and perhaps far larger."""
 
 
 def compare(
@@ -94,17 +95,15 @@ def compare(
 def _at_any_time(data: Sequence[float], alpha: float, equivalence: float) -> Answer:
     """Answer for one cell by the interval that holds at every look."""
     blocks = len(data)
-    if blocks < always_valid.FEWEST_BLOCKS:
-        return _too_few(np.array(data), alpha, always_valid.FEWEST_BLOCKS)
+    if blocks < always_valid.FEWEST_BLOCKS_AT_ANY_TIME:
+        return _too_few(np.array(data), alpha, always_valid.FEWEST_BLOCKS_AT_ANY_TIME)
     low, high = always_valid.interval(data, alpha)
     p, centre = always_valid.p_value(data), fmean(data)
     answered, why = answers.answer(low, high, p, alpha, equivalence)
     more = None
     if answered == "cannot tell":
-        margin = log(1 + equivalence)
-        more = always_valid.blocks_needed(
-            centre, stdev(data), blocks, alpha=alpha, margin=margin, most=MOST_BLOCKS
-        )
+        reach = partial(always_valid.reach, deviation=stdev(data), alpha=alpha)
+        more = answers.more_blocks(centre, blocks, margin=log(1 + equivalence), reach=reach)
     ends = answers.ends(low, high)
     return Answer(exp(centre), *ends, 1 - alpha, p, answered, blocks, more, why)
 
@@ -226,44 +225,29 @@ def _answer(data: Array, family: _Family, place: int, alpha: float, equivalence:
     if answered == "cannot tell":
         freedom = np.array([blocks - 1.0])
         variance = family.prior.moderated(data.var(ddof=1, keepdims=True), freedom)
-        more = more_blocks(
-            centre,
-            sqrt(float(variance[0])),
-            blocks,
-            len(family.low),
-            alpha,
-            log(1 + equivalence),
+        reach = partial(
+            _reach,
+            deviation=sqrt(float(variance[0])),
+            alpha=alpha,
+            cells=len(family.low),
             prior=family.prior.freedom,
         )
+        more = answers.more_blocks(centre, blocks, margin=log(1 + equivalence), reach=reach)
         if more is None:
             why += f", and more than {MOST_BLOCKS} blocks would be needed"
     ends = answers.ends(low, high)
     return Answer(exp(centre), *ends, 1 - alpha, p, answered, blocks, more, why)
 
 
-def more_blocks(
-    centre: float,
-    deviation: float,
-    blocks: int,
-    cells: int,
-    alpha: float,
-    margin: float,
-    *,
-    prior: float = 0.0,
-) -> int | None:
-    """Estimate how many more blocks would tell, if centre and deviation stay as they are.
+def _reach(count: int, *, deviation: float, alpha: float, cells: int, prior: float) -> float:
+    """Give half the interval of so many blocks, with alpha shared equally by the cells.
 
-    The aim is an interval that either excludes 1 or lies within the margin, whichever is nearer,
-    with Student's t at alpha shared equally by the cells (slightly too many blocks). ``prior`` is
-    what the other cells add to the degrees of freedom.
+    That asks for slightly too many blocks. ``prior`` is what the other cells add to the degrees of
+    freedom.
     """
-    needed = max(abs(centre), margin - abs(centre))
-    for count in range(blocks + 1, MOST_BLOCKS + 1):
-        if moderated.smallest_p(count) > alpha:
-            continue
-        if critical_t(alpha / cells, count - 1 + prior) * deviation / sqrt(count) < needed:
-            return count - blocks
-    return None
+    if moderated.smallest_p(count) > alpha:
+        return inf
+    return critical_t(alpha / cells, count - 1 + prior) * deviation / sqrt(count)
 
 
 def _too_few(data: Array, alpha: float, fewest: int = FEWEST_BLOCKS) -> Answer:

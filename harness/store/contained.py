@@ -71,17 +71,13 @@ class Contained:
 
     def read_bytes(self, path: Path, most: int = MOST_TEXT) -> bytes:
         """Read a file whole; refuse one of more than ``most`` bytes."""
-        descriptor = self.open(path)
-        try:
-            with handles.named(path):
-                left = handles.bounded(path, os.fstat(descriptor), most)
-                pieces = []
-                while left and (piece := os.read(descriptor, left)):
-                    pieces.append(piece)
-                    left -= len(piece)
-                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        finally:
-            os.close(descriptor)
+        with self._opened(path) as descriptor, handles.named(path):
+            left = handles.bounded(path, os.fstat(descriptor), most)
+            pieces = []
+            while left and (piece := os.read(descriptor, left)):
+                pieces.append(piece)
+                left -= len(piece)
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def read_text(self, path: Path) -> str:
         """Read a file whole as text."""
@@ -92,21 +88,13 @@ class Contained:
 
     def read_end(self, path: Path, most: int) -> bytes:
         """Read the last bytes of a file."""
-        descriptor = self.open(path)
-        try:
-            with handles.named(path):
-                return os.pread(descriptor, most, max(0, os.fstat(descriptor).st_size - most))
-        finally:
-            os.close(descriptor)
+        with self._opened(path) as descriptor, handles.named(path):
+            return os.pread(descriptor, most, max(0, os.fstat(descriptor).st_size - most))
 
     def read_begin(self, path: Path, most: int) -> bytes:
         """Read the first bytes of a file."""
-        descriptor = self.open(path)
-        try:
-            with handles.named(path):
-                return os.read(descriptor, most)
-        finally:
-            os.close(descriptor)
+        with self._opened(path) as descriptor, handles.named(path):
+            return os.read(descriptor, most)
 
     def read_json(self, path: Path) -> Any:
         """Read a JSON file; numbers are finite, and whole ones have at most 64 bits."""
@@ -137,6 +125,11 @@ class Contained:
     def is_link(self, path: Path) -> bool:
         """Tell whether a name is a link."""
         return stat.S_ISLNK(self._status(path).st_mode)
+
+    def inode(self, path: Path) -> int:
+        """Give the number by which a file system knows a folder."""
+        with handles.folder(self.root, path) as folder:
+            return os.fstat(folder).st_ino
 
     def size(self, path: Path) -> int:
         """Give the size of a file; 0 where there is none."""
@@ -207,14 +200,11 @@ class Contained:
     def append_line(self, path: Path, value: Any) -> None:
         """Add one line of JSON, a new one also where a crash cut the last line short."""
         line = json.dumps(value, sort_keys=True).encode() + b"\n"
-        with handles.changing(path):
-            descriptor = self.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            try:
-                size = os.fstat(descriptor).st_size
-                is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-                handles.write_all(descriptor, b"\n" + line if is_cut else line)
-            finally:
-                os.close(descriptor)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        with handles.changing(path), self._opened(path, flags) as descriptor:
+            size = os.fstat(descriptor).st_size
+            is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            handles.write_all(descriptor, b"\n" + line if is_cut else line)
 
     def lines(self, path: Path, most: int = MOST_LOG) -> Iterator[tuple[int, bytes]]:
         """Give the lines of a file with their numbers; none where there is no file.
@@ -283,6 +273,14 @@ class Contained:
                 if match and (is_file or one.is_dir(follow_symlinks=False)):
                     half_made[one.name] = match[1]
         return half_made
+
+    @contextmanager
+    def _opened(self, path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+        descriptor = self.open(path, flags)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     def _status(self, path: Path) -> os.stat_result:
         with handles.parent(self.root, path, self.near) as (folder, name), handles.named(path):

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError, UsageError
-from harness.store.records import RunRecord, TrialRecord, read_run, read_trials
+from harness.store.record_readers.run_reader import read_run
+from harness.store.record_readers.trial_reader import read_trials
+from harness.store.records import RunRecord, TrialRecord
 from harness.store.samples import sample_parquet
-from harness.store.sql import tables
+from harness.store.sql import schema, tables
 from harness.store.sql.queries import QueryResult, answer, connect, interruptible, seal
 from harness.worker.redaction.redact import redact_text
 
@@ -44,17 +46,18 @@ class Dataset:
         complete = [trial for one in trials_by_run for trial in one.records]
         damaged = [text for run in self.runs for text in run.damaged]
         damaged += [text for one in trials_by_run for text in one.damaged]
-        self.warnings = tuple(map(redact_text, (*skipped, *damaged)))
-        """What could not be read, and was left out."""
         self.trials: tuple[TrialRecord, ...] = tuple(
             trial for trial in complete if trial.outcome.origin in self.origins
         )
+        damaged += tables.unread_tables(self.trials)
+        self.warnings = tuple(map(redact_text, (*skipped, *damaged)))
+        """What could not be read, and was left out."""
         self.left_out = len(complete) - len(self.trials)
         """Complete trials of other origins."""
         self._has_samples = False
 
     def sql(self, text: str) -> QueryResult:
-        """Answer one SELECT over the tables of ``sql/tables.py``; nothing else is read or done."""
+        """Answer one SELECT over the tables of ``sql/schema.py``; nothing else is read or done."""
         if _ASKS_FOR_SAMPLES.search(text):
             self._attach_samples()
         connection = self._connection
@@ -104,7 +107,7 @@ class Dataset:
 
 def _columns_of_tables(connection: duckdb.DuckDBPyConnection) -> str:
     lines = ["The tables and their columns:"]
-    for name in tables.NAMES:
+    for name in schema.NAMES:
         described = connection.execute(f'DESCRIBE "{name}"').fetchall()
         lines.append(f"    {name:9} {', '.join(str(row[0]) for row in described)}")
     return "\n".join(lines)

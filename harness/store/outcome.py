@@ -71,7 +71,7 @@ class MemoryEvidence:
 
 
 @dataclass(frozen=True)
-class Turns:
+class TurnsRecord:
     """How a trial took turns with others of its block, or why it ran alone."""
 
     alone: str = ""
@@ -84,6 +84,9 @@ class Turns:
     """How many were planned."""
     at_work_s: float = 0.0
     """The part of its life in which it did not stand still, in seconds."""
+    known: tuple[float, ...] = ()
+    """What earlier runs here found of its cell: logarithms of its rate in a turn after another
+    trial's over that in a turn after its own."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Outcome:
     """Processes that even SIGKILL did not end in time."""
     clocks: Mapping[str, Any] = field(default_factory=dict)
     """By node, its clock's exchanges with the host's; `harness/store/node_clocks.py` reads them."""
-    turns: Turns | None = None
+    turns: TurnsRecord | None = None
     """None: its study asks for no turns, or it is a pilot, a cold trial or a probe."""
 
     @property

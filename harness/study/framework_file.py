@@ -56,6 +56,8 @@ class Strategy(Table):
     """Whether ranks that an MPI started meet over it: its variables are left out then."""
     heartbeats: bool = False
     """Whether its ranks give each other up when they stand still: such trials take no turns."""
+    sync_batch_norm: bool = False
+    """Whether a batch norm normalises the batch of all ranks, not each rank's own part of it."""
     variables: Variables = Field(default_factory=Variables)
     """Environment variables beside the framework's own."""
 
@@ -67,6 +69,10 @@ class Reader(Table):
     """The formats that it reads; if none is given, all."""
     decodes: Listed[str] = ()
     """Endings of the pictures that it decodes; if none is given, all that are found."""
+    resizes: Literal["averaging", "between-neighbours"] = "averaging"
+    """How it makes decoded pictures smaller: over all their pixels, or between the nearest two."""
+    own_order: Listed[str] = ()
+    """Formats whose samples come in an order of its own, the same for the same seed."""
     prefetch: int = Field(default=0, ge=0)
     """Batches that it reads ahead where a study says nothing."""
 

@@ -17,6 +17,7 @@ from harness.worker.job import Span
 
 _MOST_PER_TRIAL = 5
 _FEWEST_UNTIL_ANSWERED, _MOST_UNTIL_ANSWERED = 4, 30
+_TRIALS_WITHOUT_TURNS = 7
 _MOST_TRIALS = 10_000
 _MOST_SEED = 2**31 - 1
 _LONGEST_S = 14 * 24 * 3600.0  # poll(2) counts milliseconds in 31 bits: 24 days
@@ -82,7 +83,8 @@ class MeasureTable(Table):
     """How cells are measured."""
 
     trials: Annotated[int, Field(ge=1), _at_most(_MOST_TRIALS)] = 6
-    """Fresh executions of each cell; six is the fewest that give a 95 % interval."""
+    """Fresh executions of each cell; six is the fewest that give a 95 % interval, and without turns
+    seven are the default."""
     warmup: Length = Span(steps=20)
     """Steps or time at the start of a trial that count for nothing."""
     until: Annotated[Length, _must(_is_some, "must be more than nothing")] = Span(seconds=60.0)
@@ -118,7 +120,7 @@ class MeasureTable(Table):
     """How often one trial of a cell may be run again after a verdict that rejects it."""
     tolerate: Listed[Literal["contended", "throttled", "stalled"]] = ()
     """Verdicts that mark a trial here instead of rejecting it: for machines never left alone."""
-    turns: bool = False
+    turns: bool = True
     """Let the trials of a block live at the same time and take turns, where they can."""
     turn: Annotated[Seconds, _must(lambda s: s > 0, "must be more than 0 s")] = 1.0
     """How long a turn lasts: a few steps at least."""
@@ -153,6 +155,8 @@ class Measure:
     turns: bool = False
     turn_s: float = 1.0
     stop: str | None = None
+    added: tuple[int, ...] = ()
+    """The numbers of blocks after which somebody who had seen the answers asked for more."""
 
     @property
     def is_repeated(self) -> bool:
@@ -173,9 +177,8 @@ class Measure:
 
 def resolved(table: MeasureTable) -> Measure:
     """Name the protocol's quantities by their units."""
-    few = table.stop is not None and "trials" not in table.model_fields_set
     return Measure(
-        trials=_FEWEST_UNTIL_ANSWERED if few else table.trials,
+        trials=_trials(table),
         warmup=table.warmup,
         until=table.until,
         until_interval=table.until_interval,
@@ -190,3 +193,11 @@ def resolved(table: MeasureTable) -> Measure:
         turn_s=table.turn,
         stop=table.stop,
     )
+
+
+def _trials(table: MeasureTable) -> int:
+    if "trials" in table.model_fields_set:
+        return table.trials
+    if table.stop is not None:
+        return _FEWEST_UNTIL_ANSWERED
+    return table.trials if table.turns else _TRIALS_WITHOUT_TURNS

@@ -157,6 +157,7 @@ def _study(
     checker.whole(document.data)
     if file is not None:
         _check_repetition(document, file.measure)
+        _check_turns(document, file.measure)
         _check_timeout(document, file.measure)
     narrowed = tuple((text, selection_from_text(text)) for text in only)
     document.refuse_faults()
@@ -189,6 +190,12 @@ def _check_repetition(document: Document, measure: MeasureTable) -> None:
     fewest = resolved(measure).trials  # fewer than the table's where answers end it
     if measure.trials_at_most is not None and measure.trials_at_most < fewest:
         document.fault(("measure", "trials_at_most"), f"is fewer than trials, {fewest}")
+
+
+def _check_turns(document: Document, measure: MeasureTable) -> None:
+    """Refuse the length of turns that nobody takes."""
+    if "turn" in measure.model_fields_set and not measure.turns:
+        document.fault(("measure", "turn"), "says nothing where trials take no turns (turns)")
 
 
 def _check_timeout(document: Document, measure: MeasureTable) -> None:

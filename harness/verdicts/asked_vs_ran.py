@@ -57,7 +57,11 @@ def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator
     if wanted and shares and shares.get(wanted, 0.0) < MOST:
         most = max(shares, key=lambda name: shares[name])
         evidence = f"{shares[most] * 100:.0f} % of the {facts.get('computed_by') or 'work'}"
-        yield Contradiction(str(precision), f"ran {most} kernels", evidence, is_grave=True)
+        ran = f"ran {most} kernels"
+        is_xla_s = facts.get("compiler") == "xla" and facts.get("device") != "gpu"
+        if is_xla_s and (precision, most) == ("bf16", "float32"):
+            ran += ", to which XLA widens it on this CPU"
+        yield Contradiction(str(precision), ran, evidence, is_grave=True)
     if precision in ("fp32", "tf32") and facts.get("device") == "gpu":
         for what in ("products", "convolutions"):
             is_on = facts.get(f"tf32_{what}")

@@ -75,6 +75,7 @@ def foreign_cores(use: NodeUse, span: Span | None = None) -> float | None:
     everywhere = {series.channel.scope for series in use.recording.named("cpu.user")}
     if len(use.cores) == len(everywhere):
         rest -= use.rate_in(span, "observer", "observer.cpu") or 0.0
+        rest -= use.rate_in(span, "observer", "observer.session") or 0.0
     if sum(use.total(f"rank:{rank}", _STORING, span) or 0.0 for rank in use.ranks) > _STORED:
         rest -= use.rate_in(span, "node", "neighbours.kernel") or 0.0
     return max(0.0, rest)

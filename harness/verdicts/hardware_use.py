@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.store.events.rank_streams import Stream
 from harness.store.records import TrialRecord
@@ -118,6 +118,20 @@ class NodeUse:
             return None
         return sum(seconds * mean for seconds, mean in known) / read_s
 
+    def watts(self, series: Series) -> float | None:
+        """Give a channel's mean power: of turns whose ends were read, or that outlast its meter."""
+        counts = series.channel.kind == "counter"
+        some = (
+            span
+            for span in self.turns
+            if span.seconds >= _METERED_S or (counts and _was_read_at_ends(series, span))
+        )
+        metered = replace(self, turns=tuple(some))
+        least_s = _COVERED * self.seconds if counts else _METERED_S
+        if self.turns and not (metered.turns and metered.seconds >= least_s):
+            return None
+        return metered.rate(series.channel.scope, series.channel.name)
+
     def peak(self, series: Series) -> float | None:
         """Give the highest reading in these stretches."""
         peaks = [series.peak(span.start_ns, span.end_ns) for span in self.spans]
@@ -135,6 +149,11 @@ class NodeUse:
             for name in names
         ]
         return None if None in rates else sum(rate for rate in rates if rate is not None)
+
+
+def _was_read_at_ends(series: Series, span: Span) -> bool:
+    ends = (span.start_ns, span.end_ns)
+    return all(bool((abs(series.times_ns - end) <= 2 * _EDGE_NS).any()) for end in ends)
 
 
 def nodes_of(record: TrialRecord, streams: Sequence[Stream], start: int) -> list[NodeUse]:
@@ -195,12 +214,13 @@ def _readings(use: NodeUse) -> Iterator[Reading]:
         yield Reading(node, "observer", "cores used", "1", cost)
     for series in use.recording.series:
         shown = _SHOWN.get(series.channel.name)
-        if shown is None or (shown[1] == "W" and not meters_settle(use)):
+        if shown is None:
             continue
-        mean = use.rate(series.channel.scope, series.channel.name)
+        title, unit = shown
+        place = (series.channel.scope, series.channel.name)
+        mean = use.watts(series) if unit == "W" else use.rate(*place)
         if mean is not None:
             peak = use.peak(series)
-            title, unit = shown
             if series.channel.name == "numa.used":
                 title = series.channel.meaning or title
             yield Reading(node, series.channel.scope, title, unit, mean, peak)
@@ -248,26 +268,17 @@ def gpu_share(nodes: Sequence[NodeUse]) -> float | None:
 
 def power_w(nodes: Sequence[NodeUse]) -> float | None:
     """Add up the power of the ranks' GPUs and of the processor packages, as far as counted."""
-    if not all(map(meters_settle, nodes)):
-        return None
     known = []
     for use in nodes:
         for scope in devices(use):
             for name in ("gpu.energy", "gpu.power.average", "gpu.power.instant", "gpu.power"):
-                if (rate := use.rate(scope, name)) is not None:
-                    known.append(rate)
+                series = use.recording.find(scope, name)
+                if series is not None and (watts := use.watts(series)) is not None:
+                    known.append(watts)
                     break
-        known += [
-            rate
-            for series in use.recording.named("energy")
-            if _is_package(series) and (rate := use.rate(series.channel.scope, "energy"))
-        ]
+        packages = filter(_is_package, use.recording.named("energy"))
+        known += [watts for series in packages if (watts := use.watts(series))]
     return sum(known) if known else None
-
-
-def meters_settle(use: NodeUse) -> bool:
-    """Tell whether stretches are long enough for power: meters average over up to a second."""
-    return not use.turns or min(span.seconds for span in use.turns) >= _METERED_S
 
 
 def _is_package(series: Series) -> bool:

@@ -93,6 +93,10 @@ class TurnsTaken:
     """What was measured in a turn, the median over rounds."""
     rounds: tuple[Round, ...] = ()
     """Those that count."""
+    alternations: tuple[float, ...] = ()
+    """Logarithms of the rate in a turn after another trial's over that in one after its own."""
+    known: tuple[float, ...] = ()
+    """Such of earlier runs on this machine."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ TOLERABLE = frozenset({"stalled", "throttled", "contended"})
 """What a study may count all the same, on a machine that is never left alone."""
 REJECTING = TOLERABLE | {"misrouted", "untrained", "impossible"}
 """Verdicts whose trials are shown but not counted; those from the windows only mark."""
+LASTING = frozenset({"untrained", "impossible"})
+"""What a cell's code does, and would do again in a further trial."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +270,11 @@ def worst(findings: Sequence[Finding], tolerated: Sequence[str] = ()) -> str:
 def rejecting(tolerated: Sequence[str]) -> frozenset[str]:
     """Give the verdicts that reject a trial in a study that tolerates some."""
     return REJECTING.difference(tolerated)
+
+
+def repeated(tolerated: Sequence[str]) -> frozenset[str]:
+    """Give the verdicts for which a trial is run again: of the others the same would come."""
+    return rejecting(tolerated) - LASTING
 
 
 def _limit(name: str) -> float:

@@ -12,7 +12,9 @@ from harness.stats.windows import steady
 from harness.stats.windows.shape import Steady
 from harness.store.events.rank_streams import Stream, read_streams
 from harness.store.layout import TrialPaths
-from harness.store.records import RunRecord, TrialRecord, read_run, read_trial, read_trials
+from harness.store.record_readers.run_reader import read_run
+from harness.store.record_readers.trial_reader import read_trial, read_trials
+from harness.store.records import RunRecord, TrialRecord
 from harness.verdicts import (
     checkpoints,
     disturbances,
@@ -24,7 +26,7 @@ from harness.verdicts import (
 from harness.verdicts.credibility.findings import judge_credibility
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import TrialResult
-from harness.verdicts.thresholds import rejecting
+from harness.verdicts.thresholds import repeated
 from harness.verdicts.timing import starts, turns
 from harness.verdicts.timing.step_percentiles import percentiles
 
@@ -73,7 +75,7 @@ def judge_trial(
     ordered = np.sort(times)
     if by_turns:
         begin = Steady(0, "each turn's first steps settle, and are left out", True)
-        shape = steady.describe(turns.within(streams, times))
+        shape = turns.within_turns(steady.describe(turns.within(streams, times)), streams)
     else:
         begin = _begin(times, begin, fed, ordered)
         shape = steady.describe(times[begin.start :], None if begin.start else ordered)
@@ -260,12 +262,12 @@ def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
 
 
 def doubt(trial: TrialPaths) -> str | None:
-    """Give the reason why a trial that ended well is rejected; None if it is not."""
+    """Give the reason why a trial that ended well is to be run again; None if it is not."""
     run = _run(trial.root.parents[2])
     record = read_trial(run, trial)
     tolerated = run.info.measure.get("tolerate") or ()
     judged = _judged(run, record)
-    if judged.verdict not in rejecting(tolerated):
+    if judged.verdict not in repeated(tolerated):
         return None
     if judged.verdict == recurring.STALLED:
         cell = record.outcome.cell_key
@@ -275,8 +277,15 @@ def doubt(trial: TrialPaths) -> str | None:
     return f"{judged.verdict}: {judged.evidence[0]}"
 
 
+def alternations(trial: TrialPaths) -> tuple[float, ...]:
+    """Give what the checks of a trial that took turns found."""
+    run = _run(trial.root.parents[2])
+    taken = _judged(run, read_trial(run, trial)).turns
+    return () if taken is None else taken.alternations
+
+
 def _judged(run: RunRecord, record: TrialRecord) -> TrialResult:
-    unit = next(cell.unit for cell in run.cells if cell.key == record.outcome.cell_key)
+    unit = run.cell(record.outcome.cell_key).unit
     ((_, streams),) = read_streams([record])
     tolerated = run.info.measure.get("tolerate") or ()
     return judge_trial(record, streams, unit, tolerated=tolerated, run=run)

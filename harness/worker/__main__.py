@@ -31,7 +31,7 @@ from harness.worker.network.workload import (
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
     from harness.worker.gate.timed_updates import TimedUpdates
-    from harness.worker.windows.turns import Turns
+    from harness.worker.windows.turns import RankTurns
 
 FAILED = 3
 SAVES_NOTHING = "saves no checkpoints"
@@ -64,9 +64,11 @@ class Worker:
         if self.job.purpose == "probe":
             os.environ.update(getattr(module, "PROBED", {}))
         adapter = module.open(self.job, self.where)
+        from harness.worker.redaction.redact import redact_values  # a probe may end before this
+
         versions = {"python": sys.version.split()[0]}
         versions.update(adapter.versions())
-        self.events.say("versions", versions=versions)
+        self.events.say("versions", versions=redact_values(versions))
         doors[self.job.purpose](adapter, workload)
         self._phase("close")
         adapter.close()
@@ -79,7 +81,7 @@ class Worker:
         self.events.say("units", units=dict(activity.units))
         warmup, until = job.warmup, job.until
         marks = door(activity, "marks")
-        proof = None if marks is not None else self._proof(activity)
+        proof = None if marks is not None else self._proof(activity, workload)
         series = self._checkpoints(activity, workload)
         if marks is not None:
             external_loop.run(marks, self.events, warmup=warmup, until=until)
@@ -99,11 +101,13 @@ class Worker:
             series.close()
         facts = dict(adapter.facts())
         if proof is not None:
-            facts["start"] = proof.start
+            facts.update(start=proof.start, restarts=proof.restarts)
         if self.where.size > 1:
             from harness.worker.facts import network_use  # a lone rank has nobody to talk to
 
             facts["network"] = network_use.carried()
+            if marks is None:
+                activity.agree(0.0)  # who ends first takes the others' connections along
         elif isinstance(workload, Training) and job.scale.devices_per_rank == 1:
             from harness.worker.facts import multiplications  # only what trains multiplies
 
@@ -150,27 +154,33 @@ class Worker:
 
         return Series(wanted, saver(), self.where)
 
-    def _proof(self, activity: Activity) -> Optional[TimedUpdates]:
+    def _proof(self, activity: Activity, workload: Workload) -> Optional[TimedUpdates]:
         if "proof" not in self.job.paths:
             return None
         from harness.worker.gate.timed_updates import proof_of  # only what trains has one
 
-        proof = proof_of(activity, self.job.paths)
+        proof = proof_of(activity, workload, self.job.paths, self.where)
         if proof is not None:
             proof.open()
         return proof
 
-    def _turns(self) -> Optional[Turns]:
+    def _turns(self) -> Optional[RankTurns]:
         if place.TURNS not in os.environ:
             return None
-        from harness.worker.windows.turns import Turns  # most trials run alone
+        from harness.worker.windows.turns import RankTurns  # most trials run alone
 
-        return Turns(int(os.environ[place.TURNS]))
+        return RankTurns(int(os.environ[place.TURNS]))
 
     def _examine(self, adapter: Adapter, workload: Workload) -> None:
+        given, made = self.job.paths["given"], self.job.paths["made"]
+        if "data" in self.job.paths:
+            from harness.worker.gate import fed_batches  # no trial does
+
+            fed_batches.examine(self._activity(adapter, workload), given, made, self.where.rank)
+            return
         from harness.worker.gate.subject import examine  # no trial does
 
-        examine(adapter, workload, self.job.paths["given"], self.job.paths["made"])
+        examine(adapter, workload, given, made)
 
     def _probe(self, adapter: Adapter, workload: Workload) -> None:
         probe = self._needed(adapter, "probe", "cannot be probed")
@@ -243,7 +253,9 @@ def main(path: str) -> int:
     """Work one job; say how it ended."""
     job = read(path)
     where = place.find(os.environ)
-    events = Events(os.path.join(job.directory, "events.{}.jsonl".format(where.rank)), where)
+    # An agent's ranks stand in their folder, wherever it was moved; its path may be another's now.
+    folder = os.curdir if place.TOKEN in os.environ else job.directory
+    events = Events(os.path.join(folder, "events.{}.jsonl".format(where.rank)), where)
     try:
         Worker(job, where, events).work()
     except Unsupported as fault:

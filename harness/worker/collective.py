@@ -20,6 +20,9 @@ from typing import Any, Callable, List, Mapping, Tuple
 from harness.worker.network.workload import Collective
 from harness.worker.place import Place
 
+FLOAT_BYTES = 4
+"""What is added up is float32."""
+
 
 class WrongMessage(Exception):
     """Say that what arrived is not what was sent."""

@@ -19,15 +19,18 @@ Optional doors. Of an Activity, each called outside the clock:
 
     fed()                           yields (name, shape, buffer of float32) of the batch that the
                                     next step takes, ``input`` and ``target``, channels first
-    multiplications() -> int        those of the convolutions and products of one step, counted
-                                    where it runs, after all that is timed; None where the
-                                    framework does not tell. It may step
+    multiplications() -> Count      those of the convolutions and products of one step, counted
+                                    where it runs, after all that is timed, and by what; raises
+                                    Uncounted with the reason (``facts/multiplications.py``). It
+                                    may step
     load(state), give(input, target), state()      all three or none: what is timed is opened, and
                                     afterwards examined, through them (``gate/timed_updates.py``).
                                     ``load`` sets, in place, what a mapping from names to tensors
                                     has; ``give`` replaces the batch by one of the same shape;
                                     ``state`` yields (name, shape, buffer of float32) of everything
                                     that a step changes and a gradient reaches
+    replicas, replica(number)       of a rank that drives several devices: how many, and ``state``
+                                    of each of them
 
 An Activity whose steps happen in another program has ``marks`` instead of step and sync; see
 ``external_loop.py``.
@@ -61,8 +64,10 @@ framework's own switches and counters say:
     compile_cache_hits, compile_cache_misses
     start                   digests of the weights and the batch that it started from, and the name
                             of a tensor that was not as given (``gate/starting_point.py``)
-    multiplications         of the step that was timed: counted, and asked for by the network
-                            (``facts/multiplications.py``)
+    restarts                losses of one step, twice from the starting weights and the first batch,
+                            where dropouts drop: other masks give another one
+    multiplications         of the step that was timed: asked for by the network, and counted by
+                            something, or why uncounted (``facts/multiplications.py``)
 
 Of every trial of several ranks, whatever the framework (``facts/network_use.py``):
 

@@ -21,9 +21,9 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional
 from harness.worker.events import Events
 from harness.worker.job import Span
 from harness.worker.loop import WARMUP_STEPS
+from harness.worker.windows.windows import FLUSH_NS
 
 TOLERANCE_NS = 1_000_000_000
-FLUSH_NS = 500_000_000
 
 
 class Mark(NamedTuple):

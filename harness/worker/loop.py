@@ -56,7 +56,7 @@ from harness.worker.windows.windows import Clock, Windows, rest
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
     from harness.worker.gate.timed_updates import TimedUpdates
-    from harness.worker.windows.turns import Turns
+    from harness.worker.windows.turns import RankTurns
 
 LONG_STEP_S = 0.005
 WINDOW_S = 0.05
@@ -74,7 +74,7 @@ def run(
     clock: Clock = time.monotonic_ns,
     checkpoints: Optional[Series] = None,
     proof: Optional[TimedUpdates] = None,
-    turns: Optional[Turns] = None,
+    turns: Optional[RankTurns] = None,
     window_steps: Optional[int] = None,
 ) -> None:
     """Warm up, then measure; every rank runs the same windows, or reads the same epochs."""

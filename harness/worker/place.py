@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Mapping, NamedTuple, Optional, Tuple
 
+TOKEN = "BAKEOFF_TOKEN"  # noqa: S105  the name of a variable, no secret
+"""Of every process of a trial, however it daemonises: which trial's it is."""
 TURNS = "BAKEOFF_TURNS"
 """Of a rank that takes turns: the descriptor through which its agent gives them."""
 

@@ -18,6 +18,7 @@ from harness.store.contained import Contained
 from harness.store.json_text import json_text
 from harness.store.records import Hole, RunInfo
 from harness.verdicts.results import CellResult, Comparison, Estimate
+from harness.worker.redaction.redact import redact_values
 from reports.text.answer import answer
 from reports.text.cards import Card
 
@@ -123,11 +124,12 @@ def read_results_file(path: Path) -> ResultsFile:
             "`bakeoff report` of its runs writes it anew."
         )
     try:
-        return TypeAdapter(ResultsFile).validate_python(found)
+        read: ResultsFile = redact_values(TypeAdapter(ResultsFile).validate_python(found))
     except ValidationError as faults:
         first = faults.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DamagedFile(f"{path} is no results.json: {where}: {first['msg']}") from None
+    return read
 
 
 def _lines(ranking: Ranking) -> Iterator[RankedCell]:

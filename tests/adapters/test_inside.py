@@ -14,8 +14,11 @@ FILES = (
     ("torch", "torch/layers_inside.py"),
     ("torch", "torch/training_inside.py"),
     ("torch", "torch/hooks_inside.py"),
+    ("torch", "torch/counted_inside.py"),
     ("tensorflow", "tensorflow/layers_inside.py"),
     ("tensorflow@1.15", "tensorflow/layers_inside.py"),
+    ("tensorflow", "tensorflow/counted_inside.py"),
+    ("tensorflow@1.15", "tensorflow/counted_inside.py"),
     ("keras", "keras/layers_inside.py"),
     ("jax", "jax/layers_inside.py"),
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,47 @@ def test_one_agent_observes_one_trial_after_another(agent: Any, tmp_path: Path) 
         (tmp_path / name).mkdir()
         agent.run("pass", observe={}, directory=str(tmp_path / name))
         assert recorded(tmp_path / name).whole
+
+
+def test_a_trial_keeps_to_its_folder_where_that_is_moved_and_replaced(
+    agent: Any, tmp_path: Path
+) -> None:
+    trial, go = tmp_path / "trial", tmp_path / "go"
+    trial.mkdir()
+    os.mkfifo(go)
+    script = f"open({str(go)!r}).read(); print('said'); open('made', 'w').close()"
+    command = agent.command(script, directory=str(trial), observe={})
+    (rank,) = command.ranks
+    agent.start(replace(command, ranks=(replace(rank, cwd=str(trial)),)))
+    trial.rename(tmp_path / "away")
+    trial.mkdir()
+    (trial / "rank.0.out").write_text("what another trial said")
+    go.write_text("")
+    assert read_end(agent.hear("ended")).ranks[0].exit_code == 0
+    assert [one.name for one in trial.iterdir()] == ["rank.0.out"]
+    assert (trial / "rank.0.out").read_text() == "what another trial said"
+    assert (tmp_path / "away" / "rank.0.out").read_text() == "said\n"
+    assert (tmp_path / "away" / "made").exists()
+    assert recorded(tmp_path / "away").whole
+
+
+def test_what_cannot_be_recorded_is_named_by_a_path_that_others_know(
+    agent: Any, tmp_path: Path
+) -> None:
+    samples = TrialPaths(tmp_path).samples(socket.gethostname())
+    samples.mkdir()
+    end = agent.run("pass", observe={})
+    assert str(end.unobserved).startswith(f"{samples}: ")
+
+
+def test_no_rank_is_started_in_a_folder_that_took_its_own_ones_place(
+    agent: Any, tmp_path: Path
+) -> None:
+    end = agent.run("open('made', 'w').close()", inode=tmp_path.stat().st_ino + 1)
+    assert end.ranks[0].refused
+    assert end.ranks[0].problem == f"{tmp_path}: another directory is here now"
+    assert list(tmp_path.iterdir()) == []
+    assert agent.run("pass", inode=tmp_path.stat().st_ino).ranks[0].exit_code == 0
 
 
 def test_a_killed_agent_leaves_what_it_had_recorded(

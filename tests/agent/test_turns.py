@@ -3,13 +3,18 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from harness.agent.protocol import line
 from harness.agent.turns.foreign_use import ForeignUse
+from harness.store.layout import TrialPaths
+from tests.agent.test_observing import recorded
+from tests.collect.observing import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEAK = """
@@ -37,14 +42,22 @@ raise SystemExit(7)
 WORKER = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
 import os
-from harness.worker.windows.turns import Turns
-Turns(int(os.environ["BAKEOFF_TURNS"]))._ask(say="ready", step_s=0.5)
+from harness.worker.windows.turns import RankTurns
+RankTurns(int(os.environ["BAKEOFF_TURNS"]))._ask(say="ready", step_s=0.5)
 """
 
 
 def turn(number: int, *, most_foreign: dict[str, float] | None = None) -> bytes:
     span = {"seconds": 1.0}
-    return line("turn", round=number, attempt=1, span=span, helpers=[], most_foreign=most_foreign)
+    return line(
+        "turn",
+        round=number,
+        attempt=1,
+        span=span,
+        helpers=[],
+        check=False,
+        most_foreign=most_foreign,
+    )
 
 
 def is_stopped(pid: int) -> bool:
@@ -87,6 +100,20 @@ def test_no_time_passes_for_a_trial_that_stands_still(agent):
     assert not select.select([agent.process.stdout], [], [], 2.5)[0]
     agent.say(line("finish"))
     assert agent.hear("ended")["cause"] == "ended"
+
+
+def test_nothing_is_observed_while_a_trial_stands_still(agent, tmp_path):
+    agent.start(agent.command(POLITE, turns=True, observe={}))
+    agent.hear("waits")
+    wait_for(TrialPaths(tmp_path).samples(socket.gethostname()), ("rank:0", "rank.resident"))
+    assert not select.select([agent.process.stdout], [], [], 2.0)[0]
+    agent.say(line("finish"))
+    agent.hear("ended")
+    recording = recorded(tmp_path)
+    assert recording.whole
+    for series in recording.named("cpu.user"):
+        gaps_s = [(b - a) / 1e9 for a, b in pairwise(series.times_ns.tolist())]
+        assert max(gaps_s) > 1.5
 
 
 def test_a_turn_that_never_ends_is_ended_by_the_timeout(agent):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from math import exp
+from math import exp, log
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.analysis.analyse import analyse
 from harness.analysis.blocks.how_measured import how_measured
 from harness.analysis.blocks.paired_blocks import log_ratios
 from harness.analysis.results import Results
+from harness.sections.cells import cells
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome, write_outcome
@@ -166,8 +168,92 @@ def test_the_page_says_how_cells_were_measured(tmp_path: Path) -> None:
     (ranking,) = told(tmp_path, sharing, cells=(TORCH, JAX, mxnet)).rankings
     assert how_measured(ranking) == (
         "Cells took turns of 1.00 s, 7 rounds a block, one at work while the others stood still; "
-        "3 disturbed turns dropped. mxnet ran alone: it reads files."
+        "3 disturbed turns dropped. How far turns change the rates of torch, jax is not known yet: "
+        "of 20 checks that takes there are 0. mxnet ran alone: it reads files."
     )
+
+
+SPREAD = tuple(0.002 * (place - 9.5) / 9.5 for place in range(20))
+"""Twenty checks around none."""
+
+
+def test_what_turns_may_do_to_a_ratio_widens_its_interval(tmp_path: Path) -> None:
+    sharing = Sharing(known={"torch": SPREAD, "jax": [0.01 + one for one in SPREAD]})
+    before = of(told(tmp_path / "unknown", Sharing()), "jax").comparison
+    results = told(tmp_path / "known", sharing)
+    jax = of(results, "jax").comparison
+    assert before is not None
+    assert jax is not None
+    assert before.interval is not None
+    assert jax.interval is not None
+    assert jax.ratio == before.ratio
+    assert jax.interval.low == pytest.approx(before.interval.low * exp(-0.0101), rel=5e-4)
+    assert jax.interval.high == before.interval.high
+    assert "widened by what turns may do" in jax.interval.meaning
+    (ranking,) = results.rankings
+    assert (
+        "By turns against alone with the others stopped: jax +1.0 % [+0.9, +1.1], "
+        "torch +0.0 % [-0.1, +0.1]; intervals of ratios are wider by that."
+    ) in how_measured(ranking)
+
+
+def test_an_answer_that_turns_may_have_made_is_withdrawn(tmp_path: Path) -> None:
+    faster = replace(JAX, behaviour=replace(QUIET, step_s=0.02 / 1.05))
+    assert of(told(tmp_path / "a", Sharing(), cells=(TORCH, faster)), "jax").comparison.answer == (
+        "faster"
+    )
+    sharing = Sharing(known={"torch": SPREAD, "jax": [0.06 + one for one in SPREAD]})
+    results = told(tmp_path / "b", sharing, cells=(TORCH, faster))
+    comparison = of(results, "jax").comparison
+    assert comparison is not None
+    assert comparison.answer == "cannot tell"
+    assert "as large as the difference" in comparison.why
+    assert "Not shown to be within 3 %: jax." in how_measured(results.rankings[0])
+
+
+def test_the_checks_of_a_trial_compare_a_turn_with_the_next_of_its_own(tmp_path: Path) -> None:
+    run = recorded(tmp_path, Sharing())
+    file = RunPaths(run).trial(JAX.key, TrialName(1)).events(0)
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    turns = [one for one in events if one["event"] == "turn" and one["round"] < 4]
+    for one in turns:
+        one |= {"steps": 10, "work_s": 0.202, "check": False}
+        check = {**one, "number": 100 + one["number"], "check": True, "work_s": 0.2}
+        events.append({**check, "start": one["end"] + 1, "end": one["end"] + 10**9})
+    events[-1]["disturbed"] = "others used 0.61 of the 2 cores"
+    file.write_text("".join(json.dumps(one) + "\n" for one in events))
+    jax = of(analyse(Dataset([run])), "jax")
+    taken = jax.trials[0].turns
+    assert taken is not None
+    assert taken.alternations == pytest.approx([log(0.2 / 0.202)] * 2)
+    assert len(taken.rounds) == 7
+    assert taken.disturbed == 0
+
+
+def test_each_cell_says_with_how_many_it_took_turns_or_why_it_ran_alone(tmp_path: Path) -> None:
+    mxnet = RecordedCell(framework="mxnet", behaviour=replace(QUIET, step_s=0.025))
+    results = told(tmp_path, Sharing(alone={"mxnet": "it reads files"}), cells=(TORCH, JAX, mxnet))
+    table = cells(results, {})
+    at = [column.key for column in table.columns].index("turns")
+    assert {row[1]: row[at] for row in table.rows} == {
+        "torch": "in turns with 1 other",
+        "jax": "in turns with 1 other",
+        "mxnet": "alone: it reads files",
+    }
+
+
+def test_what_the_machine_does_within_a_round_makes_no_trial_unsteady(tmp_path: Path) -> None:
+    run = recorded(tmp_path, Sharing())
+    for block in range(1, 7):
+        file = RunPaths(run).trial(JAX.key, TrialName(block)).events(0)
+        events = [json.loads(line) for line in file.read_text().splitlines()]
+        measured = [e for e in events if e["event"] == "window" and e["phase"] == "measure"]
+        for at, one in enumerate(measured):
+            faster = 0.012 * (at % 10 if (at // 10) % 2 else 9 - at % 10)
+            one["end"] = one["start"] + int((1 - faster) * (one["end"] - one["start"]))
+        file.write_text("".join(json.dumps(one) + "\n" for one in events))
+    jax = of(analyse(Dataset([run])), "jax")
+    assert {trial.verdict: trial.evidence for trial in jax.trials} == {"valid": ()}
 
 
 def test_nothing_is_said_of_turns_where_a_study_has_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Build the wheel and look into it: what the product reads is there, tests are not."""
+"""Look into the wheel and the checkout: what the product reads is there, tests are not."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ def tracked() -> list[str]:
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     return listed.stdout.splitlines()
+
+
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="no checkout, and nothing under version control"
+)
+def test_every_module_is_under_version_control() -> None:
+    known = set(tracked())
+    found = {str(path.relative_to(ROOT)) for path in (ROOT / "harness").rglob("*.py")}
+    assert sorted(found - known) == [], "new, or ignored by .gitignore: see `git check-ignore -v`"
 
 
 @pytest.mark.slow

@@ -21,6 +21,8 @@ FLOORS = (
         "harness.errors",
         "harness.units",
         "harness.child_process",
+        "harness.private_file",
+        "harness.waiting",
         "harness.locks",
     ),
     (

@@ -46,7 +46,7 @@ tolerate = ["contended"]
 """
 
 
-class Turns:
+class PlainRuns:
     """An observer that starts the plain script whenever a trial has ended."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 def main() -> int:
     """Print the difference beside what it may be."""
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
-    turns = Turns()
+    turns = PlainRuns()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "start.toml")
         file.write_text(STUDY.format(trials=pairs, ranks=RANKS), encoding="utf-8")

@@ -69,6 +69,15 @@ def test_no_page_is_wider_than_its_window(visit, name, width):
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [390, 1000, 1300])
+def test_what_really_ran_is_read_without_scrolling_sideways(visit, width):
+    opened = visit(PAGES["everything"](), width=width)
+    section = opened.page.locator("#what-ran")
+    assert section.get_by_text("ATEN_CPU_CAPABILITY=avx512").first.is_visible()
+    hidden = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert section.locator("*:visible").evaluate_all(hidden) == 0
+
+
 def test_the_page_reads_without_javascript(visit):
     opened = visit(PAGES["everything"](), scripts=False)
     assert opened.page.locator(".ranking .rate").first.is_visible()

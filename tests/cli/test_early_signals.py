@@ -16,6 +16,21 @@ print("still there", flush=True)
 os._exit(7)
 """
 AS_A_SCRIPT = "from harness.cli.entry_point import main; main()"
+IN_A_LIBRARY = """import os, signal
+from harness.cli.entry_point import main
+from harness.cli.verbs import list as verb
+
+def answer(**options):
+    try:
+        os.kill(os.getpid(), signal.{name})
+        while True:
+            pass
+    except BaseException as stop:
+        raise ValueError("Error building a validator: " + repr(stop)) from None
+
+verb.command.callback = answer
+main()
+"""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -24,6 +39,19 @@ def test_a_signal_among_the_imports_is_no_stack_trace(
     how: tuple[str, ...], number: signal.Signals, tmp_path: Path
 ) -> None:
     ended = started(tmp_path, number, how)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "Interrupted.\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_a_library_turns_into_an_error_is_still_a_signal(
+    number: signal.Signals,
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_A_LIBRARY.format(name=number.name), "list", "runs"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "Interrupted.\n")
 
 

@@ -42,6 +42,7 @@ def shell(folder: Path, words: str, redirection: str) -> subprocess.CompletedPro
         cwd=folder,
         capture_output=True,
         text=True,
+        errors="replace",
         check=False,
     )
 
@@ -73,6 +74,21 @@ def test_a_lost_word_to_a_person_changes_nothing(
     done = shell(folder, words.replace("select(1)", "'select 1'"), redirection)
     assert "Traceback" not in done.stdout + done.stderr
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", ["show one", "plan floor.toml", "sql one '{}' --csv"])
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_letters_that_an_encoding_lacks_are_written_by_their_numbers(
+    folder: Path, words: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    study = folder / "floor.toml"
+    study.write_text(FLOOR.replace("The floor", "The floor \u2713"))
+    words = words.format("select chr(10003)")
+    for redirection, code in (("", 0), ("2>&1", 0), ("|& head -c 1", 0), (">&- 2>&-", 1)):
+        done = shell(folder, words, redirection)
+        assert "Traceback" not in done.stdout + done.stderr
+        assert done.returncode == code, done.stderr
 
 
 @pytest.mark.parametrize(

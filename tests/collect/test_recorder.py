@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from harness.collect import lane as lanes
 from harness.collect import recorder
 from harness.collect.collector import Collector
-from harness.collect.recorder import Counts, Group, Lane, Recording
+from harness.collect.lane import Counts, Group, Lane
+from harness.collect.recorder import Recording
 from harness.collect.sampler import Observed
 from harness.store.samples import samples_format
 from harness.store.samples.follow_samples import Follower
@@ -29,7 +33,13 @@ class Clock:
 
     def __init__(self, ends_after_s: float) -> None:
         self._now = 10**9
-        self._end = self._now + int(ends_after_s * 1e9)
+        self._words: list[tuple[int, str]] = []
+        self.say("stop", at_s=ends_after_s)
+
+    def say(self, word: str, *, at_s: float) -> None:
+        """Let the lane hear a word so many seconds after its begin."""
+        self._words.append((10**9 + int(at_s * 1e9), word))
+        self._words.sort()
 
     def monotonic_ns(self) -> int:
         return self._now
@@ -39,13 +49,16 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self._now += int(seconds * 1e9)
 
-    def acquire(self, timeout: float) -> bool:
-        """Wait as for the lock that is released when the lane is to end."""
-        self.sleep(timeout)
-        if self._now >= self._end:
-            return True
-        self._now += WAKES_LATE_NS
-        return False
+    def get(self, timeout: float | None = None) -> str:
+        """Wait as for the words to the lane: those that are due, and at last that it is to end."""
+        due_ns, word = self._words[0]
+        if timeout is not None and self._now + int(timeout * 1e9) < due_ns:
+            self.sleep(timeout)
+            self._now += WAKES_LATE_NS
+            raise queue.Empty
+        self._now = max(self._now, due_ns)
+        self._words.pop(0)
+        return word
 
 
 class Sleepy:
@@ -86,6 +99,7 @@ Recorded = Callable[[Path, Sleepy, float], Counts]
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock(ends_after_s=1.2)
     monkeypatch.setattr(recorder, "time", made)
+    monkeypatch.setattr(lanes, "time", made)
     return made
 
 
@@ -99,7 +113,7 @@ def recorded(clock: Clock) -> Recorded:
         lane = Lane(
             "test", recording, counts, lambda: [Group("sleepy", source, int(period_s * 1e9))]
         )
-        lane._stopping = clock  # type: ignore[assignment]
+        lane._words = clock  # type: ignore[assignment]
         lane.run()
         recording.close()
         return counts
@@ -126,6 +140,22 @@ def test_missed_ticks_are_counted_and_never_caught_up(
     ticks = [one.tick for one in frames if isinstance(one, samples_format.Sample)]
     assert ticks == [0, 5, 6, 7, 8, 9, 10]
     assert (counts.missed, counts.late) == (4, 1)
+
+
+def test_nothing_is_read_while_the_trial_stands_still(
+    tmp_path: Path, clock: Clock, recorded: Recorded
+) -> None:
+    for start_s, end_s in ((0.42, 0.58), (0.7, 1.17)):
+        clock.say("stand still", at_s=start_s)
+        clock.say("go on", at_s=end_s)
+    counts = recorded(tmp_path / "s.bin", Sleepy(clock), 0.3)
+    frames = [frame for frame, _ in samples_format.frames((tmp_path / "s.bin").read_bytes())]
+    taken = [one for one in frames if isinstance(one, samples_format.Sample)]
+    seconds = [round(one.t_before / 1e9 - 1, 1) for one in taken]
+    # its ticks are 0.2, 0.5, 0.8, 1.1: it is read on them, and where the trial stops and goes on
+    assert seconds == [0.2, 0.4, 0.6, 0.7, 1.2, 1.2]
+    assert [one.tick for one in taken] == [0, 0, 1, 1, 3, 4]
+    assert (counts.missed, counts.late) == (0, 0)
 
 
 @pytest.mark.parametrize("fault", [OSError(5, "input/output error"), ValueError("?"), None])
@@ -212,6 +242,13 @@ def test_what_observing_costs_is_itself_recorded(tmp_path: Path) -> None:
     assert share is not None
     assert 0 < share < 0.05
     assert float(peak.values[-1]) < 80 * 2**20
+
+
+def test_what_the_session_uses_beside_the_ranks_is_recorded(tmp_path: Path) -> None:
+    recording, _ = observe(tmp_path / "s.bin", 2.5, ranks={0: 1})
+    session = recording.find("observer", "observer.session")
+    assert session is not None
+    assert 0 < session.raw[0] <= session.raw[-1] <= time.process_time_ns()
 
 
 def test_rates_are_settable_and_zero_is_off(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.store.records import NUMBERS
+from harness.store.record_readers.run_reader import NUMBERS
 from harness.study.factors import FACTORS
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.contracts import Unsupported
@@ -30,6 +30,7 @@ ASKING = {
     "harness/gate/proof/masks.py": "a dropout behind which it stands has no mask to be read",
     "harness/gate/proof/moments.py": "its moments are asked for by name in MOMENTS, which lacks it",
     "harness/gate/proof/request.py": "behind the last dense layer it leaves no start for a proof",
+    "harness/gate/proof/running_variances.py": "it has no running variance to be corrected",
     "harness/gate/proof/start.py": "it is walked through as it is; behind a dropout it leaves no "
     "start for a proof",
     "harness/gate/reference.py": "the reference computes it as it does any other",

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+from harness import waiting
+from harness.environments import worker_python
 from harness.environments.inventory import PackageEntry, inventory
 from harness.platform.platform import FrameworkThere, Platform, load_platform
 from tests import needs
@@ -55,6 +57,33 @@ def test_a_python_without_the_framework_is_not_ready(monkeypatch: pytest.MonkeyP
     found = entry("singa")
     assert found.state == "broken"
     assert "No module named 'singa'" in found.detail
+
+
+@pytest.mark.parametrize("end", ["raise SystemExit(0)", "import os; os._exit(0)"])
+def test_a_framework_that_ends_its_python_is_not_taken_for_another_program(
+    tmp_path: Path, end: str
+) -> None:
+    (tmp_path / "singa").mkdir()
+    said = "import sys\nprint('no licence', file=sys.stderr, flush=True)\n"
+    (tmp_path / "singa" / "__init__.py").write_text(f"{said}{end}\n")
+    there = naming("singa", interpreter=sys.executable, environment={"PYTHONPATH": str(tmp_path)})
+    detail = entry("singa", there).detail
+    assert detail.startswith("importing singa")
+    assert detail.endswith("ended Python itself, with exit code 0: no licence")
+
+
+def test_an_interpreter_that_hangs_is_waited_for_aloud_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_python, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(waiting, "QUIET_S", 0.1)
+    told: list[str] = []
+    waiting.tell_by(told.append)
+    slow = script(tmp_path / "slow", "exec sleep 600")
+    found = entry("singa", naming("singa", interpreter=slow))
+    assert f"Waiting for {slow} to say its version (at most 0.3 s) …" in told
+    assert found.state == "broken"
+    assert "asked for its version, did not end within 0.3 s" in found.detail
 
 
 def test_what_kills_an_import_is_told_by_its_signal(tmp_path: Path) -> None:

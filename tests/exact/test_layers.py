@@ -213,3 +213,23 @@ def test_the_losses_are_means():
     assert off == pytest.approx((1 + 9 + 4 + 4) / 4)
     entropy = loss("cross-entropy", output, np.array([1, 0]))[0]
     assert entropy == pytest.approx((np.log1p(np.exp(-2)) + np.log(2)) / 2)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4, 5)])
+def test_a_repeated_sample_is_computed_once_and_weighted(shape):
+    draw = np.random.default_rng(3)
+    network = Network(shape, (BatchNorm("n", epsilon=0.1), ReLU("r")))
+    state = {f"n/{kind}": draw.normal(size=shape[0]) for kind in ("gamma", "beta", "mean")}
+    state["n/variance"] = 1 + draw.random(shape[0])
+    rows = [0, 1, 1, 0, 2, 0]
+    x, slope = draw.normal(size=(3, *shape)), draw.normal(size=(len(rows), *shape))
+    whole = Pass(network, state, x[rows])
+    whole.backward(slope)
+    few = Pass(network, state, x, times=np.bincount(rows).astype(float))
+    together = np.zeros_like(x)
+    np.add.at(together, rows, slope)
+    few.backward(together)
+    assert few.output[rows] == pytest.approx(whole.output, rel=1e-12)
+    for found, right in (few.statistics, whole.statistics), (few.gradients, whole.gradients):
+        for name, values in right.items():
+            assert found[name] == pytest.approx(values, rel=1e-10)

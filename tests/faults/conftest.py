@@ -124,6 +124,12 @@ class Host:
         return found
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, with what it holds."""
+    files = [one for one in folder.rglob("*") if one.is_file()]
+    return {str(one.relative_to(folder)): one.read_bytes() for one in files}
+
+
 def bakeoff(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     """Start the command line, which knows the unruly adapter."""
     return subprocess.Popen(

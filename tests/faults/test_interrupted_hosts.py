@@ -10,7 +10,7 @@ import pytest
 from harness.errors import RunError
 from harness.run.session import resume
 
-from .conftest import PATIENCE_S, Study, bakeoff, wait_until_gone
+from .conftest import PATIENCE_S, Study, bakeoff, contents, wait_until_gone
 from .host import Teller
 
 
@@ -53,6 +53,34 @@ def test_a_run_that_is_renamed_meanwhile_goes_on_where_it_is(study, start_host, 
     away.rename(study.paths.root)
     again = start_host()
     again.wait_for("result", done=2, total=2, interrupted=0)
+    assert again.end() == 0
+
+
+def test_another_run_that_is_put_in_the_place_of_one_at_work_is_left_as_it_is(
+    study, start_host, tmp_path
+):
+    study.write("wait-for-go", trials=3)
+    other = Study(tmp_path / "other")
+    other.folder.mkdir()
+    other.write("wait-for-go", trials=3)
+    assert start_host(other).end() == 0
+    whole = contents(other.paths.root)
+    assert len(other.outcomes()) == 3
+
+    os.mkfifo(tmp_path / "go")
+    host = start_host()
+    host.wait_for("progressed", phase="warm-up")
+    away = study.paths.root.rename(tmp_path / "away")
+    other.paths.root.rename(study.paths.root)
+    with (tmp_path / "go").open("wb"):
+        (tmp_path / "go").unlink()
+    assert host.end() != 0
+    assert contents(study.paths.root) == whole
+
+    study.paths.root.rename(other.paths.root)
+    away.rename(study.paths.root)
+    again = start_host()
+    again.wait_for("result", done=3, total=3, interrupted=0)
     assert again.end() == 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.worker.redaction.redact import HIDDEN
+from harness.worker.redaction.places import HIDDEN
 from tests.planted_secrets import KINDS, planted
 
 from .conftest import HERE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,8 +140,11 @@ def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
     framework("torch")
     plan = plan_of(tmp_path, "tinycnn", "torch")
     told: dict[str, Result] = {}
-    (first,) = gate.ensure(plan, kept=tmp_path / "kept", keep=told.__setitem__).values()
+    watched: list[str] = []
+    ensured = gate.ensure(plan, kept=tmp_path / "kept", keep=told.__setitem__, watch=watched.append)
+    (first,) = ensured.values()
     assert first.state == EQUIVALENT
+    assert all(re.search(r"\(.* s of about .* s\)$", one) for one in watched), watched
     monkeypatch.setattr(gate, "Examiner", None)
     assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
     assert told == {plan.cells[0].key: first}

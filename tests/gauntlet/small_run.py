@@ -49,7 +49,7 @@ def write(folder: Path, *, cells: int = 2, blocks: int = BLOCKS, turns: bool = F
     """Write the study and its platform; give where its run will lie."""
     folder.mkdir(parents=True, exist_ok=True)
     study = _STUDY.format(
-        batches=list(range(1, cells + 1)), blocks=blocks, turns=_TURNS if turns else ""
+        batches=list(range(1, cells + 1)), blocks=blocks, turns=_TURNS if turns else "turns = false"
     )
     (folder / "study.toml").write_text(study)
     (folder / "platform.toml").write_text(_PLATFORM)

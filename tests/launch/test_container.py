@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness import commands
 from harness.agent.protocol import RankCommand
 from harness.errors import UsageError
 from harness.launch.binding import Share
-from harness.launch.container import Room, box_of, enter, parse_bind, room_env, with_host_mpi
+from harness.launch.container.command import box_of
+from harness.launch.container.engines import enter, private_words
+from harness.launch.container.room import Room, parse_bind, room_env, with_host_mpi
 from harness.launch.launchers.local import launch
 from harness.launch.numactl import MemoryPolicy
 from harness.machine.topology import Core, MemoryNode, Topology
@@ -162,7 +164,7 @@ def writes(path):
     except OSError:
         return False
 print(json.dumps({
-    "cwd": os.getcwd(), "env": sorted(os.environ), "network": [n for _, n in socket.if_nameindex()],
+    "cwd": os.getcwd(), "env": dict(os.environ), "network": [n for _, n in socket.if_nameindex()],
     "cpus": sorted(os.sched_getaffinity(0)), "payload": writes(os.environ["PYTHONPATH"]),
     "own": writes("."), "root": writes("/"),
 }))
@@ -177,6 +179,8 @@ print(json.dumps({
         ("pyxis", "HF_TOKEN"),
         ("apptainer", "APPTAINERENV_HF_TOKEN"),
         ("singularity", "SINGULARITYENV_HF_TOKEN"),
+        ("bwrap", ""),
+        ("charliecloud", ""),
     ],
 )
 def test_what_a_platform_states_is_not_shown_in_a_command_line(engine: str, name: str) -> None:
@@ -195,8 +199,12 @@ def test_what_a_platform_states_is_not_shown_in_a_command_line(engine: str, name
     outside = {"PATH": "/usr/bin", "HOME": "/home/ada"}
     rank = box.wrap(RankCommand(0, ("py",), outside, JOB.directory, (0,)), share())
     assert "hf_secret" not in " ".join(rank.argv)
-    assert rank.env == {**outside, name: "hf_secret"}, "and nothing that steers the engine itself"
-    words = " ".join(rank.argv)
+    handed = {name: "hf_secret"} if name else {}
+    assert rank.env == {**outside, **handed}, "and nothing that steers the engine itself"
+    assert ("hf_secret" in rank.private) is not bool(name)
+    words = (
+        " ".join(rank.argv).replace("--setenv PATH ", "PATH=").replace("--setenv HOME ", "HOME=")
+    )
     assert "PATH=/inside" in words
     assert "HOME=/root" in words
     if engine in ("docker", "podman"):
@@ -209,15 +217,20 @@ def test_inside_is_what_was_given_and_nothing_else(tmp_path: Path) -> None:
     payload, own = tmp_path / "payload", tmp_path / "trial"
     payload.mkdir()
     own.mkdir()
+    stated = {"HF_TOKEN": "hf_secret", "LINES": "one\ntwo = $HOME 'x'"}
     room = Room(
         cwd=str(own),
-        env={"BAKEOFF_RANK": "0", "PYTHONPATH": str(payload)},
+        env={"BAKEOFF_RANK": "0", "PYTHONPATH": str(payload), **stated},
+        stated=tuple(stated),
         readable=(str(payload),),
         writable=(str(own),),
     )
-    argv = enter(Container(engine="bwrap", image="/"), room, (PYTHON, "-c", _LOOK))
-    answer = subprocess.run(argv, capture_output=True, text=True, check=True)
-    told = json.loads(answer.stdout)
+    bwrap = Container(engine="bwrap", image="/")
+    argv = enter(bwrap, room, (PYTHON, "-c", _LOOK))
+    assert "hf_secret" not in " ".join(argv)
+    answer = commands.run(argv, timeout_s=60, private=private_words(bwrap, room))
+    told = json.loads(answer.required())
+    assert {name: told["env"].pop(name) for name in stated} == stated
     assert told["cwd"] == str(own)
     assert (
         {"BAKEOFF_RANK", "PYTHONPATH"}
@@ -227,6 +240,28 @@ def test_inside_is_what_was_given_and_nothing_else(tmp_path: Path) -> None:
     assert told["network"] == ["lo"]
     assert told["cpus"] == sorted(os.sched_getaffinity(0)), "affinity is inherited"
     assert (told["payload"], told["own"], told["root"]) == (False, True, False)
+
+
+@pytest.mark.engine
+def test_charliecloud_hands_private_variables_on_as_they_are(tmp_path: Path) -> None:
+    program("ch-run", package="charliecloud-runtime")
+    for name in ("dev", "proc", "sys", "tmp", "etc", "usr"):
+        (tmp_path / name).mkdir()
+    for name in ("etc/hosts", "etc/resolv.conf"):
+        (tmp_path / name).touch()
+    for link in map(Path, ("/bin", "/lib", "/lib64")):
+        if link.is_symlink():
+            (tmp_path / link.name).symlink_to(link.readlink())
+    stated = {"HF_TOKEN": "a$HOME:$USER 'b' c=d", "QUOTED": "'e'"}
+    binds = (("/usr", "/usr", False),)
+    room = Room(cwd="/", env=stated, stated=tuple(stated), binds=binds)
+    box = Container.model_construct(engine="charliecloud", image=str(tmp_path))
+    argv = enter(box, room, ("/usr/bin/env", "-0"))
+    answer = commands.run(argv, timeout_s=60, private=private_words(box, room))
+    told = dict(one.split("=", 1) for one in answer.required().split("\0") if one)
+    assert {name: told[name] for name in stated} == stated
+    with pytest.raises(UsageError, match="HF_TOKEN has several lines"):
+        private_words(box, replace(room, env={"HF_TOKEN": "a\nb"}))
 
 
 @pytest.mark.engine

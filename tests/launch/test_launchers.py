@@ -10,7 +10,7 @@ import pytest
 from harness import plugins
 from harness.errors import UsageError
 from harness.launch.batch_script import Batch
-from harness.launch.container import room_env
+from harness.launch.container.room import room_env
 from harness.launch.contract import Node, Worker
 from harness.launch.rendezvous import Seat, ports_needed, seats, variables
 from harness.platform.platform import Launcher, Platform

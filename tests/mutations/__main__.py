@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "mutations"
 _TESTED = ("harness/worker", "harness/gate", "harness/exact", "harness/verdicts", "workloads")
-_TESTED += ("tests/gate",)
+_TESTED += ("harness/data", "tests/gate")
 
 
 class Keeper:

@@ -31,7 +31,7 @@ def plan(planned: Callable[..., Plan], machine: Callable[..., Platform]) -> Plan
 
 def guessed(plan: Plan) -> Estimate:
     trial_s = {cell.key: 100.0 for cell in plan.cells}
-    return Estimate(trial_s, 1800.0, 0.0, refined=False, late={})
+    return Estimate(trial_s, 1800.0, 0.0, refined=False, gate_s=0.0, starts_s=0.0, late={})
 
 
 def owed(plan: Plan) -> dict[str, int]:

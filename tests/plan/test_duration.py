@@ -100,3 +100,12 @@ def test_a_cell_that_will_not_end_in_time_is_named_not_clamped_in_silence(
     )
     late = {key: [90.0] for key in guess.late}
     assert doubts(plan, estimate(plan, late)) == ()
+
+
+def test_a_plan_says_what_the_gate_takes_once_for_cells_of_one_lowering(planned: Planned) -> None:
+    text = TEXT.replace("compile = [false, true]", "threads = [1, 2]")
+    one, both = planned(text.replace("threads = [1, 2]", "threads = 1")), planned(text)
+    assert estimate(one).gate_s == estimate(both).gate_s > 0
+    compiled = planned(text.replace("threads = [1, 2]", "compile = true"))
+    assert estimate(compiled).gate_s > estimate(one).gate_s
+    assert estimate(one, {one.cells[0].key: [1.0]}).gate_s == 0  # it has examined them by then

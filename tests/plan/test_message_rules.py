@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan import message_rules
+from harness.plan.rules import message_rules
 from harness.worker.network.workload import Collective, Nothing
 from harness.worker.scale import Scale
 

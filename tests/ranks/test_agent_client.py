@@ -16,6 +16,7 @@ from harness.agent.protocol import RankCommand, TrialCommand
 from harness.ranks import agent_client as module
 from harness.ranks.agent_client import AgentProcess
 from harness.ranks.interrupts import Interrupts
+from harness.worker.redaction.places import HIDDEN
 
 TOKEN = f"agent-process-{os.getpid()}/cell/trial-1"
 SLEEP = "import threading; threading.Event().wait()"
@@ -131,6 +132,16 @@ def test_an_agent_that_had_nothing_to_complain_of_leaves_no_file(interrupts, tmp
     agent.run(command(tmp_path, "pass"), core=None, interrupts=interrupts, on_tick=lambda: None)
     agent.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_an_agent_is_reached_through_complains_of_without_secrets(interrupts, tmp_path):
+    key = "-----BEGIN RSA PRIVATE" + " KEY-----\n" + "\n".join(["c2VjcmV0" * 8] * 3)
+    said = f"Warning: token=hunter2\n{key}\n-----END RSA PRIVATE KEY-----\nlast"
+    through = ("sh", "-c", f"printf %s '{said}' >&2; exec \"$@\"", "sh")
+    agent = AgentProcess(tmp_path / "agent.err", through=through)
+    agent.run(command(tmp_path, "pass"), core=None, interrupts=interrupts, on_tick=lambda: None)
+    agent.close()
+    assert (tmp_path / "agent.err").read_text() == f"Warning: token={HIDDEN}\n{HIDDEN}\nlast"
 
 
 def test_what_a_login_script_says_before_an_agent_is_no_message(interrupts, tmp_path):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.protocol import TOKEN as TOKEN_VARIABLE
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.errors import Unavailable
 from harness.launch.contract import Node
@@ -18,6 +17,7 @@ from harness.platform.platform import Launcher, Observer, Platform
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, reached
 from harness.ranks.on_nodes import AgentLost
+from harness.worker.place import TOKEN as TOKEN_VARIABLE
 
 RUN = f"nodes-{os.getpid()}"
 TOKEN = f"{RUN}/cell/trial-1"

@@ -43,7 +43,9 @@ def test_csv_holds_raw_values_and_both_ends_of_intervals():
     assert rows[1]["ratio_interval_low"] == ""
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "-1+cmd|' /C calc'!A0"])
+@pytest.mark.parametrize(
+    "cell", ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "-1+cmd|' /C calc'!A0", "\uff1d1"]
+)
 def test_no_cell_of_csv_is_a_formula(cell):
     table = tables.Table(
         "t", "T", (tables.Column("a", "=a"), tables.Column("b", "b")), ((cell, -1.5),)
@@ -64,8 +66,8 @@ def test_json_gives_null_for_unknown():
 
 
 def test_markdown_keeps_bars_and_tags_as_text():
-    table = tables.Table("t", "T", (tables.Column("a", "a"),), (("x|y <b>",),))
-    assert as_markdown(table).splitlines()[-1] == "| x\\|y &lt;b> |"
+    table = tables.Table("t", "T", (tables.Column("a", "a"),), (("x|y <b> ![z](w)",),))
+    assert as_markdown(table).splitlines()[-1] == "| x\\|y &lt;b> !\\[z](w) |"
 
 
 def test_every_table_survives_parquet(tmp_path):

@@ -23,6 +23,7 @@ from harness.verdicts.results import Start
 from reports.exports import results_schema
 from reports.exports.results_file import Summary, results_file, results_text
 from tests import runs
+from tests.planted_secrets import KINDS, planted
 from tests.reports import samples
 
 
@@ -109,6 +110,19 @@ def test_what_show_prints_is_a_part_of_it(recorded: Path) -> None:
     part = json.loads(shown.stdout)
     assert set(part) == set(Summary.__dataclass_fields__)
     assert part == {name: whole[name] for name in part}
+
+
+def test_a_results_file_of_somebody_else_is_read_without_its_secrets(recorded: Path) -> None:
+    file = written(recorded)
+    held = json.loads(file.read_text())
+    secrets = "\n".join(f"{one.name}={one.value}" for one in KINDS)
+    held["title"] = held["answers"][0]["answer"] = held["cells"][0]["label"] = secrets
+    held["warnings"] = [secrets]
+    held["cells"][0]["factors"] = {one.name: one.value for one in KINDS}
+    other = file.with_name("other.json")
+    other.write_text(json.dumps(held))
+    assert planted(repr(bakeoff.load(other))) == []
+    assert bakeoff.load(file) == bakeoff.load(recorded)
 
 
 def test_export_gives_all_of_it(recorded: Path) -> None:

@@ -18,7 +18,7 @@ from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome
 from harness.study.study import load_study
-from harness.worker.redaction.redact import HIDDEN
+from harness.worker.redaction.places import HIDDEN
 from tests.run.test_session import STUDY, Listener, forget
 
 CAPABILITY = "ATEN_CPU_CAPABILITY"

@@ -11,6 +11,7 @@ import pytest
 
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.run import conclude
+from harness.errors import RunError
 from harness.gate.result import Result
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
@@ -20,6 +21,7 @@ from harness.run.session import resume, start
 from harness.store.dataset import Dataset
 from harness.store.gate_results import store_result
 from harness.store.layout import RunPaths, TrialName
+from harness.store.paths import handles
 from harness.study.study import load_study
 from harness.verdicts.results import CellResult
 from tests.run.test_session import Listener
@@ -229,10 +231,24 @@ def test_a_result_that_was_changed_by_hand_is_examined_anew_and_that_is_said(pla
     assert cells_of(tmp_path / "run")[16].gate.state == "not checked"
 
 
-@pytest.mark.parametrize(("state", "code"), [("examination failed", 1), ("equivalent", 0)])
-def test_a_run_with_an_examination_that_crashed_ends_with_1(tmp_path, state, code):
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("examination failed", 1), ("differs", 1), ("named difference", 0), ("equivalent", 0)],
+)
+def test_a_run_with_a_cell_that_failed_its_examination_ends_with_1(tmp_path, state, code):
     cell = RecordedCell()
     paths = RunPaths(write_run(tmp_path, [cell]))
     store_result(paths, cell.key, "f1", {"state": state, "detail": "it crashed"})
     ended = SessionResult(paths.root, 6, 6, 6, failed=0, skipped=0, waiting=0, interrupted=0)
     assert conclude(ended, as_json=True) == code
+
+
+def test_no_page_is_made_of_another_run_that_took_the_place_of_the_one_that_ran(tmp_path):
+    paths = RunPaths(write_run(tmp_path, [RecordedCell()]))
+    ran = handles.made(paths.root)
+    paths.root.rename(tmp_path / "away")
+    write_run(tmp_path, [RecordedCell()])
+    counts = {"failed": 0, "skipped": 0, "waiting": 0, "interrupted": 0}
+    with pytest.raises(RunError, match="another directory is here now"):
+        conclude(SessionResult(paths.root, 6, 6, 6, **counts, made=ran), as_json=True)
+    assert not paths.report.exists()

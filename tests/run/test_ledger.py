@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from harness.run.due import Due, given_up, next_attempt
@@ -68,6 +70,81 @@ def test_a_cell_is_given_up_when_trying_on_would_waste_time():
 
 
 ORDER = [("a", 1), ("b", 1), ("b", 2), ("a", 2)]
+
+
+def six_blocks(*, blocks=6, **lost):
+    """Give what is due of two cells whose trials are over; lost: cell -> its bad ends."""
+    order = [(key, block) for block in range(1, blocks + 1) for key in "ab"]
+    due = Due(order, {})
+    for key, block in order:
+        due.enter(key, TrialName(block), ended_as(lost.get(key, {}).get(block, "ok")))
+    return due
+
+
+@pytest.mark.parametrize("ended", ["failed", "timed-out", "out-of-memory"])
+def test_a_lost_trial_is_made_up_for_until_six_blocks_are_whole(ended):
+    due = six_blocks(a={3: ended})
+    assert due.left() == {"a": 1}
+    assert due.needs("a", 3) == TrialName(3, 2)
+    due.enter("a", TrialName(3, 2), ended_as("ok"))
+    assert not due.left()
+
+
+def test_no_lost_trial_is_made_up_for_where_six_blocks_are_whole_without_it():
+    assert not six_blocks(blocks=7, a={3: "failed"}).left()
+    due = six_blocks(blocks=7, a={3: "failed"}, b={5: "timed-out"})
+    assert due.left() == {"a": 1, "b": 1}
+    due.enter("b", TrialName(5, 2), ended_as("ok"))
+    assert not due.left()
+
+
+def test_a_cell_that_goes_on_failing_is_not_repeated_for_ever():
+    due = six_blocks(a=dict.fromkeys((2, 3, 4), "failed"))
+    for _ in range(2):
+        block = next(block for block in range(1, 7) if due.needs("a", block))
+        due.enter("a", TrialName(block, 2), ended_as("failed"))
+    assert not due.left()
+
+
+def test_nothing_is_made_up_for_where_six_blocks_were_never_planned_or_repeating_stopped():
+    assert not six_blocks(blocks=5, a={3: "failed"}).left()
+    due = Due([("a", block) for block in range(1, 9)], {})
+    for block in range(1, 7):
+        due.enter("a", TrialName(block), ended_as("failed" if block == 2 else "ok"))
+    due.stop_after(6)
+    assert not due.left()
+    assert due.needs("a", 2) is None
+
+
+def test_a_cell_that_was_given_up_makes_no_others_be_repeated():
+    due = six_blocks(a=dict.fromkeys(range(1, 7), "unsupported"))
+    assert not due.left()
+
+
+def test_trials_that_are_lost_at_random_leave_nearly_every_comparison_its_blocks():
+    chance = random.Random(1)
+
+    def ends():
+        return ended_as("failed" if chance.random() < 0.05 else "ok")
+
+    whole = {False: 0, True: 0}
+    for _ in range(300):
+        ok = set()
+        due = Due([(key, block) for block in range(1, 7) for key in "ab"], {})
+        for block in range(1, 7):
+            for key in "ab":
+                due.enter(key, TrialName(block), ends())
+        whole[False] += not due.failed()
+        for block, key in [(block, key) for block in range(1, 7) for key in "ab"]:
+            if (name := due.needs(key, block)) is not None:
+                due.enter(key, name, ends())
+                ok.add((key, block))
+        lost = [
+            one for one in due.failed() if one[1].attempt == 2 or (one[0], one[1].block) not in ok
+        ]
+        whole[True] += not lost
+    assert whole[False] / 300 < 0.6
+    assert whole[True] / 300 > 0.95
 
 
 def test_trials_are_done_due_or_skipped():

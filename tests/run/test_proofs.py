@@ -6,12 +6,13 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.gate.proof import judging, request
-from harness.gate.proof.judging import Untrained
 from harness.gate.proof.proofs import Asked, Proofs
+from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import folders
 from harness.plan.cell import Cell
 from harness.plan.duration import estimate, start_s
@@ -24,6 +25,7 @@ from harness.store.outcome import Ended, Outcome, read_outcome
 from harness.study.study import load_study
 from harness.worker.gate import tensors
 from harness.worker.gate.tensors import Writer
+from tests.needs import framework
 from workloads.alexnet import WORKLOAD
 
 STUDY = """title = "Null"
@@ -166,7 +168,11 @@ def test_what_a_trial_gives_to_be_examined_is_opened_as_any_file_of_a_run(
     planted(trial, outside, how)
     writer = tensors.Writer(str(given))
     writer.close({})
-    monkeypatch.setattr(judging, "judge", lambda *_: [folders.array(_[3].tensors["after/1/a"])])
+
+    def read(*given: Any, **_: Any) -> None:
+        folders.array(given[3].tensors["after/1/a"])
+
+    monkeypatch.setattr(judging, "judge", read)
     cell = replace(plan.cells[0], factors={**plan.cells[0].factors, "precision": "fp32"})
     with pytest.raises(Untrained, match="cannot be read"):
         Proofs(1).judge(cell, Asked(given, ""), trial, 1.0)
@@ -178,7 +184,7 @@ def alexnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
     """Plan a network whose start takes more than a moment; here it is as good as made."""
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
 
-    def made(_workload: object, _batch: int, _seed: int, place: Path) -> None:
+    def made(_workload: object, _batch: int, _seed: int, place: Path, *, parts: int) -> None:
         Writer(str(place)).close({"batches": []})
 
     monkeypatch.setattr(request, "write_given", made)
@@ -215,7 +221,7 @@ def test_what_a_start_takes_is_said_once_before_it_is_computed(alexnet: Cell) ->
 def test_a_re_run_of_an_examined_block_is_not_examined_again(
     alexnet: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "judge", lambda *_: judging.Proved(3, 1e-6, True))
+    monkeypatch.setattr(judging, "judge", lambda *_, **__: judging.Proved(3, 1e-6, True))
     trial = RunPaths(tmp_path / "run").trial(alexnet.key, TrialName(1))
     Writer(str(trial.proved)).close({"seconds": 1.0})
     proofs = Proofs(1)
@@ -227,4 +233,42 @@ def test_a_re_run_of_an_examined_block_is_not_examined_again(
         again = proofs.asked(alexnet, block)
         assert again is not None
         assert again.why_not == why_not
+    proofs.release()
+
+
+def two_ranks(folder: Path, text: str) -> Plan:
+    (folder / "study.toml").write_text(text)
+    platform = load_platform()
+    binding = platform.binding.model_copy(update={"oversubscribe": True})
+    platform = platform.model_copy(update={"binding": binding})
+    return make_plan(load_study(folder / "study.toml"), platform)
+
+
+TWO_RANKS = STUDY.replace('"null"', '"torch"\nstrategy = "ddp"\nranks_per_node = 2\nbatch = 4')
+
+
+@pytest.mark.framework
+def test_a_run_says_of_its_ranks_what_was_proved(tmp_path: Path) -> None:
+    framework("torch")
+    plan = two_ranks(tmp_path, TWO_RANKS)
+    start(plan, root=tmp_path / "run", study_text=TWO_RANKS, observer=Silent())
+    found = read_outcome(trial(plan, tmp_path / "run"))
+    assert found.is_ok, found.reason
+    assert found.proof.startswith("3 updates as timed, of 2 ranks, equal float64's within ")
+    assert not trial(plan, tmp_path / "run").proved.exists()
+
+
+def test_ranks_that_exchange_nothing_are_not_examined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    text = TWO_RANKS.replace("batch = 4", "batch = 4\ncommunicate = [true, false]")
+    proofs = Proofs(1)
+    asked = {
+        cell.factors["communicate"]: proofs.asked(cell, 1)
+        for cell in two_ranks(tmp_path, text).cells
+    }
+    assert all(one is not None for one in asked.values())
+    found = {told: one.why_not for told, one in asked.items() if one is not None}
+    assert found == {True: "", False: "its ranks exchange no gradients"}
     proofs.release()

@@ -13,7 +13,8 @@ from harness.environments.identity.recorded_environment import NOT_RECORDED, red
 from harness.machine import cgroup, gpus
 from harness.machine.machine import Machine, read_machine
 from harness.run.provenance import git_state, provenance, software
-from harness.worker.redaction.redact import HIDDEN, redact
+from harness.worker.redaction.places import HIDDEN
+from harness.worker.redaction.redact import redact
 
 MEMINFO = "MemTotal: 1000 kB\nMemAvailable: 400 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n"
 CPUINFO = """processor\t: 0
@@ -126,6 +127,44 @@ def test_version_1_groups_inside_a_container_are_found(tmp_path: Path) -> None:
     assert cgroup.limits(tmp_path) == cgroup.Limits(0.25, 1 << 20, 0, 0.0)
 
 
+GROUPS_IN_USE = {
+    "version 2": {
+        "proc/self/cgroup": "0::/job/step\n",
+        "proc/self/mountinfo": "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+        "sys/fs/cgroup/job/memory.max": "10000\n",
+        "sys/fs/cgroup/job/memory.current": "7000\n",
+        "sys/fs/cgroup/job/memory.stat": "anon 4000\nactive_file 500\ninactive_file 1500\n",
+        "sys/fs/cgroup/job/step/memory.max": "9000\n",
+        "sys/fs/cgroup/job/step/memory.current": "1000\n",
+        "sys/fs/cgroup/job/step/memory.stat": "anon 1000\nactive_file 0\ninactive_file 0\n",
+    },
+    "version 1": {
+        "proc/self/cgroup": "4:memory:/job\n",
+        "proc/self/mountinfo": "32 1 0:2 / /sys/fs/cgroup/memory rw - cgroup c rw,memory\n",
+        "sys/fs/cgroup/memory/job/memory.limit_in_bytes": "10000\n",
+        "sys/fs/cgroup/memory/job/memory.usage_in_bytes": "7000\n",
+        "sys/fs/cgroup/memory/job/memory.stat": (
+            "inactive_file 0\ntotal_active_file 500\ntotal_inactive_file 1500\n"
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("files", GROUPS_IN_USE.values(), ids=GROUPS_IN_USE)
+def test_what_others_of_a_group_hold_is_not_free_but_cached_files_are(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    lay(tmp_path, files)
+    assert cgroup.free_memory_bytes(tmp_path) == 10000 - (7000 - 500 - 1500)
+
+
+def test_a_group_that_does_not_say_what_it_uses_allows_its_limit(tmp_path: Path) -> None:
+    files = GROUPS_IN_USE["version 2"]
+    lay(tmp_path, {name: text for name, text in files.items() if "memory.current" not in name})
+    assert cgroup.free_memory_bytes(tmp_path) == 9000
+    assert cgroup.free_memory_bytes(tmp_path / "nothing") is None
+
+
 def test_no_limit_is_unknown_and_not_a_large_number(tmp_path: Path) -> None:
     lay(
         tmp_path,
@@ -156,7 +195,7 @@ def test_no_limit_is_unknown_and_not_a_large_number(tmp_path: Path) -> None:
         ("PLAIN", "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
         ("PLAIN", "AKIAIOSFODNN7EXAMPLE"),
         ("PLAIN", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig"),
-        ("PLAIN", "Authorization: Bearer abcdef123456"),
+        ("PLAIN", "Bearer abcdef123456"),
         ("PLAIN", "-----BEGIN OPENSSH PRIVATE KEY-----"),
         ("PLAIN", "d41d8cd98f00b204e9800998ecf8427e"),
         ("PLAIN", "wJalrXUtnFEMI7K7MDENGbPxRfiCYEXAMPLEKEY"),
@@ -312,6 +351,10 @@ class FakeNvml:
             "nvmlDeviceGetEnforcedPowerLimit": 700_000,
             "nvmlSystemGetDriverVersion": "580.1",
             "nvmlDeviceGetName": "GPU",
+            "nvmlDeviceGetNumGpuCores": 9216,
+            "nvmlDeviceGetMaxClockInfo": 1695,
+            "nvmlDeviceGetCudaComputeCapability": (8, 6),
+            "NVML_CLOCK_SM": 1,
             "nvmlInit": None,
             "nvmlShutdown": None,
         }
@@ -334,6 +377,8 @@ def test_a_gpu_is_known_by_its_uuid_and_says_what_it_can(monkeypatch: pytest.Mon
     first, second = gpus.read_gpus() or ()
     assert (first.uuid, first.ecc, second.ecc) == ("GPU-0", True, None)
     assert (first.processes, first.used_bytes, first.power_limit_w) == (1, 3, 700.0)
+    assert (first.cores, first.highest_clock_hz) == (9216, 1.695e9)
+    assert first.compute_capability == (8, 6)
 
 
 def test_the_real_machine_gives_a_reading() -> None:

@@ -14,7 +14,8 @@ from harness.run import queue
 from harness.run.queue import JobInQueue, JobState
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
-from harness.store.run_directory import claim, identity
+from harness.store.run_directory.identity import claim, identity
+from harness.worker.redaction.places import HIDDEN
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
 JOBS = [JobInQueue(n, str(n), 1, 5, ()) for n in (7, 8)]
@@ -76,6 +77,19 @@ def test_a_second_job_that_is_refused_leaves_the_first_and_says_how_to_go_on(
         f"; then submit what is left: bakeoff resume {paths.root} --detach"
     )
     assert [(one.job, one.keys) for one in queue.jobs(paths)] == [("101", ("cell1",))]
+
+
+def test_a_job_s_script_keeps_no_secret_and_the_queue_gets_it_whole(
+    program, paths: RunPaths
+) -> None:
+    told = paths.root.parent / "told"
+    program("sbatch", f'for file; do :; done; cat "$file" > {told}; echo 101')
+    settings = {**SLURM.launcher.settings, "options": "--export=ALL,HF_TOKEN=hunter2"}
+    launcher = SLURM.launcher.model_copy(update={"settings": settings})
+    queue.submit(paths, SLURM.model_copy(update={"launcher": launcher}), WANTED[:1])
+    assert "HF_TOKEN=hunter2" in told.read_text()
+    script = paths.job_script(1).read_text()
+    assert script == told.read_text().replace("hunter2", HIDDEN)
 
 
 def test_a_copied_run_has_none_of_its_originals_jobs(program, paths: RunPaths) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.agent.protocol import TOKEN
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.list import command as list_command
 from harness.cli.verbs.status import command as status_command
@@ -24,12 +23,14 @@ from harness.platform.platform import load_platform
 from harness.run.due import read_due
 from harness.run.progress import Progress
 from harness.run.session import prepare_jobs, resume, start
-from harness.run.trial import run_trial
-from harness.store import run_directory as store
+from harness.run.trials.trial import run_trial
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome, read_outcome, write_outcome
+from harness.store.run_directory import opening, session_log
+from harness.store.run_directory.identity import identity
 from harness.study.study import load_study
+from harness.worker.place import TOKEN
 
 STUDY = """title = "Null"
 [matrix]
@@ -308,7 +309,9 @@ def test_a_killed_sessions_unfinished_trials_are_due_in_every_verb(plan, tmp_pat
     monkeypatch.chdir(tmp_path)
     begin(plan, root, Listener())
     forget(RunPaths(root), *plan.order[1])
-    store.log(RunPaths(root), "run again", cell=plan.order[-1][0], trial="trial-2", why="noise")
+    session_log.log(
+        RunPaths(root), "run again", cell=plan.order[-1][0], trial="trial-2", why="noise"
+    )
     row, told, watched = rows(root)
     assert (row["done"], row["left"]) == (2, 2)
     assert (told["left"], told["at_work"]) == (2, None)
@@ -322,14 +325,14 @@ def test_nobody_is_said_to_be_missing_beside_a_live_session(plan, tmp_path, monk
     forget(RunPaths(root), *plan.order[1])
     asked = CliRunner().invoke(status_command, [str(root)]).output
     assert "Nobody is at work on it. To go on: bakeoff resume" in asked
-    with store.locked(RunPaths(root)):
+    with opening.locked(RunPaths(root)):
         asked = CliRunner().invoke(status_command, [str(root)]).output
         assert f"At work on it: the bakeoff process {os.getpid()} on " in asked
         assert "Nobody" not in asked
         assert f"process {os.getpid()} on" in rows(root)[0]["at_work"]
         with (
             pytest.raises(RunError, match=rf"the bakeoff process {os.getpid()} on .* is working"),
-            store.locked(RunPaths(root)),
+            opening.locked(RunPaths(root)),
         ):
             pass
     assert rows(root)[0]["at_work"] is None
@@ -381,7 +384,7 @@ def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_
     plan, tmp_path, listener
 ):
     begin(plan, tmp_path / "run", listener)
-    token = f"{store.identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
+    token = f"{identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
     copy = Path(shutil.copytree(tmp_path / "run", tmp_path / "copy"))
     forget(RunPaths(copy), *plan.order[0])
     renamed = (tmp_path / "run").rename(tmp_path / "renamed")
@@ -397,10 +400,10 @@ def test_leftovers_of_a_renamed_run_are_ended_and_those_of_a_copys_original_are_
 
 def test_a_folder_that_claims_another_runs_id_ends_nothing_of_that_run(plan, tmp_path, listener):
     begin(plan, tmp_path / "run", listener)
-    token = f"{store.identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
+    token = f"{identity(RunPaths(tmp_path / 'run')).id}/{plan.order[0][0]}/trial-1"
     sent = RunPaths(shutil.copytree(tmp_path / "run", tmp_path / "sent"))
     raw = sent.files.read_object(sent.run)
-    sent.files.write_json(sent.run, {**raw, "directory": sent.root.stat().st_ino})
+    sent.files.write_json(sent.run, {**raw, "directory": sent.root.stat().st_ino, "born_ns": None})
     argv = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
     with subprocess.Popen(argv, env={**os.environ, TOKEN: token}) as other:
         resume(sent.root, observer=Listener())

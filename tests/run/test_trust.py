@@ -18,14 +18,16 @@ from harness.errors import RunError
 from harness.plan.allocations import Allocation
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import Launcher, Platform, load_platform
-from harness.run import queue
+from harness.run import queue, trust
+from harness.run.progress import SessionResult
 from harness.run.session import prepare_jobs, resume, start
 from harness.run.trust import Trust
-from harness.store import run_directory as store
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome
+from harness.store.paths.birth import born_ns
 from harness.store.run_code import digest_of
+from harness.store.run_directory.identity import identity
 from harness.study.study import load_study
 from tests.run.test_session import STUDY, Listener, forget
 
@@ -107,7 +109,7 @@ def test_mixing_runs_this_installations_code_instead_of_what_was_edited(run, tmp
     plant(run, tmp_path / "planted")
     assert resume(run.root, mix=True, observer=Listener()).ok == 4
     assert not (tmp_path / "planted").exists()
-    assert store.identity(run).payload == "payload.2"
+    assert identity(run).payload == "payload.2"
 
 
 def test_jobs_that_are_to_mix_find_this_installations_code(run, tmp_path):
@@ -115,7 +117,7 @@ def test_jobs_that_are_to_mix_find_this_installations_code(run, tmp_path):
     with pytest.raises(RunError, match="--mix"):
         prepare_jobs(run.root)
     prepare_jobs(run.root, mix=True)
-    assert store.identity(run).payload == "payload.2"
+    assert identity(run).payload == "payload.2"
     assert resume(run.root, observer=Listener()).ok == 4
     assert not (tmp_path / "planted").exists()
 
@@ -162,10 +164,90 @@ def test_compile_caches_that_came_with_a_copy_are_not_used(run):
     assert not (copy.caches / "planted").exists()
 
 
+def plant_caches(paths: RunPaths, plan: Plan) -> tuple[Path, Path]:
+    """Leave a compiled kernel, and a cold trial that says that it need not be made."""
+    key = plan.order[-1][0]
+    kernel, cold = paths.cache(key) / "kernel.so", paths.cold(key)
+    kernel.parent.mkdir(parents=True, exist_ok=True)
+    kernel.write_text("")
+    shutil.copytree(paths.trial(key, TrialName(1)).root, cold.root, dirs_exist_ok=True)
+    cold.outcome.write_text(json.dumps({**json.loads(cold.outcome.read_text()), "trial": "cold"}))
+    return kernel, cold.root
+
+
+def resume_until_a_rank_would_start(paths: RunPaths, given: Trust = trust.NOTHING) -> SessionResult:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    return resume(paths.root, trust=given, observer=Listener(), ensure=stopped)
+
+
+def test_caches_in_a_copy_whose_run_json_states_its_true_inode_and_birth_are_gone(run, plan):
+    sent = RunPaths(Path(shutil.copytree(run.root, run.root.with_name("sent"))))
+    raw = json.loads(sent.run.read_text())
+    true = {"directory": sent.root.stat().st_ino, "born_ns": born_ns(sent.root)}
+    sent.run.write_text(json.dumps({**raw, **true}))
+    kernel, cold = plant_caches(sent, plan)
+    assert resume_until_a_rank_would_start(sent).ok == 3
+    assert not kernel.exists()
+    assert not cold.exists()
+    assert resume(sent.root, observer=Listener()).ok == 4
+
+
+def test_jobs_of_a_run_that_somebody_sent_find_no_caches(run, plan, elsewhere):
+    planted = plant_caches(run, plan)
+    prepare_jobs(run.root, trust=Trust(plan=True))
+    assert not any(one.exists() for one in planted)
+
+
+def test_a_runs_own_caches_stay_also_where_its_directory_is_renamed(run, plan):
+    run = RunPaths(run.root.rename(run.root.with_name("renamed")))
+    own = plant_caches(run, plan)
+    resume_until_a_rank_would_start(run)
+    prepare_jobs(run.root)
+    assert all(one.exists() for one in own)
+
+
+def test_caches_that_were_made_anew_stay_from_then_on(run, plan, elsewhere):
+    before, _ = plant_caches(run, plan)
+    resume_until_a_rank_would_start(run, Trust(plan=True))
+    assert not before.exists()
+    made, _ = plant_caches(run, plan)
+    resume_until_a_rank_would_start(run)
+    assert made.exists()
+
+
+def test_a_job_on_a_node_with_another_home_keeps_the_caches_by_its_script(run, plan, elsewhere):
+    own = plant_caches(run, plan)
+    resume_until_a_rank_would_start(run, Trust(digests=frozenset(trust.for_jobs(run))))
+    assert all(one.exists() for one in own)
+
+
+def test_the_script_of_a_job_carries_the_digest_of_the_caches(run, slurm):
+    submit(run)
+    script = run.job_script(1).read_text()
+    assert all(f"--own {one}" in script for one in trust.for_jobs(run))
+
+
+def test_caches_in_a_directory_that_belongs_to_somebody_else_are_never_used(run, plan, monkeypatch):
+    planted = plant_caches(run, plan)
+    monkeypatch.setattr("os.geteuid", lambda: run.root.stat().st_uid + 1)
+    resume_until_a_rank_would_start(run)
+    assert not any(one.exists() for one in planted)
+
+
+def test_where_nothing_can_be_kept_caches_are_made_anew(run, plan, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/self/nowhere")
+    for _ in range(2):
+        left, _ = plant_caches(run, plan)
+        resume_until_a_rank_would_start(run)
+        assert not left.exists()
+
+
 def test_a_job_on_a_node_with_another_home_knows_the_run_by_its_script(run, elsewhere):
     with pytest.raises(RunError, match="--trust-plan"):
         prepare_jobs(run.root)
-    own = Trust(digests=frozenset(queue.digests(run)))
+    own = Trust(digests=frozenset(trust.for_jobs(run)))
     assert resume(run.root, trust=own, observer=Listener()).ok == 4
 
 

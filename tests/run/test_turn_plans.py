@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.run.turns.groups import MOST_TOGETHER, Division, Group, divide
-from harness.run.turns.rounds import FEWEST_ROUNDS, rounds
+from harness.run.turns.rounds import FEWEST_PLANNED_ROUNDS, rounds
 from harness.worker.job import Span
 
 NEEDS = {"a": 2, "b": 2, "c": 2, "large": 9}
@@ -31,10 +31,11 @@ def test_many_cells_form_groups_so_that_a_round_stays_short() -> None:
     needs = dict.fromkeys(keys, 1)
     made = divide(keys, keys, reference="cell-0", needs=needs, room=None).groups
     assert {key for group in made for key in group.keys} == set(keys)
-    assert max(len(group.keys) for group in made) == MOST_TOGETHER
     assert all("cell-0" in group.keys for group in made)
-    (whole,) = divide(keys, keys, reference=None, needs=needs, room=None).groups
-    assert len(whole.keys) == len(keys)
+    assert [len(group.keys) for group in made] == [6, 6, 6]
+    free = divide(keys[: MOST_TOGETHER + 1], keys, reference=None, needs=needs, room=None)
+    assert [len(group.keys) for group in free.groups] == [5, 4]
+    assert free.too_large == ()
 
 
 def test_what_fits_beside_nobody_is_left_alone() -> None:
@@ -65,10 +66,10 @@ def test_nothing_due_makes_no_group() -> None:
     [
         (60.0, [0.01, 0.02], 60),
         (60.0, [0.01, 1.0], 20),
-        (3.0, [0.01], FEWEST_ROUNDS),
+        (3.0, [0.01], FEWEST_PLANNED_ROUNDS),
         (3.0, [0.01, 0.5], 2),
         (1.0, [4.0], 1),
-        (1.0, [0.0], FEWEST_ROUNDS),
+        (1.0, [0.0], FEWEST_PLANNED_ROUNDS),
     ],
 )
 def test_rounds_of_about_a_turn_hold_a_few_steps_of_each_cell(
@@ -81,7 +82,7 @@ def test_rounds_of_about_a_turn_hold_a_few_steps_of_each_cell(
 
 @pytest.mark.parametrize(
     ("steps", "steps_s", "count"),
-    [(1000, [0.01, 0.02], 10), (100, [0.01], FEWEST_ROUNDS), (6, [1.0], 2), (1, [1.0], 1)],
+    [(1000, [0.01, 0.02], 10), (100, [0.01], FEWEST_PLANNED_ROUNDS), (6, [1.0], 2), (1, [1.0], 1)],
 )
 def test_turns_of_steps_add_up_to_all_of_them(steps: int, steps_s: list[float], count: int) -> None:
     planned = rounds(Span(steps=steps), turn_s=1.0, steps_s=steps_s)

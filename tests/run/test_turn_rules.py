@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.errors import FaultyFile
 from harness.plan.plan import Plan, make_plan
 from harness.plan.turn_rules import in_words, reasons, with_partners
 from harness.platform.platform import load_platform
@@ -98,6 +99,21 @@ def test_a_plan_says_how_many_take_turns_and_who_does_not(tmp_path: Path) -> Non
 def test_partners_of_a_cell_are_all_of_its_work(tmp_path: Path) -> None:
     made = plan(tmp_path)
     key = made.cells[0].key
-    assert with_partners(made, {key}) == {one.key for one in made.cells}
+    assert with_partners(made, made.platform, {key}) == {one.key for one in made.cells}
+    alone = changed(made, content="pictures")
+    assert with_partners(alone, made.platform, {key}) == {key}
     off = plan(tmp_path, turns="false")
-    assert with_partners(off, {key}) == {key}
+    assert with_partners(off, made.platform, {key}) == {key}
+
+
+def test_turns_are_taken_unless_a_study_says_otherwise(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(turns="true").replace("turns = true", ""))
+    assert make_plan(load_study(study), load_platform()).measure.turns
+
+
+def test_a_length_of_turns_that_nobody_takes_is_refused(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(turns='false\nturn = "2 s"'))
+    with pytest.raises(FaultyFile, match=r"study\.toml:8: measure\.turn: says nothing"):
+        load_study(study)

@@ -17,9 +17,10 @@ from harness.agent import processes
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import resume, start
+from harness.run.turns.block import LEFT_ALONE, TOO_LARGE, Blocks
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
-from harness.store.run_directory import identity
+from harness.store.run_directory.identity import identity
 from harness.study.study import load_study
 from tests.run.test_session import Listener
 
@@ -58,6 +59,10 @@ def events(paths: RunPaths, outcome: Outcome, kind: str) -> list[dict[str, Any]]
     return [one for one in map(json.loads, text.splitlines()) if one["event"] == kind]
 
 
+def turns(paths: RunPaths, outcome: Outcome, *, checks: bool = False) -> list[dict[str, Any]]:
+    return [one for one in events(paths, outcome, "turn") if one["check"] == checks]
+
+
 def nobody_is_left(paths: RunPaths) -> bool:
     return not processes.carriers(processes.mark(f"{identity(paths).id}/", prefix=True))
 
@@ -87,17 +92,40 @@ def test_trials_of_a_block_live_at_the_same_time_and_only_one_works(tmp_path, li
 
 def test_every_round_has_one_turn_of_each_trial_in_an_order_of_its_own(tmp_path, listener):
     paths = begin(planned(tmp_path), tmp_path / "run", listener)
-    turns = sorted(
+    taken = sorted(
         (turn["start"], turn["round"], one.cell_key)
         for _, one in listener.ended
         if one.trial == "trial-1"
-        for turn in events(paths, one, "turn")
+        for turn in turns(paths, one)
     )
-    rounds = [number for _, number, _ in turns]
+    rounds = [number for _, number, _ in taken]
     assert rounds == [number for number in range(1, 8) for _ in range(3)]
-    orders = {tuple(key for _, n, key in turns if n == number) for number in range(1, 8)}
+    orders = {tuple(key for _, n, key in taken if n == number) for number in range(1, 8)}
     assert {len(set(order)) for order in orders} == {3}
     assert len(orders) > 1
+
+
+def test_a_check_follows_a_turn_of_its_own_trial_and_later_runs_know_it(
+    tmp_path, listener, monkeypatch
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    plan = planned(tmp_path)
+    paths = begin(plan, tmp_path / "run", listener)
+    for trial in ("trial-1", "trial-2"):
+        some = [one for _, one in listener.ended if one.trial == trial]
+        in_order = sorted(
+            (turn["start"], one.cell_key, turn["round"], turn["check"])
+            for one in some
+            for turn in events(paths, one, "turn")
+        )
+        checks = [at for at, turn in enumerate(in_order) if turn[3]]
+        assert len(checks) == 3 * 7
+        for at in checks:
+            assert in_order[at - 1][1:] == (*in_order[at][1:3], False)
+        assert {one.turns.known for one in some} == {()}
+    again = Listener()
+    begin(plan, tmp_path / "again", again)
+    assert {len(one.turns.known) for _, one in again.ended} == {14}
 
 
 def test_turns_add_up_to_what_the_study_measures(tmp_path, listener):
@@ -107,7 +135,7 @@ def test_turns_add_up_to_what_the_study_measures(tmp_path, listener):
         assert one.turns.rounds == 7
         measured = [w for w in events(paths, one, "window") if w["phase"] == "measure"]
         assert sum(w["steps"] for w in measured) == 1003
-        assert {w["turn"] for w in measured} == set(range(1, 8))
+        assert {w["turn"] for w in measured} == {turn["number"] for turn in turns(paths, one)}
 
 
 def test_a_trial_alone_in_its_block_says_why(tmp_path, listener):
@@ -196,9 +224,7 @@ def test_a_trial_that_is_killed_among_turns_leaves_the_others_going_on(tmp_path)
     assert ended.pop(victim).ended is Ended.FAILED
     assert {one.ended for one in ended.values()} == {Ended.OK}
     for one in ended.values():
-        assert {turn["round"] for turn in events(paths, one, "turn")} == set(
-            range(1, one.turns.rounds + 1)
-        )
+        assert {turn["round"] for turn in turns(paths, one)} == set(range(1, one.turns.rounds + 1))
     assert nobody_is_left(paths)
 
 
@@ -294,7 +320,7 @@ def test_all_ranks_of_a_trial_take_the_same_turns(tmp_path, listener):
             for rank in (0, 1)
         ]
         assert told[0] == told[1]
-        assert len(told[0]) == one.turns.rounds
+        assert {number for _, number, _ in told[0]} == set(range(1, one.turns.rounds + 1))
 
 
 def test_without_a_declared_reference_the_pilot_s_fastest_cell_is_it(tmp_path, listener):
@@ -324,3 +350,25 @@ def test_a_reference_that_is_rejected_is_measured_again_with_all_its_partners(tm
         (True, "trial-1"),
         (True, "trial-1.2"),
     ]
+
+
+class EverythingIsDue:
+    """What a run needs before anything of it has run."""
+
+    def needs(self, key, block):
+        return TrialName(block)
+
+    def given_up(self, key):
+        return None
+
+
+def test_a_cell_that_was_too_large_once_is_not_called_so_for_ever(tmp_path, monkeypatch):
+    plan = planned(tmp_path)
+    keys = [one.key for one in plan.cells]
+    (tmp_path / "run/cells").mkdir(parents=True)
+    blocks = Blocks(plan, RunPaths(tmp_path / "run"), EverythingIsDue(), None)
+    monkeypatch.setattr("harness.run.turns.block.available_bytes", lambda: 1)
+    assert blocks.groups(1, keys, lambda _: False) == []
+    assert blocks.why_alone(keys[0], 1).alone == TOO_LARGE
+    assert blocks.groups(2, keys, lambda key: key != keys[0]) == []
+    assert blocks.why_alone(keys[0], 2).alone == LEFT_ALONE

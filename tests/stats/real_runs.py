@@ -41,6 +41,7 @@ trials = {blocks}
 warmup = "60 ms"
 until = "400 ms"
 reruns = 0
+turns = false
 tolerate = ["contended", "throttled", "stalled"]
 reference = {{ framework = "burner", burner.work = "plain" }}
 """

@@ -15,7 +15,6 @@ from harness.stats import moderated
 from harness.stats.compare import (
     all_pairs,
     compare,
-    more_blocks,
     pilot_leader,
     reachable_looks,
 )
@@ -192,7 +191,9 @@ def test_the_pilot_block_names_the_leader() -> None:
 
 
 def test_more_blocks_says_nothing_where_hundreds_would_be_needed() -> None:
-    assert more_blocks(0.03, 0.5, 6, 1, 0.05, log(1.03)) is None
+    told = compare({"wild": cell(0.03, tuple(100 * value for value in NOISE))})["wild"]
+    assert told.more_blocks is None
+    assert "more than 200 blocks would be needed" in told.why
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 5, 10, 40])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from harness.analysis.analyse import analyse
 from harness.errors import RunError, UsageError
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
-from harness.store.sql import tables
+from harness.store.sql import schema
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 SHORT = Behaviour(windows=10, warmup=3)
@@ -30,7 +31,7 @@ def one(dataset: Dataset, query: str) -> object:
 
 def test_every_table_answers(run: Path) -> None:
     dataset = Dataset([run])
-    counted = {name: one(dataset, f'select count(*) from "{name}"') for name in tables.NAMES}
+    counted = {name: one(dataset, f'select count(*) from "{name}"') for name in schema.NAMES}
     assert counted == {
         "runs": 1,
         "cells": 2,
@@ -49,9 +50,9 @@ def test_every_table_answers(run: Path) -> None:
 
 def test_tables_have_the_columns_their_documentation_names(run: Path) -> None:
     dataset = Dataset([run])
-    assert tables.__doc__ is not None
-    documented = " ".join(tables.__doc__.split("trial-3:")[1].split())
-    for name in tables.NAMES:
+    assert schema.__doc__ is not None
+    documented = " ".join(schema.__doc__.split("trial-3:")[1].split())
+    for name in schema.NAMES:
         columns = dataset.sql(f'select * from "{name}"').columns
         assert f"{name} {', '.join(columns)}" in documented
 
@@ -212,3 +213,11 @@ def test_ranks_speak_for_themselves(tmp_path: Path) -> None:
     dataset = Dataset([write_run(tmp_path, [cell])])
     rows = dataset.sql("select rank, count(*) from windows group by rank order by rank").rows
     assert rows == ((0, 78), (1, 78))
+
+
+def test_a_run_that_lacks_the_folder_of_its_trials_is_shown_with_that(tmp_path: Path) -> None:
+    run = write_run(tmp_path, CELLS)
+    shutil.rmtree(run / "cells")
+    data = Dataset([run])
+    assert not data.trials
+    assert any("cells: this folder is missing" in text for text in data.warnings)

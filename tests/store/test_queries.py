@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -100,6 +101,30 @@ def test_a_path_of_the_run_is_no_way_out_of_it(run: Path) -> None:
     outside = f"{events.parent}/../../../../../../../../etc/passwd"
     with pytest.raises(UsageError, match="Permission Error"):
         Dataset([run]).sql(f"select * from read_text('{outside}')")
+
+
+@pytest.mark.parametrize("name", ["a[b]", "a*", "a?"])
+def test_the_name_of_a_run_is_no_pattern_of_others(run: Path, name: str) -> None:
+    asked = "select count(*), (select count(*) from samples) from windows"
+    wanted = Dataset([run]).sql(asked).rows
+    sent, beside = run.rename(run.with_name(name)), run.with_name("ab")
+    shutil.copytree(sent, beside)
+    assert Dataset([sent]).sql(asked).rows == wanted
+    ((windows, _),) = Dataset([sent, beside]).sql(asked).rows
+    assert windows == 2 * wanted[0][0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["delete from trials", "update trials set run = 'x'", "insert into trials from trials"],
+)
+def test_a_change_within_a_select_is_refused(run: Path, change: str) -> None:
+    dataset = Dataset([run])
+    before = dataset.sql("from trials").rows
+    assert before
+    with pytest.raises(UsageError, match="read-only"):
+        dataset.sql(f"with x as ({change} returning *) from x")
+    assert dataset.sql("from trials").rows == before
 
 
 def test_tables_answer_after_a_query_was_refused(run: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.store.dataset import Dataset
 from harness.store.events import event_lines
+from harness.store.events.window_lines import UNKNOWN
 from harness.store.layout import TrialPaths
 from tests.runs import RecordedCell, write_run
 
@@ -94,7 +95,7 @@ def test_what_a_rank_waited_stands_beside_its_windows() -> None:
     plain, waiting = event_lines.read_event_files(
         ["\n".join(map(json.dumps, one)).encode() for one in (lines, waits)]
     )
-    assert set(plain.measured[4]) == {event_lines.UNKNOWN}
+    assert set(plain.measured[4]) == {UNKNOWN}
     assert waiting.measured[4].tolist() == [3 * n for n in range(20)]
 
 
@@ -154,6 +155,12 @@ def test_a_rank_that_said_nothing_is_no_fault(text: bytes) -> None:
         (b'{"event":"facts","facts":{"threads":"two"}}', "facts.threads is not a number"),
         (b'{"event":"facts","facts":{"device_name":7}}', "facts.device_name is not"),
         (b'{"event":"epoch","phase":"measure"}', "first is missing"),
+        (b'{"event":"values","step":7,"values":{"lo', "it is cut short"),
+        (b'{"event": "device-steps", "last": 7, "sec', "it is cut short"),
+        (b'{"event":"values","step":7,"values":{"loss":2.5x}}', "it is no JSON from character"),
+        (b'{"event":"values","step":7,"values":"many"}', "values is not"),
+        (b'{"event":"values"' * 2 + b',"step":7,"values":{"loss":2.5}}', "it is no JSON"),
+        (b'{"event":"values","step":7,"v\0{"event":"values","step":8,"values":{}}', "it is no"),
         (b'{"event":"units","units":{"im\\nages%s":"many"}}' % (b"s" * 999), "units.im agess"),
     ],
 )

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,29 +16,86 @@ from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from harness.errors import RunError
-from harness.store import run_directory as store
+from harness.errors import DamagedFile, FullDisk, RunError
 from harness.store.files import explained
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import write_outcome
+from harness.store.paths.birth import born_ns
+from harness.store.run_directory import opening, session_log, trial_folders
+from harness.store.run_directory.identity import claim, is_copy
+from tests.needs import small_disk
 from tests.outcomes import ended
 
 
 def test_a_run_is_made_once(tmp_path):
-    with store.creating(tmp_path / "run", {"id": "x"}):
+    with opening.creating(tmp_path / "run", {"id": "x"}):
         pass
     with (
         pytest.raises(RunError, match="bakeoff resume"),
-        store.creating(tmp_path / "run", {"id": "y"}),
+        opening.creating(tmp_path / "run", {"id": "y"}),
     ):
         pass
-    assert store.open_run(tmp_path / "run").root == tmp_path / "run"
+    assert opening.open_run(tmp_path / "run").root == tmp_path / "run"
+
+
+def test_a_copy_on_another_file_system_is_one_though_its_inode_is_the_same(tmp_path):
+    with small_disk(tmp_path / "one", "1m") as one, small_disk(tmp_path / "two", "1m") as two:
+        with opening.creating(one / "run", {}) as original:
+            if born_ns(original.root) is None:
+                pytest.skip("this file system does not keep when a folder was made")
+        copy = RunPaths(shutil.copytree(one / "run", two / "run"))
+        assert copy.root.stat().st_ino == original.root.stat().st_ino
+        assert is_copy(copy)
+        assert claim(copy)
+        assert not is_copy(copy)
+        assert read_id(copy) != read_id(original)
+        moved = RunPaths(original.root.rename(one / "renamed"))
+        assert not is_copy(moved)
+        assert not claim(moved)
+
+
+def test_of_a_run_that_failed_to_be_made_nothing_is_removed_but_itself(tmp_path):
+    whole = tmp_path / "whole"
+    with opening.creating(whole, {}):
+        pass
+
+    def make_one_that_is_replaced() -> None:
+        with opening.creating(tmp_path / "run", {}) as paths:
+            paths.root.rename(tmp_path / "away")
+            whole.rename(paths.root)
+            paths.files.write(paths.study, "not this run's")
+
+    with pytest.raises(RunError, match="another directory is here now"):
+        make_one_that_is_replaced()
+    assert sorted(one.name for one in (tmp_path / "run").iterdir()) == ["cells", "run.json"]
+
+
+def read_id(paths: RunPaths) -> str:
+    return str(json.loads(paths.run.read_text())["id"])
+
+
+def test_a_full_disk_is_named_with_the_lock_that_finds_no_room(tmp_path):
+    with small_disk(tmp_path / "small", "64k") as disk:
+        with opening.creating(disk / "run", {}) as paths:
+            pass
+        with suppress(OSError), (disk / "ballast").open("wb", buffering=0) as ballast:
+            while ballast.write(bytes(512)):
+                pass
+        with pytest.raises(FullDisk, match=r"run/lock: the disk is full"), opening.locked(paths):
+            pass
+
+
+def test_a_run_without_its_trials_says_which_folder_is_missing(tmp_path):
+    with opening.creating(tmp_path / "run", {}) as paths:
+        paths.cells.rmdir()
+        with pytest.raises(DamagedFile, match="cells: this folder is missing, and with it all"):
+            trial_folders.outcomes(paths)
 
 
 MAKE_ONE = """
 import sys
 from pathlib import Path
-from harness.store.run_directory import creating
+from harness.store.run_directory.opening import creating
 sys.stdin.read()
 with creating(Path(sys.argv[1]), {}, numbered=True) as paths:
     print(paths.root.name)
@@ -63,22 +121,22 @@ def test_processes_that_make_a_run_of_one_name_at_once_get_one_each(tmp_path):
 
 def test_only_run_directories_of_our_format_are_opened(tmp_path):
     with pytest.raises(RunError, match="no run directory"):
-        store.open_run(tmp_path)
+        opening.open_run(tmp_path)
     for version in (1, 99):
         (tmp_path / "run.json").write_text(json.dumps({"version": version}))
         with pytest.raises(RunError, match=f"format {version}, and this bakeoff reads format"):
-            store.open_run(tmp_path)
+            opening.open_run(tmp_path)
 
 
 def test_a_run_cannot_be_made_where_nobody_may_write():
     with pytest.raises(RunError, match=r"may not write|read-only"):
-        store.creating(Path("/sys/bakeoff"), {}).__enter__()
+        opening.creating(Path("/sys/bakeoff"), {}).__enter__()
 
 
 def test_nothing_is_left_of_a_run_that_could_not_be_made_whole(tmp_path):
     with (
         pytest.raises(RunError, match=r"the disk is full\. Free some space, then try again\.$"),
-        store.creating(tmp_path / "run", {"id": "x"}),
+        opening.creating(tmp_path / "run", {"id": "x"}),
         explained(tmp_path),
     ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -89,7 +147,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from harness.store.layout import RunPaths
-from harness.store.run_directory import locked
+from harness.store.run_directory.opening import locked
 with locked(RunPaths(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.read()
@@ -106,11 +164,11 @@ def test_the_lock_names_its_holder_and_does_not_survive_it(tmp_path):
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(RunError, match=f"process {holder.pid} on "), store.locked(paths):
+        with pytest.raises(RunError, match=f"process {holder.pid} on "), opening.locked(paths):
             pass
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-    with store.locked(paths):
+    with opening.locked(paths):
         assert str(os.getpid()) in paths.lock.read_text()
 
 
@@ -120,7 +178,7 @@ class Trials(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp()
-        with store.creating(Path(self.folder) / "run", {"id": "x"}) as self.paths:
+        with opening.creating(Path(self.folder) / "run", {"id": "x"}) as self.paths:
             pass
         self.running: set[TrialName] = set()
         self.done: set[TrialName] = set()
@@ -130,7 +188,7 @@ class Trials(RuleBasedStateMachine):
     @rule(name=names)
     def start(self, name: TrialName) -> None:
         if name not in self.running | self.done:
-            store.make_trial(self.paths, "cell", name, "{}")
+            trial_folders.make_trial(self.paths, "cell", name, "{}")
             self.running.add(name)
 
     @precondition(lambda self: self.running)
@@ -156,7 +214,7 @@ class Trials(RuleBasedStateMachine):
 
     @rule()
     def clean_up(self) -> None:
-        store.set_interrupted_aside(self.paths)
+        trial_folders.set_interrupted_aside(self.paths)
         self.running.clear()
         cell = self.paths.cells / "cell"
         left = {one.name for one in cell.iterdir()} if cell.exists() else set()
@@ -164,7 +222,7 @@ class Trials(RuleBasedStateMachine):
 
     @invariant()
     def complete_trials_are_what_is_counted(self) -> None:
-        assert set(store.outcomes(self.paths).get("cell", {})) == self.done
+        assert set(trial_folders.outcomes(self.paths).get("cell", {})) == self.done
         for name in self.running | self.done:
             assert self.paths.trial("cell", name).job.read_text() == "{}"
 
@@ -195,39 +253,40 @@ def test_what_a_killed_process_left_half_written_is_removed_by_the_next_session(
         beside[name].touch()
     linked = paths.root / ".study.toml.0123456789abcdef.new"
     linked.symlink_to(tmp_path)
-    store.set_interrupted_aside(paths)
+    trial_folders.set_interrupted_aside(paths)
     left = [name for name, file in beside.items() if file.exists()]
     assert left == [*WRITTEN_BY_ANYBODY[:3]]  # the trial has no outcome: it is set aside
     assert linked.is_symlink()
     for name in left:
         os.utime(beside[name], (0, 0))
-    store.set_interrupted_aside(paths)
+    trial_folders.set_interrupted_aside(paths)
     assert not any(file.exists() for file in beside.values())
 
 
 def test_a_damaged_line_of_the_log_costs_that_line_and_is_named(tmp_path):
     paths = RunPaths(tmp_path)
-    store.log(paths, "started", trials=4)
-    store.log(paths, "enough", block="two")
-    store.log(paths, "run again", cell="k", trial="trial-1")
+    session_log.log(paths, "started", trials=4)
+    session_log.log(paths, "enough", block="two")
+    session_log.log(paths, "run again", cell="k", trial="trial-1")
     with paths.log.open("a") as file:
         file.write('[]\n{"what": "cut')
-    log = store.read_log(paths)
+    log = session_log.read_log(paths)
     assert [entry.what for entry in log.entries] == ["started", "run again"]
     assert log.damaged == (
         f"{paths.log}:2 is damaged: block is not a whole number. It is left out.",
         f"{paths.log}:4 is damaged: the file is not an object. It is left out.",
     )
-    assert store.damaged_lines(paths) == log.damaged
+    assert session_log.damaged_lines(paths) == log.damaged
     paths.log.write_text("?\n" * 100)
-    assert len(store.damaged_lines(paths)) == 4
-    assert store.damaged_lines(paths)[3] == f"{paths.log}: further lines are damaged, and left out."
+    damaged = session_log.damaged_lines(paths)
+    assert len(damaged) == 4
+    assert damaged[3] == f"{paths.log}: further lines are damaged, and left out."
 
 
 def test_a_path_that_cannot_be_searched_for_code_is_refused_before_anything_is_made(tmp_path):
     with (
         pytest.raises(RunError, match="cannot hold a colon"),
-        store.creating(tmp_path / "a:b" / "run", {"id": "x"}),
+        opening.creating(tmp_path / "a:b" / "run", {"id": "x"}),
     ):
         pass
     assert not list(tmp_path.iterdir())

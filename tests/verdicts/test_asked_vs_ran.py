@@ -58,8 +58,8 @@ def test_facts_that_nobody_told_contradict_nothing() -> None:
                 "computed_by": "convolutions and products of XLA's optimised step",
             },
             (
-                "asked for bf16, ran float32 kernels (100 % of the convolutions and products of "
-                "XLA's optimised step)"
+                "asked for bf16, ran float32 kernels, to which XLA widens it on this CPU (100 % of "
+                "the convolutions and products of XLA's optimised step)"
             ),
         ),
         (

@@ -11,6 +11,8 @@ import pytest
 
 from harness.analysis.read import read_results
 from harness.store.layout import RunPaths, TrialName
+from harness.verdicts.credibility.amount import amount_in_words
+from harness.verdicts.credibility.gpu_peaks import gpu_peak
 from harness.verdicts.results import CellResult
 from harness.verdicts.trial import doubt
 from tests.runs import Behaviour, RecordedCell, write_run
@@ -95,11 +97,14 @@ def test_a_loss_that_diverges_after_the_first_steps_is_no_fault_of_the_timing(
     assert recorded(losses=[*losses, NAN]).rate is not None
 
 
-def test_a_rejected_trial_says_why_it_is_run_again(recorded: Recorded, tmp_path: Path) -> None:
+def test_a_trial_that_did_not_train_is_not_run_again_since_the_same_would_come(
+    recorded: Recorded, tmp_path: Path
+) -> None:
     cell = recorded(losses=[2.5] * 30)
     (root,) = tmp_path.iterdir()
     trial = RunPaths(root).trial(cell.key, TrialName(1))
-    assert (doubt(trial) or "").startswith("untrained: the loss is 2.5 after each")
+    assert {one.verdict for one in cell.trials} == {"untrained"}
+    assert doubt(trial) is None
 
 
 def test_a_loss_with_no_more_digits_than_bf16_may_honestly_stand_still(recorded: Recorded) -> None:
@@ -146,7 +151,48 @@ def test_a_rate_beyond_a_gpu_is_impossible(recorded: Recorded) -> None:
         behaviour=replace(TORCH.behaviour, step_s=1e-7),
     )
     told = evidence(recorded(cell, FALLS, facts={"device_name": "NVIDIA H100 80GB HBM3"}))
-    assert "1 × NVIDIA H100 80GB HBM3 at 990 TFLOP/s in bf16 do at most 990 TFLOP/s" in told
+    words = "1 × NVIDIA H100 80GB HBM3 at 990 TFLOP/s in bf16 (NVIDIA H100 GPU Architecture) do"
+    assert f"{words} at most 990 TFLOP/s" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "peak"),
+    [
+        ("NVIDIA L40", "bf16", 181),
+        ("NVIDIA L40S", "bf16", 362),
+        ("NVIDIA L4", "fp32", 30.3),
+        ("Tesla V100-SXM2-16GB", "fp16", 125),
+        ("NVIDIA A10", "fp32", 31.24),
+        ("NVIDIA A10", "tf32", 62.48),
+        ("NVIDIA A10", "bf16", 124.95),
+    ],
+)
+def test_a_gpu_s_peak_is_stated_or_follows_from_its_cores(
+    name: str, precision: str, peak: float
+) -> None:
+    described = {"cores": 9216, "highest_clock_hz": 1.695e9, "compute_capability": [8, 6]}
+    machine = {"gpus": [{"name": "NVIDIA A10", **described}]}
+    found = gpu_peak(name, machine)
+    assert found is not None
+    assert found.of(precision) == pytest.approx(peak, rel=1e-3)
+
+
+def test_the_peak_of_a_gpu_that_nothing_is_known_of_is_unknown() -> None:
+    assert gpu_peak("Some GPU", {"gpus": [{"name": "Some GPU", "cores": None}]}) is None
+    assert gpu_peak("Some GPU", None) is None
+
+
+@pytest.mark.parametrize("losses", [[2.3025851, 2.3025851], [2.3025851, 2.3025852]])
+def test_the_same_loss_twice_where_masks_differ_rejects_the_trial(
+    recorded: Recorded, losses: list[float]
+) -> None:
+    told = evidence(recorded(losses=FALLS, facts={"restarts": losses}))
+    assert "the loss 2.302585 twice: dropout is off where it is timed" in told
+
+
+@pytest.mark.parametrize("losses", [[2.3025851, 2.3031], [2.5, 2.5], []])
+def test_another_loss_with_other_masks_is_believed(recorded: Recorded, losses: list[float]) -> None:
+    assert recorded(losses=FALLS, facts={"restarts": losses}).rate is not None
 
 
 @pytest.mark.parametrize("counted", [1.029, 1.0, 0.971])
@@ -170,6 +216,21 @@ def test_a_step_that_multiplies_another_amount_rejects_the_trial(
 ) -> None:
     facts = {"multiplications": {"counted": counted, "asked": 10**9}}
     assert words in evidence(recorded(losses=FALLS, facts=facts))
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"counted": 999, "asked": 1000, "by": "its text"}, "99.9 % of training's, by its text"),
+        ({"uncounted": "nobody told"}, "not counted: nobody told"),
+        ({}, ""),
+    ],
+)
+def test_a_trial_says_what_was_counted_and_by_what(
+    recorded: Recorded, told: dict[str, int | str], words: str
+) -> None:
+    trial = recorded(losses=FALLS, facts={"multiplications": {"asked": 1000, **told}}).trials[0]
+    assert amount_in_words(trial.facts["multiplications"]) == words
 
 
 def test_a_trial_that_started_from_other_weights_is_marked_and_counts(recorded: Recorded) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,13 +48,36 @@ def test_a_trial_that_ran_alone_is_read_from_begin_to_end() -> None:
     assert told.rate("rank:0", "rank.user") == pytest.approx(0.8 * 3 / 12, rel=0.05)
 
 
-def test_power_needs_stretches_of_ten_seconds_that_nobody_shared() -> None:
+def seldom(meter: Series) -> Series:
+    """Keep every tenth reading, as of what is read once a second and not where turns end."""
+    some = slice(5, None, 10)
+    times = meter.times_ns[some]
+    return replace(meter, before_ns=times, after_ns=times, raw=meter.raw[some])
+
+
+def averaged(meter: Series) -> Series:
+    """Make it a gauge."""
+    return replace(meter, channel=Channel("gpu.power.average", "W", "gauge", "rapl/package-0"))
+
+
+def watts(meter: Series, turns: tuple[Span, ...]) -> list[float]:
+    return [one.mean for one in readings([use(meter, turns=turns)]) if one.unit == "W"]
+
+
+def test_power_by_turns_is_counted_where_a_counter_was_read_at_their_ends() -> None:
     meter = counter("rapl/package-0", "energy", 40.0, 90.0)
-    assert power_w([use(meter)]) is None
-    assert [one for one in readings([use(meter)]) if one.unit == "W"] == []
-    assert power_w([use(meter, turns=())]) is not None
-    long = (Span(1 * S, 11 * S),)
-    assert power_w([use(meter, turns=long)]) is not None
+    assert power_w([use(meter)]) == pytest.approx(40.0, rel=1e-3)
+    assert watts(meter, TURNS) == pytest.approx([40.0], rel=1e-3)
+    assert power_w([use(seldom(meter))]) is None
+    assert watts(seldom(meter), TURNS) == []
+    assert power_w([use(seldom(meter), turns=())]) is not None
+
+
+def test_power_that_a_meter_averages_needs_a_turn_of_ten_seconds() -> None:
+    meter = averaged(counter("rapl/package-0", "energy", 40.0, 90.0))
+    assert watts(meter, TURNS) == []
+    assert watts(meter, ()) != []
+    assert watts(meter, (*TURNS[:1], Span(1 * S, 11 * S))) != []
 
 
 def test_a_timeline_names_turns_and_a_table_adds_them_up() -> None:

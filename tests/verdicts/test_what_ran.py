@@ -48,7 +48,8 @@ def test_the_probe_s_facts_are_held_against_the_factors(tmp_path: Path) -> None:
     record(RunPaths(tmp_path).probe("k"), {"event": "facts", "facts": FACTS})
     found = what_ran(RunPaths(tmp_path), "k", ASKED, ())
     assert found.probe == "watched"
-    assert [one.ran for one in found.contradictions] == ["ran float32 kernels"]
+    said = "ran float32 kernels, to which XLA widens it on this CPU"
+    assert [one.ran for one in found.contradictions] == [said]
 
 
 def test_a_failed_probe_says_how_it_ended_and_contradicts_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,34 @@ from __future__ import annotations
 import pytest
 
 from harness.worker.facts.hlo_multiplications import macs
+from harness.worker.facts.multiplications import Uncounted, calls_per_step, counted
+from workloads import nothing, tinycnn
+
+
+class Stepping:
+    """Counts its steps, and runs what was compiled in as many as it is told."""
+
+    def __init__(self, every: int) -> None:
+        self.taken, self.every = 0, every
+        self.compiled = int
+
+    def step(self) -> None:
+        """Step, or leave it out."""
+        self.taken += 1
+        if self.taken % self.every == 0:
+            self.compiled()
+
+    def sync(self) -> None:
+        """Wait for nothing."""
+
+
+class Refusing(Stepping):
+    """Cannot count."""
+
+    def multiplications(self) -> None:
+        """Say why."""
+        raise Uncounted("it replays a graph")
+
 
 SHAPES = """
   %x = f32[2,9,9,3]{3,2,1,0} parameter(0)
@@ -77,4 +105,30 @@ def test_a_product_multiplies_what_it_contracts() -> None:
 
 def test_what_a_library_multiplies_is_not_counted() -> None:
     call = '  %g = bf16[4,5]{1,0} custom-call(%x, %w), custom_call_target="__cublas$gemm"'
-    assert macs(call) is None
+    with pytest.raises(Uncounted, match="XLA leaves products to a library: __cublas"):
+        macs(call)
+
+
+@pytest.mark.parametrize(("every", "calls"), [(1, 1.0), (2, 0.5), (99, 0.0)])
+def test_a_step_that_does_not_run_what_was_compiled_counts_less(every: int, calls: float) -> None:
+    activity = Stepping(every)
+    assert calls_per_step(activity, "compiled") == calls
+    assert activity.compiled is int
+
+
+@pytest.mark.parametrize(
+    ("activity", "samples", "why"),
+    [
+        (Refusing(1), 8, "it replays a graph"),
+        (Stepping(1), 8, "its adapter counts none"),
+        (Refusing(1), 1, "a step of one sample is compiled to something else than products"),
+    ],
+)
+def test_what_cannot_be_counted_says_why(activity: Stepping, samples: int, why: str) -> None:
+    told = counted(activity, tinycnn.WORKLOAD, samples)["multiplications"]
+    assert told["uncounted"] == why
+    assert told["asked"] > 0
+
+
+def test_what_trains_nothing_says_nothing_of_multiplications() -> None:
+    assert counted(Stepping(1), nothing.WORKLOAD, 8) == {}

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from harness.worker.redaction.places import HIDDEN
 from harness.worker.redaction.redact import (
-    HIDDEN,
     redact,
     redact_command,
     redact_text,
@@ -96,6 +96,28 @@ def test_every_kind_is_hidden_in_quoted_values(kind: Kind) -> None:
         "Rank 0 failed: boom. Log: /runs/mine/cells/abc/trial-1/rank.0.err",
         "skipped 3 of 10; dsk-layout; risk-averse-computation-of-everything",
         "the password is wrong",
+        "the access_token is missing; set api-key in the environment or WANDB_API_KEY here",
+        "git+https://example.org/some/repo.git@v1.2.3#egg=x",
+        "https://registry.example/@scope/pkg@1.2.3/x:8080",
+        "http://localhost:8080/path/@x and http://[::1]:8080/a@b",
+        "docker pull nvcr.io/nvidia/pytorch:24.05-py3@sha256:0123456789abcdef0123456789abcdef",
+        "docker run -p 8080:80 -w /x image; mpirun -np 4 -x PATH; sort -u file; ssh -p 22 login",
+        "Collecting nvidia-cublas-cu12==12.1.3.1 (from torch==2.3.0)",
+        "  Downloading torch-2.3.0-cp311-cp311-manylinux_2_28_x86_64.whl (779.1 MB)",
+        "Successfully installed MarkupSafe-2.1.5 filelock-3.13.1 typing-extensions-4.9.0",
+        "-DCMAKE_BUILD_TYPE=Release -DUSE_NCCL=ON -gencode arch=compute_90,code=sm_90",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  file.tar.gz",
+        "file.c:5432:7: error: expected ';' before '}' token",
+        "module.py:10:20:E501:line too long",
+        "NCCL INFO Channel 00/02 : 0[0] -> 1[1] via P2P/CUMEM/read",
+        "GPU-8f1a2b3c-0123-4567-89ab-0123456789ab, NVIDIA H100 80GB HBM3, 535.104.05",
+        "at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>",
+        "_ZN2at6native12_GLOBAL__N_114gemm_notrans_EllldPKdlS3_ldPdl+0x1a2",
+        "$1$2$3 costs ${HOME}/bin $(pwd) $6.50",
+        "token ids: 12 13 14; key-value cache; secret of success; author: me@example.org",
+        "hf_hub_download_with_cache npm_config_user_agent r8_something_else_here fw_version_number",
+        "1e-5 0x7f3c2a1b MIIMarch AQ SK 12:AA Q~ {SHA} sess-ion",
+        "-----BEGIN CERTIFICATE----- and LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t",
     ],
 )
 def test_honest_text_stays_as_it_is(text: str) -> None:
@@ -132,6 +154,73 @@ def test_a_quoted_secret_that_is_cut_short_is_hidden() -> None:
         assert "hunter2" not in redact_text(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"token": ["hunter2"], "after": 1}',
+        '{"token": ["a", "hunter2"], "after": 1}',
+        '{"token": [{"value": "hunter2"}, ["]", "hunter2"]], "after": 1}',
+        '{"password": {"of": {"me": "hunter2"}}, "after": 1}',
+        "{'credentials': {'user': 'a}', 'x': ('hunter2',)}, 'after': 1}",
+        'auth_token = [\n  "a",\n  "hunter2",\n]\nafter',
+        "password:\n  - hunter2\nafter",
+        "password: |\n  hunter2\nafter",
+        "password: !vault hunter2\nafter",
+        "api-key hunter2\nafter",
+        "set auth_token hunter2 after",
+        "--api-key hunter2 after",
+        "{'password': b'hunter2', 'x': 'after'}",
+        "password=u'hunter2' after",
+        "token=SecretStr('hunter2') after",
+        'token = Secret(value="hunter2 )", of=("x", 2)), after',
+        '{"name": "HF_TOKEN", "value": "hunter2"}, after',
+        '{\\"name\\": \\"HF_TOKEN\\", \\"value\\": \\"hunter2\\"}, after',
+        "- name: HF_TOKEN\n  value: hunter2\nafter",
+        '<add key="Password" value="hunter2"/> after',
+        "Command '['tool', '--password', 'hunter2', 'after']' failed",
+        '["tool", "--auth-token", "hunter2", "after"]',
+        "DB_PASSWORD=a&b,c)hunter2 after",
+        "password=a\\bhunter2 after",
+        "--api-key=hunter2 after",
+        "mysql -phunter2 after",
+        "mysql -p hunter2 after",
+        "/usr/bin/mysqldump --x -phunter2 after",
+    ],
+)
+@pytest.mark.parametrize("lines", [0, 20])
+def test_values_of_several_words_are_hidden_as_a_whole(text: str, lines: int) -> None:
+    around = "".join(f"step {number}\n" for number in range(lines))
+    shown = redact_text(around + text + "\n" + around)
+    assert "hunter2" not in shown
+    assert "after" in shown
+
+
+def test_nested_values_of_a_secret_key_are_hidden() -> None:
+    value = {"password": {"of": [{"me": "hunter2"}], "n": 12345}, "token": 12345, "count": 12345}
+    shown = redact_values(value)
+    assert "hunter2" not in repr(shown)
+    assert repr(shown).count("12345") == 1
+
+
+def test_members_that_are_announced_as_secrets_are_hidden() -> None:
+    value = {
+        "env": [{"name": "HF_TOKEN", "value": "hunter2"}, {"name": "OMP", "value": "2"}],
+        "args": ["tool", "--token", "hunter2", "--size", "smoke", "-x"],
+        "headers": [["Authorization", "hunter2"], ("X-Api-Key", "hunter2"), ["a", "b"]],
+    }
+    shown = redact_values(value)
+    assert "hunter2" not in repr(shown)
+    assert shown["env"][1] == value["env"][1]
+    assert shown["args"][:2] + shown["args"][3:] == ["tool", "--token", "--size", "smoke", "-x"]
+    assert shown["headers"][2] == ["a", "b"]
+
+
+def test_a_password_joined_to_its_option_is_hidden_in_a_command() -> None:
+    argv = ["collect", "--", "/usr/bin/mysql", "-u", "me", "-phunter2", "-x"]
+    assert redact_command(argv) == [*argv[:5], f"-p{HIDDEN}", "-x"]
+    assert redact_command(["mpirun", "-np", "4"]) == ["mpirun", "-np", "4"]
+
+
 def test_hiding_twice_changes_nothing() -> None:
     for kind in KINDS:
         once = redact_text(f"{kind.name}={kind.value}")
@@ -146,11 +235,58 @@ def test_what_variables_hide_is_hidden_wherever_it_is_repeated() -> None:
     assert redact_text("it said: correct horse 12345678", known) == f"it said: {HIDDEN} 12345678"
 
 
-@pytest.mark.parametrize("word", ["y", "a:", "http://", "curl ", "eyJ", "y-"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            "y",
+            "a:",
+            "http://",
+            "curl ",
+            "eyJ",
+            "y-",
+            "x://a:b",
+            "a_b ",
+            "$1$",
+            "MII",
+            "a:b@",
+            "[{(",
+        ),
+        *(
+            "mysql ",
+            "x_y.",
+            "token=[",
+            '"',
+            "'",
+            "----- ",
+            "<password>",
+            "password: ",
+            "/t/a",
+            "name: a value: ",
+            'name="a" ',
+            "--token', ",
+            "TOKEN=a(",
+            "token=b",
+            "token=a.(",
+            "~.",
+        ),
+        *(
+            'password="""',
+            "a.b:*:",
+            "wandb login ",
+            "Private-Lines: 1 ",
+            "_a",
+            "-A",
+            "A",
+            "@",
+            "b3Bl",
+        ),
+    ],
+)
 def test_a_long_text_is_read_in_a_moment(word: str) -> None:
     """Each of these took minutes: a page is made of what others wrote."""
     text = word * (100_000 // len(word))
-    assert redact_text(f"{text} password=hunter2hunter2").endswith("password=(redacted)")
+    assert "hunter2" not in redact_text(f"{text} password=hunter2hunter2")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])

@@ -89,6 +89,9 @@ class Fed:
     def targets(self) -> list[float]:
         return [self._targets[self.taken - 1]]
 
+    def differs(self, inputs: memoryview) -> str | None:
+        return None if inputs[0] else "what was fed is not what the files hold"
+
     def fetch(self) -> None:
         self.taken += 1
 
@@ -111,6 +114,11 @@ def test_a_first_batch_that_is_fed_again_is_refused() -> None:
 def test_labels_that_are_all_0_are_refused() -> None:
     with pytest.raises(WrongDelivery, match="other targets than the samples in the files"):
         starting_point.require_fresh_batches(Fed([(1.0, 0.0), (2.0, 0.0)], [4.0, 5.0]))
+
+
+def test_numbers_that_the_files_do_not_hold_are_refused() -> None:
+    with pytest.raises(WrongDelivery, match="is not what the files hold"):
+        starting_point.require_fresh_batches(Fed([(1.0, 4.0), (0.0, 5.0)], [4.0, 5.0]))
 
 
 def test_nothing_is_fetched_beyond_the_end_of_an_epoch() -> None:

@@ -14,7 +14,7 @@ from harness.worker.events import Events
 from harness.worker.job import Span
 from harness.worker.place import Place
 from harness.worker.windows import turns
-from harness.worker.windows.turns import Abandoned, Turns
+from harness.worker.windows.turns import Abandoned, RankTurns
 from tests.worker.paced import Log, Work
 
 
@@ -37,7 +37,7 @@ class Giver:
                 warmup=Span(steps=20),
                 until=Span(seconds=3),
                 clock=self.log.clock,
-                turns=Turns(theirs.detach()),
+                turns=RankTurns(theirs.detach()),
             )
         finally:
             events.close()
@@ -64,12 +64,15 @@ def _outlive_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_end_with_parent", lambda: None)
 
 
-def turn(number: int, *, attempt: int = 1, before: str = "", **span: float) -> dict[str, Any]:
+def turn(
+    number: int, *, attempt: int = 1, before: str = "", check: bool = False, **span: float
+) -> dict[str, Any]:
     return {
         "say": "turn",
         "round": number,
         "attempt": attempt,
         "span": span,
+        "check": check,
         "disturbed": before,
         "foreign_cores": 0.25,
     }
@@ -120,6 +123,19 @@ def test_a_disturbed_turn_leaves_no_measured_window(tmp_path: Any) -> None:
         *(2, 1, 2),
         "",
     )
+
+
+def test_a_check_is_recorded_with_what_it_reached_and_never_measured(tmp_path: Any) -> None:
+    giver = Giver(0.01, [turn(1, seconds=1.0), turn(1, check=True, seconds=1.0), FINISH], tmp_path)
+    assert {one["turn"] for one in giver.windows("measure")} == {1}
+    assert {one["turn"] for one in giver.windows("check")} == {2}
+    counted, check = giver.said("turn")
+    assert (counted["check"], check["check"]) == (False, True)
+    for said, phase in ((counted, "measure"), (check, "check")):
+        windows = giver.windows(phase)
+        assert said["steps"] == sum(one["steps"] for one in windows)
+        lasting = sum(one["end"] - one["start"] for one in windows)
+        assert said["work_s"] == pytest.approx(lasting / 1e9)
 
 
 def test_every_window_of_a_turn_lies_within_it(tmp_path: Any) -> None:

@@ -101,6 +101,24 @@ def test_a_trial_tells_its_whole_story(tmp_path: Path, payload: Path) -> None:
     assert ended.first("units")["units"] == {"images": 16.0}
 
 
+def test_a_rank_of_an_agent_speaks_where_it_stands_for_its_path_may_be_anothers(
+    tmp_path: Path, payload: Path
+) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    (here / "job.json").write_text(text(job(elsewhere)), encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-m", "harness.worker", "job.json"],
+        cwd=here,
+        env={"PYTHONPATH": str(payload), "PATH": os.defpath, "BAKEOFF_TOKEN": "run/cell/trial-1"},
+        timeout=120,
+        check=True,
+    )
+    assert (here / "events.0.jsonl").exists()
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_trial_measures_what_it_was_asked_to(tmp_path: Path, payload: Path) -> None:
     ended = work(job(tmp_path), payload)
     windows = [event for event in ended.events if event["event"] == "window"]
@@ -182,7 +200,8 @@ def test_what_the_adapter_used_is_told_beside_what_the_process_used(
 ) -> None:
     facts = unruly(tmp_path, payload, parameters=10_154).first("facts")["facts"]
     assert facts["peak_device_bytes"] == 12
-    assert set(facts) == {"peak_device_bytes", "peak_rss_bytes", "cpu_s", "variables"}
+    about_the_process = {"peak_rss_bytes", "cpu_s", "variables"}
+    assert set(facts) == {"peak_device_bytes", "multiplications", *about_the_process}
 
 
 def test_a_loss_that_is_not_a_number_is_told_as_such(tmp_path: Path, payload: Path) -> None:

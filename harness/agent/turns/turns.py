@@ -21,8 +21,11 @@ from typing import Any
 from harness.agent.protocol import Lines, RankCommand, line
 from harness.agent.turns.foreign_use import ForeignUse
 
+_TOLD = ("say", "round", "attempt", "span", "check")
+"""What a rank hears of a word."""
 
-class Turns:
+
+class NodeTurns:
     """The turns of one trial on this node."""
 
     def __init__(
@@ -95,7 +98,7 @@ class Turns:
         """Pass on a turn, or that there is no further one, to ranks that wait."""
         if not all(self._waiting.values()):
             return
-        said = {name: word[name] for name in ("say", "round", "attempt", "span") if name in word}
+        said = {name: word[name] for name in _TOLD if name in word}
         if word["say"] == "turn":
             self._use.begin(self._pids(), word["helpers"])
             self._turn = word

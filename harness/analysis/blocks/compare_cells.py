@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isclose
 
 from harness.analysis import stopping
-from harness.analysis.blocks import paired_blocks
+from harness.analysis.blocks import lost_trials, paired_blocks
+from harness.analysis.blocks.bias_of_turns import with_bias
 from harness.analysis.blocks.paired_blocks import rates_by_block
-from harness.stats import compare
+from harness.stats import compare, losses
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
@@ -49,7 +51,8 @@ def _compared_task(
         reference = compare.pilot_leader({key: row.get(first) for key, row in rates.items()})
     if reference is None or reference not in rates:
         return list(cells)
-    base = next(cell for cell in fit if cell.key == reference)
+    by_key = {cell.key: cell for cell in fit}
+    base = by_key[reference]
     size = base.factors.get("message_bytes")
     alike = {c.key for c in fit if c.factors.get("message_bytes") == size}
     rejected = rejecting(run.info.measure.get("tolerate") or ())
@@ -59,15 +62,21 @@ def _compared_task(
         # bytes a second of another size of message differ
         if cell.key != reference and rates[cell.key] and cell.key in alike
     }
-    logs = {key: [row.get(block) for block in blocks] for key, row in paired.items()}
     until_answered = stopping.is_until_answered(run)
     looks = stopping.shared_looks(run) if until_answered else stopping.looks(run)
-    answers = compare.compare(
-        logs,
-        alpha=stopping.alpha(run, len(logs)),
+    lost = {key: lost_trials.losses(by_key[key], base, rejected) for key in paired}
+    answers = losses.compared(
+        {key: {at: one for at, one in row.items() if at in blocks} for key, row in paired.items()},
+        lost,
+        described=lambda key: lost_trials.described(by_key[key], base, lost[key], rejected),
         equivalence=equivalence,
-        seed=run.info.seed,
-        at_any_time=until_answered,
+        compare=partial(
+            compare.compare,
+            alpha=stopping.alpha(run, len(paired)),
+            equivalence=equivalence,
+            seed=run.info.seed,
+            at_any_time=until_answered,
+        ),
     )
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
     compared_cells = []
@@ -85,6 +94,9 @@ def _compared_task(
                 len(looks),
                 is_sequence=until_answered and len(answers) == 1,
             )
+            comparison = with_bias(comparison, base, cell, equivalence)
+            if answers[cell.key].is_bound:
+                comparison = lost_trials.as_bound(comparison)
             comparison = _unless_contended(comparison, base, cell, rejected)
             beside = replace(_beside(base.rate, cell, comparison.ratio), comparison=comparison)
             compared_cells.append(beside)

@@ -17,6 +17,7 @@ from harness.analysis import numbers
 from harness.analysis.context.published_figures import VERSION, Figure, own, published
 from harness.analysis.differences import flatten
 from harness.analysis.results import Results
+from harness.store.json_text import json_text
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult
 
@@ -223,6 +224,5 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
 
 def _toml(value: Any) -> str:
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        return f'"{escaped}"'
+        return json_text(value)  # a text of TOML as well
     return str(value)

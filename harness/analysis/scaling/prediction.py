@@ -15,6 +15,7 @@ from harness.analysis.scaling.scaling import (
 )
 from harness.analysis.tables import Column, Table, shown_row
 from harness.stats.growth import (
+    ALPHA,
     Growth,
     LargestCountCheck,
     MeasuredCount,
@@ -27,7 +28,6 @@ from harness.verdicts.results import CellResult, Interval
 
 _FAR = 8
 """So many times the largest count measured is far."""
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _warnings(
 def _interval(low: float | None, high: float | None) -> Interval | None:
     if low is None or high is None:
         return None
-    return Interval(min(low, high), max(low, high), _LEVEL, "of a prediction")
+    return Interval(min(low, high), max(low, high), 1 - ALPHA, "of a prediction")
 
 
 def _time(of: Prediction) -> str:

@@ -9,7 +9,12 @@ from harness.analysis.evidence import Mark, PhaseUse
 from harness.store.samples.recording import Recording
 from harness.verdicts.hardware_use import BUSY, NodeUse, Span, gpu_share, power_w
 
-_OF_TURNS = {"wait": "stands still", "settle": "settles", "disturbed": "disturbed turns"}
+_OF_TURNS = {
+    "wait": "stands still",
+    "settle": "settles",
+    "disturbed": "disturbed turns",
+    "check": "checks",
+}
 _MEASURE = "measure"
 
 

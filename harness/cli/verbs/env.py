@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.analysis.numbers import UNKNOWN
 from harness.cli import completion
-from harness.cli.output import UNKNOWN, Table, emit, emit_json, note, say
+from harness.cli.output import Table, emit, emit_json, note, say
 from harness.errors import BakeoffError, UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.output import UNKNOWN, Part, Table, emit, note
+from harness.analysis.numbers import UNKNOWN
+from harness.cli.output import Part, Table, emit, note
 
 if TYPE_CHECKING:
     from harness.store.layout import RunPaths
@@ -134,14 +135,14 @@ class _Started:
 def _run(paths: RunPaths) -> Row:
     from harness.analysis.numbers import moment
     from harness.run.due import read_due
-    from harness.store import run_directory
     from harness.store.run_code import doubts
+    from harness.store.run_directory import opening
     from harness.store.typed import damage, read
     from harness.worker.redaction.redact import redact_text
 
     with damage(paths.run):
         run = read(_Started, paths.files.read_object(paths.run))
-    count, holder = read_due(paths).count(), run_directory.holder(paths)
+    count, holder = read_due(paths).count(), opening.holder(paths)
     return {
         "name": paths.root.name,
         "title": redact_text(run.title),

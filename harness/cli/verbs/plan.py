@@ -8,7 +8,7 @@ import click
 
 from harness.cli.output import Part, Table, emit, emit_json
 from harness.cli.study_options import Selection, study_options
-from harness.units import duration
+from harness.units import counted, duration, listed
 
 if TYPE_CHECKING:
     from harness.plan.duration import Estimate
@@ -40,6 +40,8 @@ def command(*, as_json: bool, **typed: Any) -> None:
     timing = {
         "total_s": guess.total_s,
         "node_hours": guess.node_hours,
+        "gate_s": guess.gate_s,
+        "starts_s": guess.starts_s,
         "notes": doubts(plan, guess),
     }
     emit(
@@ -53,10 +55,10 @@ def headline(plan: Plan, guess: Estimate) -> str:
     """Say in one sentence what will run."""
     cells, trials = len(plan.cells), len(plan.order)
     fewest, most = plan.measure.trials, plan.measure.looks[-1]
-    each = _many(most, "trial") if fewest == most else f"{fewest} to {most} trials"
+    each = counted(most, "trial") if fewest == most else f"{fewest} to {most} trials"
     limit = "" if fewest == most else "at most "
     return (
-        f"Study {plan.study.name} on {plan.platform.name}: {_many(cells, 'cell')}, "
+        f"Study {plan.study.name} on {plan.platform.name}: {counted(cells, 'cell')}, "
         f"{each} each, {limit}{trials} in all, about {duration(guess.total_s)}."
     )
 
@@ -78,6 +80,7 @@ def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
         *in_words(plan, plan.platform),
         *([can_tell] if can_tell else ()),
         f"Cost: {guess.node_hours:.2f} node-hours.",
+        *_beforehand(guess),
         _observer(plan),
         "",
     ]
@@ -105,13 +108,25 @@ def notes(plan: Plan, guess: Estimate) -> list[str]:
     return [f"Note: {note}" for note in (*plan.notes, *doubts(plan, guess))]
 
 
+def _beforehand(guess: Estimate) -> list[str]:
+    """Say what is computed once, before trials, and then kept."""
+    lines = []
+    if guess.gate_s:
+        at_most = f"at most about {duration(guess.gate_s)}, not counted above"
+        lines.append(f"Gate: before the first trials, for what it has not examined yet {at_most}.")
+    if guess.starts_s:
+        about = duration(guess.starts_s)
+        lines.append(f"Starts: what trials start from is computed once, about {about}.")
+    return lines
+
+
 def _observer(plan: Plan) -> str:
     """Say which cores are kept for the observer, and when they cannot be."""
     cores = plan.platform.observer.cores
     if cores == 0:
         return "Observer: no core is kept for it; it shares those of the ranks."
     return (
-        f"Observer: {_many(cores, 'core')} of each node, where at least two cores and one a rank "
+        f"Observer: {counted(cores, 'core')} of each node, where at least two cores and one a rank "
         "are left; where not, it shares the ranks' and their trials are marked."
     )
 
@@ -131,7 +146,7 @@ def _schedule(plan: Plan) -> list[str]:
         lines.append(
             "Blocks are repeated until every interval is within "
             f"{measure.until_interval * 100:.3g} %: looked at {after} blocks, "
-            f"the error shared by {_many(len(measure.looks), 'look')}.{budget}"
+            f"the error shared by {counted(len(measure.looks), 'look')}.{budget}"
         )
     if measure.stop is not None:
         first, most = measure.looks[0], measure.looks[-1]
@@ -142,8 +157,8 @@ def _schedule(plan: Plan) -> list[str]:
     piloted = sum(block == 0 for _, block in plan.order)
     if piloted:
         lines.append(
-            f"Where no reference is declared, one pilot block of {_many(piloted, 'trial')} chooses "
-            "the fastest cell, and is then discarded."
+            f"Where no reference is declared, one pilot block of {counted(piloted, 'trial')} "
+            "chooses the fastest cell, and is then discarded."
         )
     return lines
 
@@ -153,17 +168,11 @@ def _left_out(plan: Plan) -> list[Part]:
         return []
     from harness.plan.holes import grouped
 
-    lines: list[Part] = ["", f"Left out: {_many(len(plan.holes), 'cell')}"]
+    lines: list[Part] = ["", f"Left out: {counted(len(plan.holes), 'cell')}"]
     for why, labels in grouped(plan.holes).items():
-        names = "; ".join(labels[:_SHOWN_LABELS])
-        more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
-        lines.append(f"  {why}: {names}{more}")
+        lines.append(f"  {why}: {listed(labels, _SHOWN_LABELS, between='; ')}")
     return lines
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _span(span: Any) -> str:
-    return duration(span.seconds) if span.seconds is not None else _many(span.steps, "step")
+    return duration(span.seconds) if span.seconds is not None else counted(span.steps, "step")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.output import UNKNOWN, emit
+from harness.analysis.numbers import UNKNOWN
+from harness.cli.output import emit
 from harness.errors import RunError, UsageError
 from harness.units import counted
 
@@ -80,13 +81,15 @@ def add(run: str, *, name: str | None, folder: Path, as_json: bool) -> None:
     from harness.analysis.read import run_directories
     from harness.store.dataset import Dataset
     from harness.store.files import write_whole
+    from harness.worker.redaction.redact import redact_values
 
     found = run_directories([run])
     if len(found) != 1:
         raise UsageError(f"{run} holds {len(found)} runs; name one")
     dataset = Dataset(found)
-    info = dataset.runs[0].info
-    text = from_cells(estimate_cells(dataset)[info.name], info, f"{OWN}{info.name}")
+    info = redact_values(dataset.runs[0].info)
+    cells = redact_values(estimate_cells(dataset)[info.name])
+    text = from_cells(cells, info, f"{OWN}{info.name}")
     stored = parse(text, info.name)
     if not stored:
         raise RunError(f"{run}: no cell has a figure to keep")

@@ -17,6 +17,7 @@ from harness.cli.queue_options import (
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @click.option("--mix", is_flag=True, help="Go on although code, environment or platform changed.")
 @click.option("--retry-failed", is_flag=True, help="Run failed trials, and cells given up, again.")
+@click.option("--more", type=click.IntRange(1, 200), help="Add so many blocks to a finished run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results, or the jobs, as JSON.")
 @click.option(
     "--trust-plan", is_flag=True, help="Carry out what the plan of somebody else's run names."
@@ -30,6 +31,7 @@ def command(
     *,
     mix: bool,
     retry_failed: bool,
+    more: int | None,
     trust_plan: bool,
     trust_payload: bool,
     own: tuple[str, ...],
@@ -40,7 +42,7 @@ def command(
     max_node_hours: float | None,
     spread: int | None,
 ) -> int:
-    """Go on with a run that was interrupted.
+    """Go on with a run that was interrupted, or with more blocks.
 
     RUN is a run directory, or a name under runs/. Nothing that finished is repeated.
     """
@@ -53,6 +55,7 @@ def command(
     from harness.ranks.nodes import TooFewNodes
     from harness.run import queue, session
     from harness.run.due import read_due
+    from harness.run.further_blocks import add_blocks
     from harness.run.setup import read_plan
     from harness.run.trust import Trust
     from harness.store.layout import RunPaths
@@ -61,6 +64,8 @@ def command(
     paths = RunPaths(run_directory(run).resolve())
     refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
     trust = Trust(payload=trust_payload, plan=trust_plan, digests=frozenset(own))
+    if more is not None:
+        add_blocks(paths.root, more, trust=trust)
     if detach:
         plan = read_plan(paths)
         live = queue.states(plan.platform, queue.require_own_jobs(paths, plan.platform))

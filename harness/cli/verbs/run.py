@@ -105,11 +105,13 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     """Say what a session achieved, write the page, and give the exit code.
 
     A run none of whose trials counts is no success, however well they all ended, nor is one with a
-    cell whose examination failed.
+    cell that computes something else than it should, or whose examination failed.
     """
     from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
-    from harness.store.records import EXAMINATION_FAILED, read_run
+    from harness.store.paths.handles import staying_the_same
+    from harness.store.record_readers.run_reader import read_run
+    from harness.store.records import DIFFERS, EXAMINATION_FAILED
     from harness.store.samples.sample_parquet import write_missing_of_run
     from reports.exports.results_file import summary
     from reports.page.files import write_page
@@ -118,18 +120,20 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     note(_how_it_went(result))
     if result.interrupted:
         return result.interrupted
-    counts, is_examined = False, True
+    counts, has_passed = False, True
     if result.ok:
         page = RunPaths(result.run).report
-        with once_there_is_space(f"make the page with `bakeoff report {_near(result.run)}`"):
+        then = f"make the page with `bakeoff report {_near(result.run)}`"
+        with once_there_is_space(then), staying_the_same(result.run, result.made):
             results = write_page([result.run], page).results
             write_missing_of_run(read_run(result.run))
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
-        is_examined = all(cell.gate.state != EXAMINATION_FAILED for cell in results.cells)
+        wrong = (DIFFERS, EXAMINATION_FAILED)
+        has_passed = all(cell.gate.state not in wrong for cell in results.cells)
         summary_fields = {"run": result.run, "report": page, **vars(summary(results))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
-    return 0 if result.ok == result.total and counts and is_examined else 1
+    return 0 if result.ok == result.total and counts and has_passed else 1
 
 
 def _how_it_went(result: SessionResult) -> str:

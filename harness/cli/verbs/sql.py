@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.output import UNKNOWN, Part, Table, emit, emit_data, note
+from harness.analysis.numbers import UNKNOWN
+from harness.cli.output import Part, Table, emit, emit_data, note
 from harness.units import counted
 
 if TYPE_CHECKING:

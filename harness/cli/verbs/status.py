@@ -87,12 +87,12 @@ def look(root: Path) -> RunStatus:
     from harness.run import queue
     from harness.run.due import read_due
     from harness.run.setup import read_plan
-    from harness.store import run_directory
     from harness.store.layout import RunPaths
+    from harness.store.run_directory import opening
 
     paths = RunPaths(root)
     plan, submitted = read_plan(paths), queue.jobs(paths)
-    due, holder = read_due(paths), run_directory.holder(paths)
+    due, holder = read_due(paths), opening.holder(paths)
     left = due.left()
     own = queue.own_jobs(paths)
     states = queue.states(plan.platform, own) if own else {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.environments.worker_python import Interpreter
+from harness.units import listed
 from harness.worker.redaction.redact import redact_values
 
 _LONGEST = 80
@@ -55,12 +56,6 @@ def _edited(
             yield f"{package} was {'added' if package in new else 'removed'}{named}"
         else:
             yield f"the files of {package} changed{named}"
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """List a few names, and count the others."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _short(value: object) -> str:

@@ -16,8 +16,10 @@ from fnmatch import fnmatch
 import numpy as np
 
 from harness.exact.layer import Array
-from harness.gate import tolerances
 from harness.gate.proof import masks
+from harness.gate.proof.expected_updates import Gradients, reference
+from harness.gate.proof.given_back import further_updates, thinned_further, updates_of
+from harness.gate.proof.gradient_errors import TOLERANCES, allowed, gradient_error, rounding
 from harness.gate.proof.moments import (
     Update,
     gradient_share,
@@ -25,19 +27,18 @@ from harness.gate.proof.moments import (
     movement,
     rest_of,
 )
-from harness.gate.proof.request import Gradients, Start, read_start, reference, thinned
+from harness.gate.proof.request import read_start
+from harness.gate.proof.running_variances import refuse_uncorrected, without_correction
+from harness.gate.proof.several_ranks import Ranks
+from harness.gate.proof.start import Start
+from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import folders
+from harness.plan.norm_parts import norm_parts
 from harness.worker.gate.tensors import Folder
-from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import BatchNorm
 from harness.worker.network.shapes import has_dropout, sites
 from harness.worker.network.workload import MOMENTS, Training
 
-TOLERANCES: Mapping[str, float] = {"fp32": 1e-3}
-"""By precision, of the largest item of a gradient."""
-COSINE = 0.8
-LENGTH = 0.1
-"""Of narrower precisions: in what direction a gradient may point, and how much longer it may be."""
 _STATISTICS = 0.05
 _ROUNDING = 2.0**-22
 """Of a weight, which is added to and rounded."""
@@ -45,10 +46,6 @@ _NOTHING = 1e-6
 """A gradient that is so small a share of its terms cancels to nothing."""
 _LEFT = 0.1
 """Shares of momentum, decay and gradient that leave no more of a difference explain it."""
-
-
-class Untrained(Exception):
-    """Say in what the step that was timed differs from training."""
 
 
 @dataclass(frozen=True)
@@ -62,40 +59,41 @@ class Proved:
 
 
 def judge(
-    workload: Training, precision: str, given: Folder, made: Folder, declared: Sequence[str] = ()
+    workload: Training,
+    precision: str,
+    given: Folder,
+    made: Folder,
+    declared: Sequence[str] = (),
+    *,
+    further: Sequence[Folder] = (),
+    called: str = "rank",
 ) -> Proved:
     """Compare each update; raise ``Untrained`` with the first fault, the plainest first.
 
-    ``declared`` are patterns of the running variances that the framework keeps biased.
+    ``declared`` are patterns of the running variances that the framework keeps biased; ``further``
+    is what ranks, or devices, made beside the first: what they are ``called``.
     """
     start = read_start(given)
-    before = {name: thinned(np.asarray(one, np.float64)) for name, one in start.state.items()}
-    updates, moments = [], MOMENTS[type(workload.optimiser)]
-    for number in range(1, len(start.batches) + 1):
-        after = made.under(f"after/{number}/")
-        lacking = sorted(set(before) - set(after) - {"step"})
-        if lacking:
-            kind = lacking[0].rpartition("/")[2]
-            what = (
-                f"the optimiser keeps no {kind}" if kind in moments else "its state is incomplete"
-            )
-            raise Untrained(f"{what}: {lacking[0]} is missing")
-        found = {k: np.asarray(folders.array(v), np.float64).reshape(-1) for k, v in after.items()}
-        for name, value in found.items():
-            if name in before and value.size != before[name].size:
-                raise Untrained(f"{name} has another size than it was given")
-        updates.append(Update(number, before, found))
+    updates = updates_of(workload, start, made)
     for one in updates:
         _refuse_standstill(workload, one)
+    others = [
+        further_updates(one, updates, f"{called} {number}")
+        for number, one in enumerate(further, start=1)
+    ]
     worst = 0.0
     drawn: list[Mapping[str, Array]] = []
-    for one in updates:
+    for number, one in enumerate(updates):
+        ranks = Ranks([one, *(other[number] for other in others)], called)
         if has_dropout(workload.network):
+            ranks.refuse_unlike(workload)
             drawn.append(_masks(workload, start, one))
             expected = reference(workload, start, one.number, drawn[-1])
+            expected = _as_declared(workload, expected, start, one, declared)
         else:
             expected = _as_declared(workload, _stored(given, one.number), start, one, declared)
-        worst = max(worst, _compare(workload, precision, start, one, expected))
+            ranks.refuse_unlike(workload, expected)
+        worst = max(worst, _compare(workload, precision, start, ranks, expected))
     for path, first in drawn[0].items() if drawn else ():
         if np.array_equal(first, drawn[-1][path]):
             raise Untrained(f"{path} drops the same values at every step")
@@ -126,7 +124,11 @@ def _stored(given: Folder, number: int) -> Gradients:
     return Gradients(
         {k: folders.array(v) for k, v in given.under(f"gradient/{number}/").items()},
         given.about["sizes"][number - 1],
-        {k: folders.array(v) for k, v in given.under(f"statistic/{number}/").items()},
+        [
+            {k: folders.array(v) for k, v in given.under(f"statistic/{number}/{part}/").items()}
+            for part in range(given.about["parts"])
+        ],
+        folders.array(given.tensors[f"slopes/{number}"]),
     )
 
 
@@ -134,17 +136,13 @@ def _as_declared(
     workload: Training, expected: Gradients, start: Start, one: Update, declared: Sequence[str]
 ) -> Gradients:
     """Take Bessel's correction out of the running variances that are declared to lack it."""
-    found = dict(expected.statistics)
+    found = [dict(part) for part in expected.statistics]
+    samples = len(start.batches[0]) // start.parts
     for site in sites(workload.network):
         name = f"{site.path}/variance"
         if isinstance(site.layer, BatchNorm) and any(fnmatch(name, each) for each in declared):
-            found[name] = tolerances.biased_variance(
-                found[name],
-                one.before[name],
-                momentum=site.layer.momentum,
-                updates=1,
-                count=len(start.batches[0]) * product(site.input[1:]),
-            )
+            for part in found:
+                part[name] = without_correction(site, part[name], one.before[name], samples)
     return replace(expected, statistics=found)
 
 
@@ -166,31 +164,67 @@ def _masks(workload: Training, start: Start, one: Update) -> dict[str, Array]:
 
 
 def _compare(
-    workload: Training, precision: str, start: Start, one: Update, expected: Gradients
+    workload: Training, precision: str, start: Start, ranks: Ranks, expected: Gradients
 ) -> float:
     """Hold one update to the reference; give how far off its gradients are."""
-    worst, faults = 0.0, []
+    worst, faults, one = 0.0, [], ranks.updates[0]
     for name, slope in expected.gradients.items():
         is_still = np.array_equal(one.after[name], one.before[name])
         if is_still and float(np.max(np.abs(slope))) > _NOTHING * expected.sizes[name]:
             raise Untrained(f"{name} is not trained: update {one.number} leaves it as it was")
     for name in reversed(_in_order(workload, expected)):  # backward: where a fault begins
         rest, _ = rest_of(workload, name, one)
-        off = _off(rest / gradient_share(workload), expected, name, precision)
-        if off > TOLERANCES.get(precision, 1.0):
+        off = gradient_error(rest / gradient_share(workload), expected, name, precision)
+        if off > allowed(workload, precision):
             faults.append((name, off))
         worst = max(worst, off)
     if faults:
-        raise Untrained(_named(workload, one, expected, faults))
+        shared = ranks.sharing(workload, expected) or _norms(
+            workload, precision, start, ranks, expected
+        )
+        raise Untrained(shared or _named(workload, one, expected, faults))
+    gradients = {
+        name: rest_of(workload, name, one)[0] / gradient_share(workload)
+        for name in expected.gradients
+    }
+    if (rounded := rounding(workload, gradients, expected, precision)) is not None:
+        words = f"{rounded:.0e} off each in update {one.number}"
+        raise Untrained(f"gradients are rounded as half precision rounds: {words}")
     batch = len(start.batches[0])
     for name in _in_order(workload, expected):
         _hold_weights(workload, name, one, batch, precision)
-    for name, value in expected.statistics.items():
-        moved = float(np.max(np.abs(value - one.before[name])))
-        off = float(np.max(np.abs(one.after[name] - value))) / moved
-        if off > (TOLERANCES.get(precision) or _STATISTICS):
-            raise Untrained(f"{name} is {off:.0%} of its change off after update {one.number}")
+    for number, rank in enumerate(ranks.updates):
+        for name, value in expected.statistics[number if start.parts > 1 else 0].items():
+            right = thinned_further(value) if number else value
+            moved = float(np.max(np.abs(right - rank.before[name])))
+            off = float(np.max(np.abs(rank.after[name] - right))) / moved
+            if off > (allowed(workload, precision) if precision in TOLERANCES else _STATISTICS):
+                whose = f" of {ranks.called} {number}" if number else ""
+                words = f"{off:.0%} of its change off after update {rank.number}"
+                raise Untrained(f"{name}{whose} is {words}")
+    if precision in TOLERANCES and expected.statistics:
+        refuse_uncorrected(workload, batch // start.parts, one, expected.statistics[0])
     return worst
+
+
+def _norms(
+    workload: Training, precision: str, start: Start, ranks: Ranks, expected: Gradients
+) -> str | None:
+    """Say of a wrong gradient whether batch norms see other parts of the batch than promised."""
+    one, shares = ranks.updates[0], len(ranks.updates)
+    other = norm_parts(workload, shares, sync_batch_norm=start.parts > 1)
+    if other == start.parts or precision not in TOLERANCES or has_dropout(workload.network):
+        return None
+    right = reference(workload, replace(start, parts=other), one.number)
+    for name in expected.gradients:
+        rest, _ = rest_of(workload, name, one)
+        if gradient_error(rest / gradient_share(workload), right, name, precision) > allowed(
+            workload, precision
+        ):
+            return None
+    if start.parts == 1:
+        return f"batch norms see a {ranks.called}'s part of the batch, not all as is promised"
+    return f"batch norms see the batch of all {ranks.called}s, not each its own part"
 
 
 def _in_order(workload: Training, expected: Gradients) -> list[str]:
@@ -198,33 +232,16 @@ def _in_order(workload: Training, expected: Gradients) -> list[str]:
     return sorted(expected.gradients, key=lambda name: order.index(name.rpartition("/")[0]))
 
 
-def _off(found: Array, expected: Gradients, name: str, precision: str) -> float:
-    """Say how far a gradient is off; of narrow precisions 1 less the cosine, 2 where its length is.
-
-    What cancels to nothing has no direction.
-    """
-    right, size = expected.gradients[name], expected.sizes[name]
-    if precision in TOLERANCES:
-        return float(np.max(np.abs(found - right))) / size if size else float(np.any(found))
-    length = float(np.linalg.norm(right))
-    if length <= 1e-2 * size:
-        return 0.0
-    cosine = float(found @ right) / (length * (float(np.linalg.norm(found)) or 1.0))
-    if abs(float(np.linalg.norm(found)) / length - 1) > LENGTH or cosine < COSINE:
-        return 2.0
-    return 1 - cosine
-
-
 def _hold_weights(workload: Training, name: str, one: Update, batch: int, precision: str) -> None:
     """Hold what a weight moved by to what the moments that were found say."""
     moved = one.before[name] - one.after[name]
     should = movement(workload, name, one, batch)
     largest = float(np.max(np.abs(should)))
-    allowed = TOLERANCES["fp32"] * largest + _ROUNDING * float(np.max(np.abs(one.before[name])))
-    if float(np.max(np.abs(moved - should))) <= allowed:
+    most = TOLERANCES["fp32"] * largest + _ROUNDING * float(np.max(np.abs(one.before[name])))
+    if float(np.max(np.abs(moved - should))) <= most:
         return
     times = float(moved @ should) / float(should @ should)
-    if float(np.max(np.abs(moved - times * should))) <= allowed * max(1.0, abs(times)):
+    if float(np.max(np.abs(moved - times * should))) <= most * max(1.0, abs(times)):
         raise Untrained(f"the optimiser moves {name} {times:.3g} times as far as its rate says")
     raise Untrained(f"{name} does not move as the optimiser's rule says in update {one.number}")
 
@@ -261,8 +278,3 @@ def _share(
         return f"the gradient of {name} is {found / shares[which]:.3g} times what it should be"
     found = found if abs(found) > _LEFT * shares[which] else 0.0
     return f"{words[which]} is {found:.3g} where {shares[which]:.3g} is asked ({name})"
-
-
-def sentence(why: Untrained) -> str:
-    """Put a fault into a sentence for a trial's outcome."""
-    return f"the step that was timed does not train the network: {why}"

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.exact.layer import Array
-from harness.gate.proof.request import THIN
+from harness.gate.proof.expected_updates import THIN
 from harness.worker.gate.subject import stride
 from harness.worker.network.layers import Dense, Dropout, Flatten
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
 
 _ROUNDING = 8 * 2.0**-24
+_OTHERS = {"cross-entropy": 0.0, "mean-squared-error": 1e-3}
+"""By loss, how much of the largest gradient may be other samples'."""
 _DEVIATIONS = 6.0
 """A dropout this many standard deviations off its rate is not chance."""
 
@@ -56,7 +58,8 @@ def read_mask(
     assert isinstance(site.layer, Dropout)
     inputs, rate = dense.input[0], site.layer.rate
     columns = np.arange(len(rest)) * stride(inputs * dense.output[0], THIN) % inputs
-    is_moved = np.abs(rest) > _ROUNDING * terms
+    of_others = _OTHERS[workload.loss] * float(np.max(np.abs(rest)))
+    is_moved = np.abs(rest) > np.maximum(_ROUNDING * terms, of_others)
     kept = np.zeros(inputs, dtype=bool)
     np.logical_or.at(kept, columns[is_moved], True)
     lives = living.reshape(-1)

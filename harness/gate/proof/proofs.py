@@ -19,11 +19,21 @@ from harness import plugins
 from harness.environments import cache
 from harness.errors import DamagedFile
 from harness.gate import reference, tolerances
-from harness.gate.proof import judging, masks, request, start
-from harness.gate.proof.judging import Proved, Untrained
+from harness.gate.proof import (
+    expected_updates,
+    given_back,
+    judging,
+    masks,
+    request,
+    several_ranks,
+    start,
+)
+from harness.gate.proof.judging import Proved
+from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import draws, folders
 from harness.plan.cell import Cell
 from harness.plan.duration import start_s
+from harness.plan.norm_parts import norm_parts_of
 from harness.store import typed
 from harness.store.bounded_cache import Cache
 from harness.store.files import explained
@@ -68,11 +78,11 @@ class Proofs:
         workload = plugins.workload(cell.workload)
         if not framework_info(cell.adapter).proves or not isinstance(workload, Training):
             return None
-        if cell.strategy != ALONE or cell.scale.ranks * cell.scale.devices_per_rank > 1:
-            return None
         if cell.factors["precision"] not in _PRECISIONS:
             return None
-        given = self._given(workload, cell.scale.batch_per_rank)
+        if cell.strategy == ALONE and cell.scale.devices > 1:
+            return None
+        given = self._given(workload, cell)
         why_not = folders.open_folder(given).about.get("why") or self._skips(cell, block)
         return Asked(given, why_not, block)
 
@@ -89,17 +99,25 @@ class Proofs:
         given = folders.open_folder(asked.given)
         declared = [one.tensors for one in framework_info(cell.adapter).differs]
         try:
-            answer = folders.open_made(trial.files, trial.proved)
+            answer, *further = [
+                folders.open_made(
+                    trial.files, trial.proved / str(number) if number else trial.proved
+                )
+                for number in range(cell.scale.devices)
+            ]
             with typed.damage(trial.proved):
                 made_s = typed.read(float, answer.about.get("seconds"), "about.seconds")
             precision = str(cell.factors["precision"])
-            found = judging.judge(workload, precision, given, answer, declared)
+            called = "rank" if cell.scale.devices_per_rank == 1 else "device"
+            found = judging.judge(
+                workload, precision, given, answer, declared, further=further, called=called
+            )
         except DamagedFile as fault:
             raise Untrained(f"what it gave to be examined cannot be read: {fault}") from None
         spent_s = made_s + time.monotonic() - began
         self._examined.add((cell.key, asked.block))
         self._shares[cell.key] = spent_s / max(trial_s, 1e-9)
-        return in_words(found)
+        return in_words(found, cell)
 
     def release(self) -> None:
         """Let other processes remove what this session used."""
@@ -107,6 +125,8 @@ class Proofs:
             self._kept.release_all()
 
     def _skips(self, cell: Cell, block: int) -> str:
+        if cell.scale.devices > 1 and cell.factors["communicate"] is False:
+            return "its ranks exchange no gradients"
         if (cell.key, block) in self._examined:
             return "the first trial of its block was"
         if self._shares.get(cell.key, 0.0) <= _SHARE:
@@ -114,27 +134,33 @@ class Proofs:
         drawn = hashlib.sha256(f"{self.seed}/{cell.key}/{block}".encode()).digest()[0]
         return "" if drawn % _EVERY == 0 else "other trials of its cell are"
 
-    def _given(self, workload: Training, batch: int) -> Path:
+    def _given(self, workload: Training, cell: Cell) -> Path:
         if self._kept is None:
             folder = cache.home() / "gate" / "proofs"
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             self._kept = Cache(folder, MOST_BYTES)
-        name = cache.digest([_code_digest(), np.__version__, repr(workload), batch, self.seed])
+        batch, parts = cell.scale.batch_per_step, norm_parts_of(workload, cell)
+        decisive = [_code_digest(), np.__version__, repr(workload), batch, parts, self.seed]
+        name = cache.digest(decisive)
 
         def make(beside: Path) -> None:
-            expected_s = start_s(workload, batch)
+            expected_s = start_s(workload, batch, parts)
             if expected_s > _MOMENT_S:
                 what = f"what trials of {workload.name} at batch {batch} start from"
                 self.say(f"Computing {what}, once: about {duration(expected_s)} of a free core.")
-            request.write_given(workload, batch, self.seed, beside)
+            request.write_given(workload, batch, self.seed, beside, parts=parts)
 
         return self._kept.take(f"{workload.name}-{batch}-{name}", make)
 
 
-def in_words(found: Proved) -> str:
+def in_words(found: Proved, cell: Cell) -> str:
     """Say what was proved."""
     how = f"{found.updates} updates as timed"
+    if cell.scale.ranks > 1:
+        how += f", of {cell.scale.ranks} ranks,"
+    elif cell.scale.devices > 1:
+        how += f", of {cell.scale.devices} devices,"
     if found.is_exact:
         return f"{how} equal float64's within {found.error:.0e}"
     return f"{how} point where float64's do (cosine at least {1 - found.error:.3f})"
@@ -142,6 +168,9 @@ def in_words(found: Proved) -> str:
 
 def _code_digest() -> str:
     whole = hashlib.sha256(reference.code_digest().encode())
-    for module in (draws, judging, masks, request, start, tolerances):
+    for module in (
+        *(draws, expected_updates, given_back, judging, masks, request, several_ranks, start),
+        tolerances,
+    ):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()

@@ -1,6 +1,7 @@
 """Write what every trial of a cell starts from, and from what it is examined.
 
-``harness/worker/gate/timed_updates.py`` reads it. For a network without dropout the reference's
+``harness/worker/gate/timed_updates.py`` reads it. A batch is filled with few different pictures in
+unequal numbers: the reference computes each once, and weights it. For a network without dropout its
 gradients are computed here, once; with dropout they depend on the masks that a trial draws.
 """
 
@@ -8,68 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.exact.layer import Array
-from harness.exact.passes import Pass
-from harness.exact.training import loss
-from harness.gate import tolerances
-from harness.gate.proof.start import NoStart, Raised, TooNear
+from harness.gate.proof.expected_updates import THIN, Gradients, reference
+from harness.gate.proof.given_back import THIN_FURTHER
+from harness.gate.proof.start import NoStart, Raised, Start, TooNear
 from harness.gate.tensors import draws, folders
-from harness.plan.duration import MOST_START_MACS, UPDATES, start_macs
-from harness.worker.gate.subject import stride
+from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_macs
 from harness.worker.gate.tensors import Folder, Writer
 from harness.worker.network.layers import Dense
 from harness.worker.network.shapes import has_dropout, parameters, sites, statistics
 from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
 
-THIN = 1 << 20
-"""Items of a tensor that a trial gives back. Behind a dropout each column of a dense layer has to
-meet rows whose units live."""
-_PICTURES = 16
-"""So many different samples fill a batch: of more, some window has two nearly equal values."""
-_PICTURES_DROPPED = 2
 _TRIES = 30
+_REDRAWN = 100
+"""How often samples with two nearly equal values in a window are drawn again."""
 _STEP = 3.0
 """How many updates Adam is told it has made: its corrections show."""
 _SATURATED = 200.0
 """exp(-200) is 0 in fp32: a sample whose own label is so far ahead has no gradient at all."""
+_FAR = 1e6
+"""A target so many outputs away: beside its sample's gradients those of the others vanish."""
 
 
-@dataclass(frozen=True)
-class Start:
-    """A start without kinks and the batches of the updates from it."""
-
-    state: Mapping[str, Array]
-    pictures: Array
-    batches: Sequence[tuple[int, ...]]
-    """For each update, which pictures fill its batch."""
-    targets: Sequence[Any]
-    living: Mapping[str, Any]
-    """Of the inputs of each dropout: which are not zero, by picture."""
-    lives: Sequence[int | None]
-    """Which sample alone has a gradient; None: all have."""
-
-
-@dataclass(frozen=True)
-class Gradients:
-    """What the reference says of one update."""
-
-    gradients: Mapping[str, Array]
-    """As many items as a trial gives back."""
-    sizes: Mapping[str, float]
-    """Of what each gradient adds up."""
-    statistics: Mapping[str, Array]
-
-
-def write_given(workload: Training, batch: int, seed: int, place: Path) -> None:
+def write_given(workload: Training, batch: int, seed: int, place: Path, *, parts: int = 1) -> None:
     """Write starting weights and a first batch; and, if there is one, a start without kinks.
 
-    ``why`` in ``about`` says why there is none.
+    ``why`` in ``about`` says why there is none. Batch norms see ``parts`` of the batch.
     """
     writer = Writer(str(place))
     initial = _initial(workload, seed)
@@ -80,7 +50,7 @@ def write_given(workload: Training, batch: int, seed: int, place: Path) -> None:
     folders.put(writer, "first/input", pictures, "float32")
     folders.put(writer, "first/target", _targets(workload, name, batch), "float32")
     try:
-        start = _found(workload, batch, seed, initial)
+        start = _found(workload, batch, seed, initial, parts)
     except NoStart as why:
         writer.close({"why": str(why)})
         return
@@ -89,12 +59,17 @@ def write_given(workload: Training, batch: int, seed: int, place: Path) -> None:
         folders.put(writer, f"batch/{number}/target", target, "float32")
     for path, living in start.living.items():
         folders.put(writer, f"living/{path}", living.astype(np.int64))
-    first = reference(workload, start, 1)
+    drops = has_dropout(workload.network)
+    found = [reference(workload, start, at + 1) for at in range(1 if drops else UPDATES)]
+    first = found[0]
     scales = {name: float(np.sqrt(np.mean(one * one))) for name, one in first.gradients.items()}
     _write_state(workload, writer, initial, start.state, scales, first.sizes)
-    sizes = [] if has_dropout(workload.network) else _write_reference(workload, writer, start)
+    found = [] if drops else found
+    for number, one in enumerate(found, start=1):
+        _write_reference(writer, number, one)
     about = {"batches": [list(one) for one in start.batches], "lives": list(start.lives)}
-    writer.close({**about, "sizes": sizes, "thin": THIN})
+    about |= {"thin": THIN, "thin_further": THIN_FURTHER}
+    writer.close({**about, "sizes": [dict(one.sizes) for one in found], "parts": start.parts})
 
 
 def read_start(given: Folder) -> Start:
@@ -107,53 +82,18 @@ def read_start(given: Folder) -> Start:
         targets=[folders.array(given.tensors[f"batch/{number}/target"]) for number in updates],
         living={name: folders.array(one) for name, one in given.under("living/").items()},
         lives=given.about["lives"],
+        parts=given.about["parts"],
     )
 
 
-def reference(
-    workload: Training, start: Start, number: int, masks: Mapping[str, Array] | None = None
-) -> Gradients:
-    """Compute the gradients of an update; ``masks`` are those of its living sample."""
-    state = {name: np.asarray(one, np.float64) for name, one in start.state.items()}
-    rows, live, target = (
-        start.batches[number - 1],
-        start.lives[number - 1],
-        start.targets[number - 1],
-    )
-    share = 1.0
-    if live is not None:
-        rows, target, share = rows[live : live + 1], target[live : live + 1], 1 / len(rows)
-    x = np.asarray(start.pictures[list(rows)], np.float64)
-    passed = Pass(workload.network, state, x, masks)
-    passed.backward(share * loss(workload.loss, passed.output, np.asarray(target))[1])
-    sizes = {name: float(np.max(np.abs(one))) for name, one in passed.gradients.items()}
-    for name in sizes:
-        path, _, kind = name.rpartition("/")
-        if kind != "weight":  # sums over samples and positions, which may cancel
-            sum_size = tolerances.size_of_sums(passed.slopes[path], "fp32")
-            sizes[name] = max(sizes[name], sum_size)
-    return Gradients(
-        {name: thinned(one) for name, one in passed.gradients.items()}, sizes, passed.statistics
-    )
-
-
-def thinned(values: Array) -> Array:
-    """Take the items that a trial gives back."""
-    flat: Array = values.reshape(-1)[:: stride(values.size, THIN)]
-    return flat
-
-
-def _write_reference(workload: Training, writer: Writer, start: Start) -> list[dict[str, float]]:
-    """Write what the reference says of each update; give the sizes."""
-    sizes = []
-    for number in range(1, len(start.batches) + 1):
-        found = reference(workload, start, number)
-        for name, one in found.gradients.items():
-            folders.put(writer, f"gradient/{number}/{name}", one)
-        for name, one in found.statistics.items():
-            folders.put(writer, f"statistic/{number}/{name}", one)
-        sizes.append(dict(found.sizes))
-    return sizes
+def _write_reference(writer: Writer, number: int, found: Gradients) -> None:
+    """Write what the reference says of an update."""
+    for name, one in found.gradients.items():
+        folders.put(writer, f"gradient/{number}/{name}", one)
+    for part, running in enumerate(found.statistics):
+        for name, one in running.items():
+            folders.put(writer, f"statistic/{number}/{part}/{name}", one)
+    folders.put(writer, f"slopes/{number}", found.slopes)
 
 
 def _write_state(
@@ -186,60 +126,86 @@ def _write_state(
         folders.put(writer, "start/step", np.array(_STEP), "float32")
 
 
-def _found(workload: Training, batch: int, seed: int, initial: Mapping[str, Array]) -> Start:
+def _found(
+    workload: Training, batch: int, seed: int, initial: Mapping[str, Array], parts: int
+) -> Start:
     """Draw starts until one keeps its distance from every kink."""
-    drops = has_dropout(workload.network)
-    if start_macs(workload, batch) > MOST_START_MACS:
+    if start_macs(workload, batch, parts) > MOST_START_MACS:
         raise NoStart("its float64 reference at this batch takes too long")
-    if drops and any(True for site in sites(workload.network) for _ in statistics(site)):
-        raise NoStart("with batch norms no sample can be left without a gradient")
-    if workload.loss != "cross-entropy" and drops:
-        raise NoStart("with this loss no sample can be left without a gradient")
     for attempt in range(_TRIES):
         with suppress(TooNear):
-            return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial)
+            return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial, parts)
     raise NoStart(f"each of {_TRIES} starts came too near to a kink")
 
 
-def _drawn(workload: Training, batch: int, name: str, initial: Mapping[str, Array]) -> Start:
-    drops = has_dropout(workload.network)
-    most = min(_PICTURES_DROPPED if drops else _PICTURES, batch)
-    pictures = draws.normal(f"{name}/pictures", (most, *workload.network.input))
-    chance = np.random.default_rng(draws.number(name))
-    batches = [_rows(chance, batch, most) for _ in range(UPDATES)]
-    raised = Raised(workload.network, _ordinary(workload, name, initial), name)
-    shown = pictures if drops else pictures[list(batches[0])]
-    output = raised.walk(shown)
+def _drawn(
+    workload: Training, batch: int, name: str, initial: Mapping[str, Array], parts: int
+) -> Start:
     last = sites(workload.network)[-1]
-    if not isinstance(last.layer, Dense) or f"{last.path}/bias" not in raised.state:
-        raise NoStart("its last layer is not a dense one with a bias")
     bias = f"{last.path}/bias"
-    if not drops:
+    if not isinstance(last.layer, Dense) or not last.layer.bias:
+        raise NoStart("its last layer is not a dense one with a bias")
+    chance = np.random.default_rng(draws.number(name))
+    filled = _filled(chance, batch // parts, pictures_of(workload, batch, parts), parts)
+    raised, pictures, output = _walked(workload, name, initial, filled)
+    batches = [
+        tuple(int(row) for part in filled for row in chance.permutation(part))
+        for _ in range(UPDATES)
+    ]
+    targets = [_targets(workload, f"{name}/{number}", batch) for number in range(UPDATES)]
+    if not has_dropout(workload.network):
         raised.state[bias] = draws.to("fp32", raised.state[bias] - output.mean(axis=0))
-        targets = [_targets(workload, f"{name}/{number}", batch) for number in range(UPDATES)]
-        for rows in batches[1:]:
-            again = Raised(workload.network, raised.state, name, is_fixed=True)
-            again.walk(pictures[list(rows)])
-        return Start(raised.state, pictures, batches, targets, {}, [None] * UPDATES)
-    label = last.output[0] - 1
-    lead = 2 * float(np.max(np.abs(output))) + raised.noise + _SATURATED
-    raised.state[bias] = raised.state[bias].copy()
-    raised.state[bias][label] = draws.to("fp32", np.array(raised.state[bias][label] + lead))
+        return Start(raised.state, pictures, batches, targets, {}, [None] * UPDATES, parts)
     # The first and the third update have the same living sample: their masks must differ.
-    lives = [batch - 1, 0, batch - 1]
-    batches = [batches[0], batches[1], batches[0]]
-    targets = []
-    for live in (batch - 1, 0, batch - 1):
-        target = np.full(batch, label)
-        target[live] = 0
-        targets.append(target)
-    return Start(raised.state, pictures, batches, targets, raised.living, lives)
+    lives = (batch - 1, 0, batch - 1)
+    batches[2] = batches[0]
+    reach = float(np.max(np.abs(output))) + raised.noise
+    for target, live in zip(targets, lives, strict=True):
+        if workload.loss == "cross-entropy":
+            label = last.output[0] - 1
+            target[:], target[live] = label, 0
+        else:
+            target[live] = draws.to("fp32", _FAR * max(1.0, reach) * target[live])
+    if workload.loss == "cross-entropy":
+        raised.state[bias] = raised.state[bias].copy()
+        raised.state[bias][label] = draws.to(
+            "fp32", np.array(raised.state[bias][label] + 2 * reach + _SATURATED)
+        )
+    return Start(raised.state, pictures, batches, targets, raised.living, lives, parts)
 
 
-def _rows(chance: np.random.Generator, batch: int, most: int) -> tuple[int, ...]:
-    """Fill a batch with all pictures, each another number of times as far as there is room."""
-    more = (most * chance.random(max(0, batch - most)) ** 2).astype(int)
-    return tuple(int(row) for row in chance.permutation([*range(most), *more]))
+def _walked(
+    workload: Training, name: str, initial: Mapping[str, Array], filled: Sequence[Sequence[int]]
+) -> tuple[Raised, Array, Array]:
+    """Raise a start while pictures walk through it; draw those again that come too near to a tie.
+
+    A large picture has so many windows that few starts would pass with all of theirs at once.
+    """
+    times = np.bincount(np.concatenate(filled)).astype(np.float64)
+    pictures = draws.normal(f"{name}/pictures", (len(times), *workload.network.input))
+    ordinary = _ordinary(workload, name, initial)
+    for attempt in range(_REDRAWN):
+        raised = Raised(workload.network, dict(ordinary), name, times, len(filled))
+        try:
+            return raised, pictures, raised.walk(pictures)
+        except TooNear as near:
+            if not near.samples:
+                raise
+            for one in near.samples:
+                again = f"{name}/pictures/{attempt}/{one}"
+                pictures[one] = draws.normal(again, workload.network.input)
+    raise TooNear("its windows")
+
+
+def _filled(chance: np.random.Generator, each: int, most: int, parts: int) -> list[list[int]]:
+    """Fill each part of a batch with pictures of its own, each another number of times if it can.
+
+    One picture in two parts gives two values wherever a norm stands before, which may come near.
+    """
+    more = (most * chance.random((parts, each - most)) ** 2).astype(int)
+    rows = np.hstack([np.tile(np.arange(most), (parts, 1)), more])
+    found: list[list[int]] = (rows + most * np.arange(parts)[:, None]).tolist()
+    return found
 
 
 def _initial(workload: Training, seed: int) -> dict[str, Array]:

@@ -4,15 +4,16 @@ From an ordinary start a correct ResNet-50 in fp32 is 20 % off float64: values n
 other side of a ReLU. Here some channels before a ReLU lie wholly above zero for the given samples
 and some wholly below, so that a skipped ReLU shows. What is below passes no gradient, and decay and
 momentum stand there alone. In max-pooling two nearly equal values do the same harm: a start where a
-living window has two has to be drawn again (``TooNear``).
+living window has two has to be drawn again (``TooNear``), or the samples that have them.
 
 Where dropouts drop, units are raised beyond what any mask may change (``_DEVIATIONS``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,34 @@ _NEAREST = 1e-6
 _SHIFTED_BY: dict[type, str] = {Conv: "bias", Dense: "bias", BatchNorm: "beta"}
 
 
+@dataclass(frozen=True)
+class Start:
+    """A start without kinks and the batches of the updates from it."""
+
+    state: Mapping[str, Array]
+    pictures: Array
+    batches: Sequence[tuple[int, ...]]
+    """For each update, which pictures fill its batch."""
+    targets: Sequence[Any]
+    living: Mapping[str, Any]
+    """Of the inputs of each dropout: which are not zero, by picture."""
+    lives: Sequence[int | None]
+    """Which sample alone has a gradient; None: all have."""
+    parts: int = 1
+    """In how many equal parts batch norms see a batch: those of ranks, unless synchronised."""
+
+
 class NoStart(Exception):
     """Say why a network cannot be given a start without kinks."""
 
 
 class TooNear(Exception):
     """Say that a value comes too near to a ReLU's kink, or to the largest of its window."""
+
+    def __init__(self, path: str, samples: Sequence[int] = ()) -> None:
+        super().__init__(path)
+        self.samples = tuple(samples)
+        """In which samples, where others in their place would help."""
 
 
 @dataclass
@@ -60,8 +83,10 @@ class Raised:
     network: Network
     state: dict[str, Array]
     seed: str
-    is_fixed: bool = False
-    """Whether to leave the start as it is, and only look whether it comes too near to a kink."""
+    times: Array
+    """How often each sample stands in the batch."""
+    parts: int = 1
+    """In how many equal parts batch norms see the batch."""
     living: dict[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
     """Of what enters a dropout: what is not zero."""
     _noise: Array | None = None
@@ -91,13 +116,19 @@ class Raised:
             body = self._row(layer.body, f"{path}/", x)
             return body + self._row(layer.shortcut, f"{path}/", x)
         if isinstance(layer, (ReLU, LeakyReLU)):
-            x = self._raised(path, x)
+            x = self._raised(path, x, getattr(layer, "slope", 0.0))
         if isinstance(layer, MaxPool):
-            counts = self._sites[path].output[1:]
-            _refuse_near(_distance_of_windows(layer, x, counts), path)
-        y = alone(self._sites[path], self.state, x)[0]
+            distances = _distances_of_windows(layer, x, self._sites[path].output[1:])
+            if np.any(near := distances < _NEAREST):
+                raise TooNear(path, np.flatnonzero(near).tolist())
+        y = self._alone(layer, path, x)
         self._follow(layer, path, x)
         return y
+
+    def _alone(self, layer: Layer, path: str, x: Array) -> Array:
+        site, parts = self._sites[path], self.parts if isinstance(layer, BatchNorm) else 1
+        split = zip(np.split(x, parts), np.split(self.times, parts), strict=True)
+        return np.concatenate([alone(site, self.state, one, times)[0] for one, times in split])
 
     def _follow(self, layer: Layer, path: str, x: Array) -> None:
         """Follow what shifts whole channels, and what masks change."""
@@ -120,23 +151,23 @@ class Raised:
         else:
             raise NoStart(f"{path} stands behind a dropout, and is no dense layer")
 
-    def _raised(self, path: str, x: Array) -> Array:
-        """Shift each channel wholly above zero or wholly below."""
+    def _raised(self, path: str, x: Array, slope: float) -> Array:
+        """Shift each channel wholly above zero or wholly below, where the slope is another."""
         others = (0, *range(2, x.ndim))
         noise = np.zeros(x.shape[1])
         if self._noise is not None:
             noise = _DEVIATIONS * np.sqrt(self._noise.max(axis=0))
         low, high = x.min(axis=others) - noise, x.max(axis=others) + noise
         largest = float(np.max(np.abs(x)))
-        if not self.is_fixed:
-            shift = self._shift(path, low, high, _MARGIN * x.std(axis=others) + 0.02 * largest)
-            x = x + shift.reshape(-1, *[1] * (x.ndim - 2))
-            low, high = low + shift, high + shift
+        shift = self._shift(path, low, high, _MARGIN * x.std(axis=others) + 0.02 * largest)
+        x = x + shift.reshape(-1, *[1] * (x.ndim - 2))
+        low, high = low + shift, high + shift
         is_above = low > -high
         nearest = np.where(is_above, low, -high).min()
-        _refuse_near(float(nearest) / largest, path)
+        if float(nearest) / largest < _NEAREST:
+            raise TooNear(path)
         if self._noise is not None:
-            self._noise = self._noise * is_above
+            self._noise = self._noise * np.where(is_above, 1.0, slope**2)
         return x
 
     def _shift(self, path: str, low: Array, high: Array, margin: Array) -> Array:
@@ -152,17 +183,16 @@ class Raised:
         return shift
 
 
-def _refuse_near(distance: float, path: str) -> None:
-    if distance < _NEAREST:
-        raise TooNear(path)
+def _distances_of_windows(layer: MaxPool, x: Array, counts: Sequence[int]) -> Array:
+    """Say of each sample how near a window's second value comes to its largest.
 
-
-def _distance_of_windows(layer: MaxPool, x: Array, counts: Sequence[int]) -> float:
-    """Say how near a window's second value comes to its largest, where the largest is above 0."""
+    What a ReLU cut off is zero, and no gradient passes there.
+    """
     values = window_values(layer, x, counts)
     if len(values) == 1:
-        return float(np.inf)
+        return np.full(len(x), np.inf)
     values.partition(len(values) - 2, axis=0)
     second, first = values[-2:]
-    gaps = (first - second)[first > 0]
-    return float(gaps.min() / np.max(np.abs(x))) if gaps.size else float(np.inf)
+    gaps = np.where(first != 0, first - second, np.inf)
+    distances: Array = gaps.reshape(len(x), -1).min(axis=1) / np.max(np.abs(x))
+    return distances

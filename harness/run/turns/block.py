@@ -8,11 +8,12 @@ from harness.plan.plan import Plan
 from harness.plan.turn_rules import reasons, task_of
 from harness.run.due import Due
 from harness.run.turns import pilot
+from harness.run.turns.bias_checks import BiasChecks
 from harness.run.turns.groups import Group, divide
 from harness.run.turns.memory import MemoryUse, available_bytes
-from harness.store.layout import PILOT, RunPaths
-from harness.store.outcome import Turns
-from harness.store.run_directory import outcomes
+from harness.store.layout import PILOT, RunPaths, TrialName
+from harness.store.outcome import Outcome, TurnsRecord
+from harness.store.run_directory.trial_folders import outcomes
 
 TOO_LARGE = "beside another trial it does not fit into memory"
 LEFT_ALONE = "no trial of its work was left to take turns with"
@@ -21,23 +22,34 @@ LEFT_ALONE = "no trial of its work was left to take turns with"
 class Blocks:
     """The blocks of one session, as far as their trials live at the same time."""
 
-    def __init__(self, plan: Plan, paths: RunPaths, due: Due) -> None:
+    def __init__(self, plan: Plan, paths: RunPaths, due: Due, checks: BiasChecks) -> None:
         self._plan = plan
         self._paths = paths
         self._due = due
+        self.checks = checks
         self._why = dict(reasons(plan, plan.platform))
         ended = (one for trials in outcomes(paths).values() for one in trials.values())
         self.memory = MemoryUse(ended)
         self._too_large: set[str] = set()
+        """Of the last division: what is known of memory changes with each trial that ends."""
         self._references: Mapping[str, str] | None = None
 
-    def why_alone(self, key: str, block: int) -> Turns | None:
+    def why_alone(self, key: str, block: int) -> TurnsRecord | None:
         """Say what the outcome of a trial that runs alone holds of it; nothing of pilots."""
         if block == PILOT:
             return None
         if key in self._too_large:
-            return Turns(alone=TOO_LARGE)
-        return Turns(alone=self._why.get(key, LEFT_ALONE))
+            return TurnsRecord(alone=TOO_LARGE)
+        return TurnsRecord(alone=self._why.get(key, LEFT_ALONE))
+
+    def learn(self, outcome: Outcome) -> None:
+        """Keep what a trial's checks found of its turns."""
+        key, name = outcome.cell_key, TrialName.parse(outcome.trial)
+        together = len(outcome.turns.together) if outcome.turns is not None else 0
+        if outcome.is_ok and name is not None and self.checks.wanted(key, together):
+            from harness.verdicts.trial import alternations  # loads what statistics load
+
+            self.checks.learn(key, together, alternations(self._paths.trial(key, name)))
 
     def groups(
         self, block: int, keys: Sequence[str], is_left: Callable[[str], bool]
@@ -50,6 +62,7 @@ class Blocks:
             return []
         able = [key for key in keys if self._is_able(key) and not is_left(key)]
         due = [key for key in able if self._due.needs(key, block) is not None]
+        self._too_large.clear()
         found: list[Group] = []
         for task in dict.fromkeys(task_of(self._plan.cell(key)) for key in due):
             everybody = [key for key in able if task_of(self._plan.cell(key)) == task]

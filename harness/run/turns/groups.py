@@ -1,14 +1,15 @@
 """Divide the cells of a block into groups whose trials live at the same time.
 
 A group is of one task, for only its cells are compared. Where they do not all fit into memory, or
-are many, they form several groups, and the reference is in each: a cell is compared with the trial
-of the reference that it lived with.
+are many, they form several groups, and the reference is in each where it is known: a cell is
+compared with the trial of the reference that it lived with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 MOST_TOGETHER = 8
 """Trials of a group: a round of more would put minutes between a cell and the reference."""
@@ -44,7 +45,7 @@ def divide(
     reference that is not due is measured once more in each group: cells that are made again have
     nobody else to be compared with. What is in no group is due all the same.
     """
-    if not due:
+    if not due or len(everybody) < 2:
         return Division()
     if reference not in everybody:
         reference = None
@@ -54,11 +55,12 @@ def divide(
         room = sum(needs.values())
     room -= needs[reference] if reference is not None else 0
     fit = [key for key in others if needs[key] <= room]
+    most = MOST_TOGETHER - (reference is not None)
+    most = ceil(len(fit) / max(1, ceil(len(fit) / most)))  # or one of nine would be left alone
     groups: list[list[str]] = []
     free = 0
     for key in fit:
-        is_full = reference is not None and bool(groups) and len(groups[-1]) >= MOST_TOGETHER - 1
-        if not groups or is_full or needs[key] > free:
+        if not groups or len(groups[-1]) >= most or needs[key] > free:
             groups.append([])
             free = room
         groups[-1].append(key)

@@ -12,9 +12,9 @@ from harness.ranks.agent_client import AgentProcess
 from harness.ranks.commands import commands, judged
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.on_nodes import AgentLost
-from harness.run.trial import BegunTrial, conclude_trial
+from harness.run.trials.trial import BegunTrial, conclude_trial
 from harness.store.layout import TrialPaths
-from harness.store.outcome import Outcome, Turns
+from harness.store.outcome import Outcome, TurnsRecord
 from harness.worker.job import Span
 
 
@@ -68,11 +68,15 @@ class LiveTrial:
         attempt: int,
         span: Span,
         *,
+        check: bool,
         helpers: Sequence[int | None],
         most_foreign: Mapping[str, float] | None,
         on_tick: Callable[[], None],
     ) -> str | None:
-        """Let it measure one turn; say what disturbed it, None if it ended."""
+        """Let it measure one turn; say what disturbed it, None if it ended.
+
+        A ``check`` follows a turn of its own, and never counts.
+        """
         known = [pid for pid in (os.getpid(), *helpers) if pid is not None]
         told = {name: value for name, value in vars(span).items() if value is not None}
         self._agent.give(
@@ -80,6 +84,7 @@ class LiveTrial:
             round=number,
             attempt=attempt,
             span=told,
+            check=check,
             helpers=known,
             most_foreign=most_foreign,
         )
@@ -98,7 +103,7 @@ class LiveTrial:
         if self.is_alive:
             self._agent.obey(self._interrupts)
 
-    def conclude(self, turns: Turns) -> Outcome:
+    def conclude(self, turns: TurnsRecord) -> Outcome:
         """Write its outcome."""
         assert self._end is not None
         self._begun.release()

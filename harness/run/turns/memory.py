@@ -52,7 +52,7 @@ def available_bytes() -> int | None:
     """Give the memory that trials may share here; None where nothing says it."""
     lines = (line.split() for line in read_small(Path("/proc/meminfo")).splitlines())
     free = next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), None)
-    sizes = [one for one in (free, cgroup.limits().memory_bytes) if one is not None]
+    sizes = [one for one in (free, cgroup.free_memory_bytes()) if one is not None]
     return int(min(sizes) * (1 - _KEPT_FREE)) if sizes else None
 
 

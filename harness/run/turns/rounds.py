@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from harness.worker.job import Span
 from harness.worker.windows.turns import FEWEST_STEPS
 
-FEWEST_ROUNDS = 7
+FEWEST_PLANNED_ROUNDS = 7
 """Shorter turns are taken where there would be fewer rounds, of which a median says little."""
 
 
@@ -40,10 +40,10 @@ def rounds(until: Span, *, turn_s: float, steps_s: Collection[float]) -> Rounds:
     """
     few_s = FEWEST_STEPS * max(steps_s)
     if until.seconds is not None:
-        most = int(until.seconds / few_s) if few_s else FEWEST_ROUNDS
+        most = int(until.seconds / few_s) if few_s else FEWEST_PLANNED_ROUNDS
         asked = round(until.seconds / max(turn_s, few_s))
     else:
         steps = until.steps or 0
         most = steps // FEWEST_STEPS
         asked = min(most, round(steps * min(steps_s) / turn_s))
-    return Rounds(max(1, asked, min(most, FEWEST_ROUNDS)), until)
+    return Rounds(max(1, asked, min(most, FEWEST_PLANNED_ROUNDS)), until)

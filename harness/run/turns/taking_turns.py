@@ -2,8 +2,9 @@
 
 They start one after the other, so that each warms up alone. Then come the rounds; in each every
 trial has one turn, in an order of its own. A turn in which others used the cores is repeated at
-once, a few times. A trial that ends before its time leaves the others going on. The reference is
-ended first: were the session killed among the ends, the others could be made again beside it.
+once, a few times; some are followed by a check of what taking turns does. A trial that ends before
+its time leaves the others going on. The reference is ended first: were the session killed among the
+ends, the others could be made again beside it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from harness.plan.order import shuffled
+from harness.run.turns.bias_checks import BiasChecks
 from harness.run.turns.groups import Group
 from harness.run.turns.live_trial import LiveTrial
 from harness.run.turns.rounds import Rounds, rounds
-from harness.store.outcome import Outcome, Turns
+from harness.store.outcome import Outcome, TurnsRecord
 from harness.study.measure import Measure
 from harness.verdicts.thresholds import THRESHOLDS
 
@@ -26,6 +28,14 @@ _MOST_REPEATED = 0.5
 """Turns repeated for each round: a neighbour may never leave."""
 
 
+@dataclass
+class _Left:
+    """What a trial of a block may still take beyond one turn a round."""
+
+    repeats: int
+    checks: int
+
+
 @dataclass(frozen=True)
 class TakingTurns:
     """What the groups of a session have in common."""
@@ -33,6 +43,7 @@ class TakingTurns:
     measure: Measure
     tick: Callable[[LiveTrial, str], None]
     """Called at each turn and about once a second: the trial at work, and what it does."""
+    checks: BiasChecks
     is_stopped: Callable[[], bool]
     """Tells whether somebody asked to end the session."""
 
@@ -57,11 +68,12 @@ class TakingTurns:
         for trial in sorted(trials, key=lambda one: one.key != group.reference):
             trial.finish(partial(self.tick, trial, "ending"))
             yield trial.conclude(
-                Turns(
+                TurnsRecord(
                     together=together,
                     reference=group.reference,
                     rounds=planned,
                     at_work_s=trial.at_work_s,
+                    known=self.checks.known(trial.key, len(trials)),
                 )
             )
 
@@ -71,36 +83,45 @@ class TakingTurns:
         if not steps_s or self.is_stopped():
             return 0
         planned = rounds(self.measure.until, turn_s=self.measure.turn_s, steps_s=steps_s)
-        repeats = dict.fromkeys(
-            (trial.key for trial in trials), int(planned.count * _MOST_REPEATED)
-        )
+        most = int(planned.count * _MOST_REPEATED)
+        left = {one.key: _Left(most, self.checks.wanted(one.key, len(trials))) for one in trials}
         by_key = {trial.key: trial for trial in trials}
         for number in range(1, planned.count + 1):
             for key in shuffled(by_key, self.measure.seed, block, number):
                 if by_key[key].is_alive and not self.is_stopped():
-                    left = repeats[key]
-                    repeats[key] -= self._take_turn(by_key[key], trials, planned, number, left)
+                    self._take_turn(by_key[key], trials, planned, number, left[key])
         return planned.count
 
     def _take_turn(
-        self, trial: LiveTrial, trials: Sequence[LiveTrial], planned: Rounds, number: int, left: int
-    ) -> int:
-        """Let a trial measure its turn, again where others disturbed it; count the repeats."""
+        self,
+        trial: LiveTrial,
+        trials: Sequence[LiveTrial],
+        planned: Rounds,
+        number: int,
+        left: _Left,
+    ) -> None:
+        """Let a trial measure its turn, again where others disturbed it; check it if that is due.
+
+        A trial that lives on alone has nobody whose turn its own could follow.
+        """
         tick = partial(self.tick, trial, f"round {number} of {planned.count}")
         tick()
-        helpers = [one.agent_pid for one in trials if one is not trial]
-        for attempt in range(1, MOST_ATTEMPTS + 1):
-            disturbed = trial.take_turn(
-                number,
-                attempt,
-                planned.span(number),
-                helpers=helpers,
-                most_foreign=self._most_foreign,
-                on_tick=tick,
-            )
-            if not disturbed or attempt > left or self.is_stopped():
-                return attempt - 1
-        return MOST_ATTEMPTS - 1
+        turn = partial(
+            trial.take_turn,
+            number,
+            span=planned.span(number),
+            helpers=[one.agent_pid for one in trials if one is not trial],
+            most_foreign=self._most_foreign,
+            on_tick=tick,
+        )
+        attempt = 1
+        while (disturbed := turn(attempt, check=False)) and attempt < MOST_ATTEMPTS:
+            if left.repeats <= 0 or self.is_stopped():
+                break
+            attempt, left.repeats = attempt + 1, left.repeats - 1
+        is_due = left.checks > 0 and sum(one.is_alive for one in trials) > 1
+        if disturbed == "" and is_due and not self.is_stopped() and turn(1, check=True) == "":
+            left.checks -= 1
 
     @property
     def _most_foreign(self) -> Mapping[str, float] | None:

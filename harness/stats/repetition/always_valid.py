@@ -16,49 +16,37 @@ from statistics import fmean, stdev
 
 EFFECTS = 4.0
 """Variance of the effects that are looked for, over that of a block's log ratio."""
-FEWEST_BLOCKS = 3
+FEWEST_BLOCKS_AT_ANY_TIME = 3
+"""Of fewer the scatter says next to nothing."""
 _LEAST = 1e-6
 """No scatter is believed to be less."""
 
 
 def interval(logs: Sequence[float], alpha: float) -> tuple[float, float]:
     """Give both ends; without any where there are too few blocks."""
-    count = len(logs)
-    if count < FEWEST_BLOCKS:
+    if len(logs) < FEWEST_BLOCKS_AT_ANY_TIME:
         return -inf, inf
+    centre, half = fmean(logs), reach(len(logs), stdev(logs), alpha)
+    return centre - half, centre + half
+
+
+def reach(count: int, deviation: float, alpha: float) -> float:
+    """Give half the interval of so many blocks that scatter so much."""
     spread = 1 + count * EFFECTS
     bound = (sqrt(spread) / alpha) ** (2 / count)
-    if bound >= spread:
-        return -inf, inf
+    if count < FEWEST_BLOCKS_AT_ANY_TIME or bound >= spread:
+        return inf
     t = sqrt((count - 1) * (bound - 1) / (1 - bound / spread))
-    reach = t * max(stdev(logs), _LEAST) / sqrt(count)
-    centre = fmean(logs)
-    return centre - reach, centre + reach
+    return t * max(deviation, _LEAST) / sqrt(count)
 
 
 def p_value(logs: Sequence[float]) -> float:
     """Give the smallest error at which "no difference" is refuted by now."""
     count = len(logs)
-    if count < FEWEST_BLOCKS:
+    if count < FEWEST_BLOCKS_AT_ANY_TIME:
         return 1.0
     spread = 1 + count * EFFECTS
     t = fmean(logs) / max(stdev(logs), _LEAST) * sqrt(count)
     share = t * t / (count - 1)
     evidence = count / 2 * (log(1 + share) - log(1 + share / spread)) - log(spread) / 2
     return min(1.0, exp(-evidence))
-
-
-def blocks_needed(
-    centre: float, deviation: float, blocks: int, *, alpha: float, margin: float, most: int
-) -> int | None:
-    """Estimate how many more blocks would tell, if centre and deviation stay as they are."""
-    needed = max(abs(centre), margin - abs(centre))
-    for count in range(blocks + 1, most + 1):
-        spread = 1 + count * EFFECTS
-        bound = (sqrt(spread) / alpha) ** (2 / count)
-        if count < FEWEST_BLOCKS or bound >= spread:
-            continue
-        t = sqrt((count - 1) * (bound - 1) / (1 - bound / spread))
-        if t * deviation / sqrt(count) < needed:
-            return count - blocks
-    return None

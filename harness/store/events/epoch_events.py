@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.store.events.event_lines import UNKNOWN, RankEvents
+from harness.store.events.event_lines import RankEvents
+from harness.store.events.window_lines import UNKNOWN
 
 if TYPE_CHECKING:
-    from harness.store.events.event_lines import Integers
+    from harness.store.events.window_lines import Integers
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Read event files of ranks: windows as arrays, the other events as objects.
 
-Nearly all of a large file is windows, and values that are not needed here, one line each. Windows
-of one length are laid under each other as a table of bytes and read fifty times as fast as JSON;
-where one of them differs from the others in more than digits, all of that length are read as JSON.
-Lines that hold no event are left out, and named.
+Nearly all of a large file is windows, which ``window_lines.py`` reads, and values that are not
+needed here, one line each, of which ``frequent_lines.py`` finds the damaged ones. Lines that hold
+no event are left out, and named.
 """
 
 from __future__ import annotations
@@ -12,27 +11,26 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import count, islice, pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
+from harness.store.events.frequent_lines import unusual_lines
 from harness.store.events.known_events import fault_of, usable
+from harness.store.events.window_lines import (
+    LONGEST,
+    MEASURED,
+    UNREAD,
+    WARM_UP,
+    column_of,
+    parsed,
+    read_windows,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-    Integers = NDArray[np.int64]
+    from harness.store.events.window_lines import Integers
 
 Line = tuple[int, bytes]
 """With its number in its file."""
-_NUMBERS = ("first", "steps", "start", "end", "waited")
-_NEEDED = _NUMBERS[:-1]
-UNKNOWN = -1
-"""In place of the waiting time, where a window has none."""
-_UNREAD, _WARM_UP, _MEASURED = 0, 1, 2
-_PHASES = {"warm-up": _WARM_UP, "measure": _MEASURED}
 _STARTS = (b'{"event":', b'{"event": ')
 """How lines begin: as workers write them, and as other programs may."""
 _WINDOW, *_MANY = (
@@ -53,20 +51,7 @@ NAMED = 3
 _MOST_EXAMINED = 10_000
 """So many lines of one file are looked at again: of files that hold nothing but damage."""
 _PROPERTIES = ("units", "versions", "facts")
-_ZEROS = re.compile(rb"0+")
-_TO_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_NEWLINE, _ZERO = 10, 48
-_PHASE = len(b'{"event":"window","phase":"')
-"""Where phases differ, if not sooner or later by spaces."""
-_MOST_DIGITS = 18
-"""More do not fit into 64 bits."""
-_EXACT_DIGITS = 15
-_FEW = 5
-"""So few lines of one length are read faster as JSON."""
-_LONGEST = 400
-"""Longer lines are read as JSON."""
-_WIDE = 8
-"""So many lines side by side: extremes of long rows are found faster than those of short ones."""
+_NEWLINE = 10
 
 
 @dataclass(frozen=True)
@@ -94,15 +79,17 @@ def read_event_files(texts: Sequence[bytes]) -> list[RankEvents]:
     if not texts:
         return []
     whole = [text if text.endswith(b"\n") else text + b"\n" for text in texts]
-    data = b"".join((*whole, bytes(_LONGEST)))
+    data = b"".join((*whole, bytes(LONGEST)))
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE) + 1
     begins = np.concatenate(([0], ends[:-1]))
     files = np.searchsorted(begins, np.cumsum([0, *map(len, whole)]))
-    windows, others = _kinds(data, begins)
-    columns, phases = _windows(data, begins[windows], ends[windows])
-    unread = windows[phases == _UNREAD][:_MOST_EXAMINED]
+    windows, frequent, others = _kinds(data, begins)
+    unusual = unusual_lines(data, begins, ends, frequent)[:_MOST_EXAMINED]
+    others = np.sort(np.concatenate((others, unusual))) if len(unusual) else others
+    columns, phases = read_windows(data, begins[windows], ends[windows])
+    unread = windows[phases == UNREAD][:_MOST_EXAMINED]
     parts: list[list[Any]] = []
-    for phase in (_MEASURED, _WARM_UP):
+    for phase in (MEASURED, WARM_UP):
         places = np.flatnonzero(phases == phase)
         bounds = np.searchsorted(windows[places], files).tolist()
         chosen = columns.take(places, axis=1)
@@ -137,10 +124,10 @@ def _rank_events(
         if kind in _PROPERTIES:
             properties[str(kind)] = event.get(str(kind)) or {}
         elif kind == "window":
-            column, phase = _column(event)
-            if phase == _MEASURED:
+            column, phase = column_of(event)
+            if phase == MEASURED:
                 measured = _with(measured, column)
-            elif phase == _WARM_UP:
+            elif phase == WARM_UP:
                 warm_up = _with(warm_up, column)
         else:
             {"epoch": epochs, "turn": turns}.get(str(kind), saves).append(event)
@@ -165,126 +152,28 @@ def _damaged(suspects: Sequence[Line]) -> tuple[tuple[int, str], ...]:
     return tuple(islice(found, NAMED + 1))
 
 
-def _kinds(data: bytes, begins: Integers) -> tuple[Integers, Integers]:
-    """Number the lines that are windows, and those that must be looked at one by one."""
+def _kinds(data: bytes, begins: Integers) -> tuple[Integers, Integers, Integers]:
+    """Number the lines that are windows, those as frequent, and those to be looked at each."""
     import numpy as np
 
     words = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
     windows: list[Integers] = []
+    frequent: list[Integers] = []
     others = np.arange(len(begins))
     for start in _STARTS:
         codes = words[begins[others] + len(start)]
         is_window = codes == _WINDOW
+        is_frequent = np.isin(codes, _MANY)
         windows.append(others[is_window])
-        is_known = is_window
-        for code in _MANY:
-            is_known = is_known | (codes == code)
-        others = others[~is_known]
-    return windows[0] if not len(windows[1]) else np.sort(np.concatenate(windows)), others
+        frequent.append(others[is_frequent])
+        others = others[~(is_window | is_frequent)]
+    return _joined(windows), _joined(frequent), others
 
 
-def _windows(data: bytes, begins: Integers, ends: Integers) -> tuple[Integers, NDArray[np.int8]]:
-    """Read the lines of windows as columns, and their phases."""
+def _joined(kinds: Sequence[Integers]) -> Integers:
     import numpy as np
 
-    words = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
-    phase_words = words[begins + _PHASE]
-    # "warm-up" is as long as "measure"
-    alike = 2 * (ends - begins) + (phase_words == phase_words[-1:])
-    columns = np.full((len(_NUMBERS), len(begins)), UNKNOWN, dtype=np.int64)
-    phases = np.full(len(begins), _UNREAD, dtype=np.int8)
-    alone: list[int] = []
-    for kind in np.flatnonzero(np.bincount(alike)).tolist():
-        places = np.flatnonzero(alike == kind)
-        phase, length = _UNREAD, kind // 2
-        if len(places) >= _FEW and length <= _LONGEST:
-            lines = np.ndarray(
-                (len(data) - length + 1,), dtype=f"V{length}", buffer=data, strides=(1,)
-            )[begins[places]]
-            table = lines.view(np.uint8).reshape(-1, length)
-            phases[places] = phase = _read_alike(table, columns, places)
-        if phase == _UNREAD:
-            alone += places.tolist()
-    for place in alone:
-        columns[:, place], phases[place] = _column(_parsed(data[begins[place] : ends[place]]))
-    return columns, phases
-
-
-def _read_alike(lines: Bytes, columns: Integers, places: Integers) -> int:
-    """Read lines of one length into columns, and tell their phase, if they differ in digits only.
-
-    Whatever lies between the least and the greatest digit of a place is a digit.
-    """
-    least, most = _extremes(lines)
-    low, high = least.tobytes(), most.tobytes()
-    form = low.translate(_TO_ZEROS)
-    if form != high.translate(_TO_ZEROS):
-        return _UNREAD
-    phase, spans = _spans(form)
-    if any(low[begin] == _ZERO and end - begin > 1 for begin, end in spans.values()):
-        return _UNREAD  # JSON knows no leading zeros
-    for row, (begin, end) in spans.items():
-        if low[begin:end] == high[begin:end]:
-            columns[row, places] = int(low[begin:end])
-        else:
-            powers, zeros = _powers(end - begin)
-            columns[row, places] = lines[:, begin:end].astype(powers.dtype) @ powers - zeros
-    return phase
-
-
-def _extremes(lines: Bytes) -> tuple[Bytes, Bytes]:
-    """Give the least and the greatest byte of each column."""
-    import numpy as np
-
-    whole = len(lines) // _WIDE
-    if whole < _WIDE:
-        return np.minimum.reduce(lines), np.maximum.reduce(lines)
-    length, rest = lines.shape[1], lines[whole * _WIDE :]
-    wide = lines[: whole * _WIDE].reshape(whole, _WIDE * length)
-    least = np.concatenate((np.minimum.reduce(wide).reshape(_WIDE, length), rest))
-    most = np.concatenate((np.maximum.reduce(wide).reshape(_WIDE, length), rest))
-    return np.minimum.reduce(least), np.maximum.reduce(most)
-
-
-@lru_cache(maxsize=1024)
-def _spans(form: bytes) -> tuple[int, Mapping[int, tuple[int, int]]]:
-    """Find the phase of a window and the places of its numbers, from its line with all digits 0.
-
-    Each row of digits is replaced by its number, and the line is read: what comes out as a whole
-    positive number is one of them, without a sign, a point or an exponent.
-    """
-    spans = [spans_by_row.span() for spans_by_row in _ZEROS.finditer(form)]
-    numbers = count(1)
-    event = _parsed(_ZEROS.sub(lambda _: b"%d" % next(numbers), form))
-    column, phase = _column(event)
-    spans_by_row = {
-        row: spans[number - 1] for row, number in enumerate(column) if 1 <= number <= len(spans)
-    }
-    named = [name for name in _NUMBERS if name in event]
-    is_long = any(end - begin > _MOST_DIGITS for begin, end in spans_by_row.values())
-    return (_UNREAD, {}) if is_long or len(spans_by_row) < len(named) else (phase, spans_by_row)
-
-
-@lru_cache(maxsize=_MOST_DIGITS)
-def _powers(digits: int) -> tuple[NDArray[Any], int]:
-    """Give the power of ten of each digit, and the sum that the character code of "0" adds.
-
-    Up to 15 digits a float holds every sum exactly, and is multiplied faster.
-    """
-    import numpy as np
-
-    powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
-    zeros = _ZERO * int(powers.sum())
-    return (powers.astype(np.float64) if digits <= _EXACT_DIGITS else powers), zeros
-
-
-def _column(event: Mapping[str, Any]) -> tuple[list[int], int]:
-    """Give the numbers of a window and its phase; it is unread if it lacks one of them."""
-    values = [event.get(name) for name in _NUMBERS]
-    column = [value if type(value) is int else UNKNOWN for value in values]
-    if usable(event) is None or event["event"] != "window":
-        return [UNKNOWN] * len(_NUMBERS), _UNREAD
-    return column, _PHASES.get(str(event.get("phase")), _UNREAD)
+    return kinds[0] if not len(kinds[1]) else np.sort(np.concatenate(kinds))
 
 
 def _events(lines: Sequence[bytes]) -> tuple[list[dict[str, Any]], bool]:
@@ -294,17 +183,9 @@ def _events(lines: Sequence[bytes]) -> tuple[list[dict[str, Any]], bool]:
     except (ValueError, RecursionError):
         events = []
     if len(events) < len(lines):
-        events = [_parsed(line) for line in lines]
+        events = [parsed(line) for line in lines]
     read = [usable(event) for event in events]
     return [one for one in read if one is not None], read == events
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return event if isinstance(event, dict) else {}
 
 
 def _with(columns: Integers, column: Sequence[int]) -> Integers:

@@ -45,7 +45,11 @@ _NEEDED: Mapping[str, Mapping[str, Any]] = {
 }
 _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
     "window": {"waited": int | None, "turn": int | None},
-    "turn": {"foreign_cores": _Number},
+    "turn": {
+        **dict.fromkeys(("foreign_cores", "work_s"), _Number),
+        "steps": int | None,
+        "check": bool | None,
+    },
     "epoch": {
         **dict.fromkeys(("cold_fraction", "cpus", "given_bytes", "read_bytes"), _Number),
         "cache": str | None,
@@ -63,7 +67,8 @@ _FACTS: Mapping[str, Any] = {
     "network": Mapping[str, Mapping[str, int | None]] | None,
     "exchange_hooks": Mapping[str, Any] | None,
     "start": Mapping[str, str | None] | None,
-    "multiplications": Mapping[str, int] | None,
+    "restarts": tuple[float, ...] | None,
+    "multiplications": Mapping[str, int | str] | None,
     "graph_break_reasons": tuple[str, ...] | None,
 }
 _LONGEST = 120

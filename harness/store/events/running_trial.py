@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.store import run_directory
 from harness.store.events.rank_tail import first_events, last_events
 from harness.store.layout import RunPaths, TrialPaths
+from harness.store.run_directory import trial_folders
 from harness.store.typed import damage, read
 from harness.worker.redaction.redact import redact_text
 
@@ -26,7 +26,7 @@ class TrialProgress:
 def latest_trial(paths: RunPaths) -> TrialPaths | None:
     """Find the trial that was begun last and has not ended; else the last that ended."""
     files = paths.files
-    begun = {trial: files.changed_ns(trial.job) for trial in run_directory.trials(paths)}
+    begun = {trial: files.changed_ns(trial.job) for trial in trial_folders.trials(paths)}
     trials = sorted((one for one in begun if begun[one]), key=lambda one: begun[one])
     unfinished = [trial for trial in trials if not files.exists(trial.outcome)]
     return next(reversed(unfinished or trials), None)

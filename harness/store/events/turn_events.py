@@ -20,6 +20,10 @@ class Turn:
     """Why it does not count; empty where it does."""
     foreign_cores: float | None
     """Cores that others kept busy meanwhile; None is unknown."""
+    is_check: bool = False
+    """Whether it followed a turn of its own trial: it never counts."""
+    steps_per_s: float | None = None
+    """What it reached; None in runs that do not say."""
 
     @property
     def seconds(self) -> float:
@@ -38,6 +42,8 @@ def read_turns(events: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
             one["end"],
             one["disturbed"],
             one.get("foreign_cores"),
+            bool(one.get("check")),
+            one["steps"] / one["work_s"] if one.get("steps") and one.get("work_s") else None,
         )
         for one in events
     )

@@ -33,6 +33,37 @@ _KINDS = {
 
 Near = tuple[Path, int] | None
 """A folder that was walked to already, and its handle."""
+Made = tuple[int, int]
+"""The device and the inode of a folder: no other has both while this one exists."""
+_UNCHANGED: dict[str, Made] = {}
+"""By path, which folder must be found there."""
+
+
+def made(root: Path) -> Made:
+    """Tell which folder lies at a path."""
+    status = root.stat()
+    return status.st_dev, status.st_ino
+
+
+@contextmanager
+def staying_the_same(root: Path, known: Made | None = None) -> Iterator[None]:
+    """Open nothing in another folder that comes to lie at this path meanwhile.
+
+    Whoever works on a run opens its files by their paths for hours. A run that is renamed, with
+    another one put in its place, would have the other's finished trials overwritten. ``known`` is
+    the folder that it must be; without it, the one that is there now.
+    """
+    handle = _opened(root)  # kept open: its inode is given to no other folder
+    before = _UNCHANGED.get(str(root))
+    try:
+        _UNCHANGED[str(root)] = known or _which(handle)
+        yield
+    finally:
+        os.close(handle)
+        if before is None:
+            del _UNCHANGED[str(root)]
+        else:
+            _UNCHANGED[str(root)] = before
 
 
 @contextmanager
@@ -108,11 +139,23 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def _opened(root: Path) -> int:
     try:
-        return os.open(root, _FOLDER)
+        handle = os.open(root, _FOLDER)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as problem:
         raise RunError(f"{root}: {problem.strerror}.") from problem
+    if _UNCHANGED.get(str(root)) in (None, _which(handle)):
+        return handle
+    os.close(handle)
+    raise RunError(
+        f"{root}: another directory is here now, and nothing was changed in it. The one that this "
+        "session worked on was renamed or removed: `bakeoff resume` goes on with it where it is."
+    )
+
+
+def _which(handle: int) -> Made:
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino
 
 
 def _inside(name: str, folder: int, root: Path, parts: Sequence[str]) -> int:

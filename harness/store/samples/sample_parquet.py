@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import DamagedFile, RunError
 from harness.store.contained import MOST_SAMPLES, Contained
-from harness.store.records import RunRecord, TrialRecord, read_trials
+from harness.store.record_readers.trial_reader import read_trials
+from harness.store.records import RunRecord, TrialRecord
 from harness.store.samples import samples_format
 from harness.store.samples.recording import Recording, read_recording
 from harness.store.sql import tables
@@ -27,8 +28,8 @@ _PLACE: Mapping[str, str] = {
     "run": "VARCHAR",
     "cell_key": "VARCHAR",
     "trial": "VARCHAR",
-    "block": "INTEGER",
-    "attempt": "INTEGER",
+    "block": "BIGINT",
+    "attempt": "BIGINT",
 }
 _READ: Mapping[str, str] = {
     "node": "VARCHAR",
@@ -43,7 +44,7 @@ _READ: Mapping[str, str] = {
     "value": "DOUBLE",
     "gap": "VARCHAR",
 }
-_CHANNEL = {"id": "INTEGER", "scale": "DOUBLE", **{name: _READ[name] for name in list(_READ)[:6]}}
+_CHANNEL = {"id": "BIGINT", "scale": "DOUBLE", **{name: _READ[name] for name in list(_READ)[:6]}}
 _TABLE = """
 SELECT c.node, c.source, c.scope, c.channel, c.unit, c.kind, r.t_ns, r.half_width_ns, r.raw,
     CASE WHEN g.raw IS NULL THEN r.raw * c.scale END AS value, g.gap

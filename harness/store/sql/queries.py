@@ -72,7 +72,18 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str) -> QueryResult:
         raise UsageError(
             "sql answers one SELECT at a time, and changes nothing: no other statement is run."
         )
-    connection.execute(statements[0])
+    # What DuckDB calls a SELECT may begin with `WITH x AS (DELETE …)`.
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        return _answered(connection, text, statements[0])
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _answered(
+    connection: duckdb.DuckDBPyConnection, text: str, statement: duckdb.Statement
+) -> QueryResult:
+    connection.execute(statement)
     columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
     names = tuple(name for name, _ in columns)
     if any(_is_zoned(kind) for _, kind in columns):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness import units
 from harness.store.events.rank_streams import Stream
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
 from harness.verdicts.thresholds import THRESHOLDS, Finding
+
+
+def amount_in_words(told: Mapping[str, Any] | None) -> str:
+    """Say what a trial's step was found to multiply, or why it was not counted."""
+    told = told or {}
+    counted, asked = told.get("counted"), told.get("asked")
+    if told.get("uncounted"):
+        return f"not counted: {told['uncounted']}"
+    if counted is None or not asked:
+        return ""
+    return f"{counted / asked * 100:.1f} % of training's, by {told.get('by', 'its framework')}"
 
 
 def judge_amount(streams: Sequence[Stream]) -> list[Finding]:

@@ -24,11 +24,12 @@ def judge_credibility(
     """Judge what a framework said and how fast it was; one that computes nothing is not asked."""
     if run is None or record.outcome.origin != "measured":
         return ()
-    cell = next(one for one in run.cells if one.key == record.outcome.cell_key)
+    cell = run.cell(record.outcome.cell_key)
     if cell.framework == _FLOOR:
         return ()
     return (
         *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),
+        *learning.judge_masks(streams),
         *amount.judge_amount(streams),
         *_start(streams),
         *plausible.judge_rate(

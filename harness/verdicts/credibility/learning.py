@@ -41,6 +41,22 @@ def judge_losses(streams: Sequence[Stream], precision: object, rate: float | Non
     return [Finding("untrained", f"{words}: what was timed does not train") for words in found]
 
 
+def judge_masks(streams: Sequence[Stream]) -> list[Finding]:
+    """Find dropouts that drop nothing, or the same: one step, taken twice, has the same loss."""
+    found = []
+    for stream in streams:
+        losses: list[float] = list(stream.facts.get("restarts") or ())
+        if len(losses) < 2 or all(map(_is_narrow, losses)):
+            continue
+        if max(losses) - min(losses) <= _ROUNDINGS * max(map(abs, losses)):
+            text = (
+                f"a step from the same weights and batch has the loss {losses[0]:.7g} twice: "
+                "dropout is off where it is timed, or drops the same at every step"
+            )
+            found.append(Finding("untrained", text))
+    return found
+
+
 def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
     """Tell whether losses stay the same where those of an honest step could not."""
     if len(early) < _FEWEST or (rate is not None and rate < _limit("learning rate")):
@@ -55,6 +71,8 @@ def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
 
 def _is_narrow(value: float) -> bool:
     """Tell whether a number has no more digits than bf16 holds."""
+    if not math.isfinite(value):
+        return False
     scaled = math.frexp(value)[0] * 2.0**_NARROW_BITS
     return scaled == int(scaled)
 

@@ -7,13 +7,13 @@ less than they are counted: Winograd's saves up to 4 times (Lavin, Gray, arXiv:1
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness import units
 from harness.store.records import CellRecord, RunInfo
+from harness.verdicts.credibility.gpu_peaks import gpu_peak
 from harness.verdicts.thresholds import THRESHOLDS, Finding
 
 OPERATIONS_PER_MAC = 2
@@ -41,26 +41,6 @@ _TILES: Sequence[tuple[str, float]] = (
     ("bf16", 256),
 )
 """The same in bf16 and fp16, where a core has it."""
-# vendors' peaks without sparsity, TFLOP/s: fp32, TF32, half precision
-_GPUS: Sequence[tuple[str, tuple[float, float, float]]] = (
-    (r"B200|B100|GB200", (80, 1125, 2250)),
-    (r"H100|H200|H800|GH200", (67, 495, 990)),
-    (r"L40", (92, 183, 363)),
-    (r"\bL4\b", (31, 61, 122)),
-    (r"A100|A800", (19.5, 156, 312)),
-    (r"\bA30\b", (10.4, 83, 165)),
-    (r"\bA40\b|A6000", (39, 78, 155)),
-    (r"\bA10G?\b", (31.3, 63, 125)),
-    (r"V100", (16.4, 16.4, 131)),
-    (r"P100", (10.6, 10.6, 21.2)),
-    (r"\bT4\b", (8.2, 8.2, 66)),
-    (r"K80", (8.8, 8.8, 8.8)),
-    (r"RTX 50\d\d", (105, 210, 420)),
-    (r"RTX 40\d\d", (83, 166, 331)),
-    (r"RTX 30\d\d", (40, 80, 160)),
-    (r"MI300", (164, 654, 1308)),
-    (r"MI2\d\dX?", (96, 96, 383)),
-)
 
 
 @dataclass(frozen=True)
@@ -103,13 +83,19 @@ def _bound(
     if cell.factors.get("device") != "gpu":
         return _of_processors(run.provenance.get("machine"), precision, hosts)
     devices = cell.scale.ranks * cell.scale.devices_per_rank
-    peaks = next((peaks for name, peaks in _GPUS if re.search(name, device_name or "")), None)
-    if peaks is None:
-        return None
-    single, tensor, half = peaks
-    peak = {"tf32": tensor, "bf16": half, "fp16": half}.get(precision, single)
-    words = f"{devices} × {device_name} at {peak:g} TFLOP/s in {precision}"
+    stated = gpu_peak(device_name, _own(run.provenance.get("machine"), hosts))
+    if stated is None:
+        return None  # its peak is unknown: nothing is said of the rate
+    peak = stated.of(precision)
+    words = f"{devices} × {device_name} at {peak:.4g} TFLOP/s in {precision} ({stated.source})"
     return Bound(devices * peak * 1e12, words)
+
+
+def _own(machine: Any, hosts: Sequence[str]) -> Any:
+    """Give what is recorded of the host, where that alone ran the trial."""
+    if isinstance(machine, Mapping) and set(hosts) == {machine.get("hostname")}:
+        return machine
+    return None
 
 
 def _of_processors(machine: Any, precision: str, hosts: Sequence[str]) -> Bound | None:
@@ -117,7 +103,7 @@ def _of_processors(machine: Any, precision: str, hosts: Sequence[str]) -> Bound 
 
     What is known of a machine is the host's, at the start of the run.
     """
-    if not isinstance(machine, Mapping) or set(hosts) != {machine.get("hostname")}:
+    if (machine := _own(machine, hosts)) is None:
         return None
     cores = machine.get("cores") or machine.get("cpus_online")
     has = machine.get("capabilities")

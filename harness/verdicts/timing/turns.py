@@ -8,19 +8,23 @@ where that did not help.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import log
 from typing import TYPE_CHECKING
 
 from harness.stats.estimate import median
 from harness.stats.rounds import FEWEST_ROUNDS
 from harness.store.events.rank_streams import Stream
 from harness.store.events.turn_events import Turn
-from harness.store.outcome import Turns
+from harness.store.outcome import TurnsRecord
 from harness.verdicts.results import Round, TurnsTaken
 from harness.verdicts.thresholds import Finding
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from harness.stats.windows.shape import Shape
 
 
 def took_turns(streams: Sequence[Stream]) -> bool:
@@ -32,7 +36,10 @@ def counted(stream: Stream) -> dict[int, Turn]:
     """Give the turn of each round that counts; a round may have none."""
     found: dict[int, Turn] = {}
     for turn in stream.turns:
-        if not turn.disturbed and _place(stream, turn).stop > _place(stream, turn).start:
+        if (
+            not (turn.disturbed or turn.is_check)
+            and _place(stream, turn).stop > _place(stream, turn).start
+        ):
             found.setdefault(turn.round, turn)
     return found
 
@@ -43,7 +50,7 @@ def _place(stream: Stream, turn: Turn) -> slice:
     return slice(first, last)
 
 
-def taken(outcome: Turns | None, streams: Sequence[Stream], unit: str) -> TurnsTaken | None:
+def taken(outcome: TurnsRecord | None, streams: Sequence[Stream], unit: str) -> TurnsTaken | None:
     """Sum up a trial's turns; None in a study without them."""
     if outcome is None:
         return None
@@ -55,10 +62,23 @@ def taken(outcome: Turns | None, streams: Sequence[Stream], unit: str) -> TurnsT
         together=outcome.together,
         reference=outcome.reference,
         planned=outcome.rounds,
-        disturbed=sum(bool(turn.disturbed) for turn in first.turns),
+        disturbed=sum(bool(turn.disturbed) for turn in first.turns if not turn.is_check),
         turn_s=median([one.seconds for one in rounds]) if rounds else None,
         rounds=rounds,
+        alternations=tuple(_alternations(first)),
+        known=outcome.known,
     )
+
+
+def _alternations(stream: Stream) -> Iterator[float]:
+    """Compare each check with the turn of its round that counts; ranks measure the same steps."""
+    turns = counted(stream)
+    for check in stream.turns:
+        turn = turns.get(check.round)
+        if not check.is_check or check.disturbed or turn is None:
+            continue
+        if turn.steps_per_s and check.steps_per_s:
+            yield log(turn.steps_per_s / check.steps_per_s)
 
 
 def _rounds(streams: Sequence[Stream], unit: str) -> Iterator[Round]:
@@ -88,6 +108,18 @@ def within(streams: Sequence[Stream], times: NDArray[np.float64]) -> NDArray[np.
     return even
 
 
+def within_turns(shape: Shape, streams: Sequence[Stream]) -> Shape:
+    """Leave out of a trial's shape what is slower than its turns: rounds take it out of ratios.
+
+    A mean over an eighth of the trial is that of about one turn, and so is a long rhythm.
+    """
+    turns = len(counted(streams[0]))
+    windows_a_turn = shape.windows / turns if turns else shape.windows
+    is_quick = shape.period is not None and 2 * shape.period <= windows_a_turn
+    period = shape.period if is_quick else None
+    return replace(shape, drift=0.0, drift_clear=0.0, wander=0.0, period=period)
+
+
 def foreign_cores(streams: Sequence[Stream]) -> float | None:
     """Average what others used of the ranks' cores in the turns that count."""
     known = [
@@ -106,9 +138,10 @@ def judge_turns(told: TurnsTaken | None, streams: Sequence[Stream]) -> tuple[Fin
     count = len(told.rounds)
     if count >= max(min(FEWEST_ROUNDS, told.planned), told.planned / 2):
         return ()
-    example = next(turn.disturbed for turn in streams[0].turns if turn.disturbed)
+    own = [turn for turn in streams[0].turns if not turn.is_check]
+    example = next(turn.disturbed for turn in own if turn.disturbed)
     text = (
-        f"{told.disturbed} of {len(streams[0].turns)} turns were disturbed ({example}): "
+        f"{told.disturbed} of {len(own)} turns were disturbed ({example}): "
         f"{count} of {told.planned} rounds count"
     )
     return (Finding("contended", text),)

@@ -24,7 +24,7 @@ CONVOLVED = re.compile(
 )
 TARGET = re.compile(r'custom_call_target="([^"]+)"')
 MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
-TYPE_NAMES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
+XLA_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
 
 
 def read(text: str) -> Dict[str, Any]:
@@ -36,7 +36,7 @@ def read(text: str) -> Dict[str, Any]:
         target = TARGET.search(match[0])
         kind = target[1] if target else match[2]
         given = match[3] or types.get(match[4]) or match[1]
-        name = TYPE_NAMES.get(given, given)
+        name = XLA_TYPES.get(given, given)
         operations["{} {}".format(kind, name)] += 1
         if MULTIPLYING.search(kind):
             computed[name] += 1

@@ -11,9 +11,10 @@ XLA itself has put zeros between. A convolution that is strided has gradients th
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Tuple
 
 from harness.worker.facts.hlo import HEAVY, MULTIPLYING, TARGET
+from harness.worker.facts.multiplications import Uncounted
 from harness.worker.network.layer_rules import product
 
 SHAPED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [a-z]+[0-9]*\[([0-9,]*)\]", re.MULTILINE)
@@ -30,24 +31,25 @@ WINDOW = re.compile(r"window=\{([^}]*)\}")
 Sizes = Tuple[int, ...]
 
 
-def macs(text: str) -> Optional[int]:
-    """Count the multiplications; None where the text tells no shapes, as of a library's calls."""
+def macs(text: str) -> int:
+    """Count the multiplications; not where the text tells no shapes, as of a library's calls."""
     calls = (TARGET.search(match[0]) for match in HEAVY.finditer(text))
-    if any(target is not None and MULTIPLYING.search(target[1]) for target in calls):
-        return None
+    for target in calls:
+        if target is not None and MULTIPLYING.search(target[1]):
+            raise Uncounted("XLA leaves products to a library: {}".format(target[1]))
     shapes = {match[1]: _sizes(match[2]) for match in SHAPED.finditer(text)}
     whole = 0
     for match in MULTIPLIED.finditer(text):
         made, left, right = _sizes(match[1]), shapes.get(match[2]), shapes.get(match[3])
         summed, labels = CONTRACTED.search(match[4]), LABELS.search(match[4])
         if left is None or right is None:
-            return None
+            raise Uncounted("XLA's text tells no shapes of what is multiplied")
         if summed is not None:
             whole += product(made) * product([left[axis] for axis in _sizes(summed[1])])
         elif labels is not None:
             whole += _convolved((left, right, made), labels, _window(match[4]))
         else:
-            return None
+            raise Uncounted("XLA's text does not tell what a product adds up")
     return whole
 
 

@@ -1,8 +1,8 @@
 """Record what a trial starts from, read back through the activity's doors, and what it is fed.
 
 Trials of one network, batch and seed start from the same weights and the same batch, whatever the
-framework. Where batches come from files, two of them in a row differ, and their targets are those
-that stand beside the samples.
+framework. Where batches come from files, two of them in a row differ, their numbers are those that
+are stored, and their targets those that stand beside the samples.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def read(
 
 
 def require_fresh_batches(activity: Any) -> None:
-    """Fetch two batches, where there are files: refuse the same one twice, and other targets."""
+    """Fetch two batches, where there are files: refuse the same one twice, other targets, and
+    other numbers than those of the files.
+    """
     fetch, fed, epochs = (door(activity, name) for name in ("fetch", "fed", "epochs"))
     if fetch is None or fed is None or epochs is None or epochs.left() < 2:
         return
@@ -41,6 +43,9 @@ def require_fresh_batches(activity: Any) -> None:
         inputs.append(hashlib.sha256(batch["input"]).digest())
         if bytes(batch["target"]) != array("f", epochs.targets()).tobytes():
             raise WrongDelivery("what was fed has other targets than the samples in the files")
+        how = epochs.differs(memoryview(batch["input"]).cast("B").cast("f"))
+        if how is not None:
+            raise WrongDelivery(how)
     if inputs[0] == inputs[1]:
         raise WrongDelivery("the same batch was fed again, where the next one was to come")
 

@@ -161,7 +161,8 @@ def stride(items: int, most: int) -> int:
     return 1 if not most or items <= most else -(-items // most) | 1
 
 
-def _thinned(stream: Iterator[Made], most: int, dtype: str) -> Iterator[Made]:
+def thinned(stream: Iterator[Made], most: int, dtype: str) -> Iterator[Made]:
+    """Give a state, of each tensor at most so many items."""
     for name, shape, items in stream:
         whole = memoryview(items).cast("B").cast("f" if dtype == "float32" else "d")
         step = stride(len(whole), most)
@@ -176,7 +177,7 @@ def put_thinned(
     made: Writer, prefix: str, state: Iterator[Made], most: int, dtype: str = "float64"
 ) -> None:
     """Write a state, of each tensor at most so many items."""
-    _put(made, prefix, _thinned(state, most, dtype), dtype)
+    _put(made, prefix, thinned(state, most, dtype), dtype)
 
 
 def _updates(subject: Subject, given: Folder, made: Writer) -> None:

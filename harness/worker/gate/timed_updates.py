@@ -7,7 +7,13 @@ their use tells an adapter nothing:
     ... warm-up, measure ...
     steps, sync, and what was computed is looked at       did sync wait for the steps?
     load a state, give a batch, step, sync, state         three times, where the host asks for it
+    load the starting weights, give the first batch, step twice, where dropouts drop: other masks?
     state                                                 at the end
+
+Of several ranks each is given its part of a batch, and each puts what it made into a folder of its
+own: the first into the one that was named, the others into folders in there, by number. Where a
+rank drives several devices, its ``replicas`` counts them, and ``replica(number)`` is the state of
+each.
 
 What is stepped is what was timed: the same objects, compiled code, batch size, precision and
 process. Dropouts drop. Given is a tensor folder (``tensors.py``), all of float32:
@@ -21,7 +27,7 @@ process. Dropouts drop. Given is a tensor folder (``tensors.py``), all of float3
 
 and made, of each tensor as many items as ``thin`` in ``about`` allows:
 
-    after/T/NAME              the state after update T
+    after/T/NAME              the state after update T; of further ranks at most ``thin_further``
 
 A NAME is a PARAMETER as in ``subject.py``, or PARAMETER/MOMENT for what the optimiser keeps of it
 (``MOMENTS`` in ``network/workload.py``), or ``step``: how many updates the optimiser has made.
@@ -29,12 +35,28 @@ A NAME is a PARAMETER as in ``subject.py``, or PARAMETER/MOMENT for what the opt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+import os
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from harness.worker.contracts import door
 from harness.worker.gate import starting_point, tensors
-from harness.worker.gate.subject import put_thinned
-from harness.worker.gate.tensors import Repeated, Writer
+from harness.worker.gate.rank_equality import share
+from harness.worker.gate.subject import Made, put_thinned, thinned
+from harness.worker.gate.tensors import Repeated, Tensor, Writer
+from harness.worker.network.shapes import has_dropout
+from harness.worker.network.workload import Training
+from harness.worker.place import Place
 
 if TYPE_CHECKING:
     from harness.worker.contracts import Activity
@@ -54,18 +76,22 @@ class SyncTooEarly(Exception):
 class TimedUpdates:
     """One trial's proof: how the activity is opened, examined and read."""
 
-    def __init__(self, activity: Activity, given: str, made: Optional[str]) -> None:
+    def __init__(
+        self, activity: Activity, given: str, made: Optional[str], place: Place, *, drops: bool
+    ) -> None:
         self._activity: Any = activity
+        self._place = place
         self._given = tensors.read(given)
         self._made = made
+        self._drops = drops
         self.start: Dict[str, Optional[str]] = {}
         """Digests of what it started from, and what was not as given (``starting_point.py``)."""
+        self.restarts: List[float] = []
+        """Where dropouts drop: the losses of a step from there, at the end."""
 
     def open(self) -> None:
         """Load the starting weights and give the first batch."""
-        initial, first = self._given.under("initial/"), self._given.under("first/")
-        self._activity.load(initial)
-        self._activity.give(first["input"], first["target"])
+        initial, first = self._restart()
         self.start = starting_point.read(self._activity, initial, first)
 
     def close(self, steps: int, clock: Callable[[], int]) -> None:
@@ -74,9 +100,28 @@ class TimedUpdates:
         began = clock()
         if self._made is not None:
             self._wait(min(steps, MOST_STEPS), clock)
-            made = self._update(self._made)
-            made.close({"seconds": (clock() - began) / 1e9})
+            folders = self._update(self._made)
+            for folder in folders:
+                folder.close({"seconds": (clock() - began) / 1e9})
+        if self._drops:
+            self._step_twice()
         self._read_state()
+
+    def _restart(self) -> Tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        """Load the starting weights and give the first batch; give back both."""
+        initial, whole = self._given.under("initial/"), self._given.under("first/")
+        first = {name: self._part(one, range(one.shape[0])) for name, one in whole.items()}
+        self._activity.load(initial)
+        self._activity.give(first["input"], first["target"])
+        return initial, first
+
+    def _step_twice(self) -> None:
+        """Step twice from the starting weights and the first batch: other masks, another loss."""
+        for _ in range(2):
+            self._restart()
+            self._activity.step()
+            self._activity.sync()
+            self.restarts.append(float(self._activity.values()["loss"]))
 
     def _wait(self, steps: int, clock: Callable[[], int]) -> None:
         """Refuse a sync that returns while most of the work is still to be done."""
@@ -105,27 +150,47 @@ class TimedUpdates:
         self._activity.values()
         next(iter(self._activity.state()))
 
-    def _update(self, place: str) -> Writer:
+    def _update(self, place: str) -> List[Writer]:
         given, activity = self._given, self._activity
-        pictures, made = given.tensors["pictures"], Writer(place)
-        for number, rows in enumerate(given.about["batches"], start=1):
-            shape = (len(rows), *pictures.shape[1:])
-            batch = Repeated(pictures.path, shape, pictures.dtype, tuple(rows))
+        replicas: int = door(activity, "replicas") or 1
+        numbers = range(self._place.rank * replicas, (self._place.rank + 1) * replicas)
+        folders = [Writer(os.path.join(place, str(one)) if one else place) for one in numbers]
+        for update, rows in enumerate(given.about["batches"], start=1):
+            target = given.tensors["batch/{}/target".format(update)]
             activity.load(given.under("start/"))
-            activity.give(batch, given.tensors["batch/{}/target".format(number)])
+            activity.give(
+                self._part(given.tensors["pictures"], rows),
+                self._part(target, range(target.shape[0])),
+            )
             activity.step()
             activity.sync()
-            prefix = "after/{}/".format(number)
-            put_thinned(made, prefix, activity.state(), given.about["thin"], "float32")
-        return made
+            for replica, (number, folder) in enumerate(zip(numbers, folders)):
+                state = activity.state() if replicas == 1 else activity.replica(replica)
+                self._put(folder, "after/{}/".format(update), state, number)
+        return folders
+
+    def _put(self, folder: Writer, prefix: str, state: Iterator[Made], number: int) -> None:
+        most, further = self._given.about["thin"], self._given.about["thin_further"]
+        if number:
+            state = thinned(state, most, "float32")
+        put_thinned(folder, prefix, state, further if number else most, "float32")
+
+    def _part(self, whole: Tensor, rows: Sequence[int]) -> Tensor:
+        """Give this rank's part of rows."""
+        mine = rows[share(len(rows), self._place.rank, self._place.size)]
+        shape = (len(mine), *whole.shape[1:])
+        return Repeated(whole.path, shape, whole.dtype, tuple(mine))
 
     def _read_state(self) -> None:
         for _ in self._activity.state():
             pass
 
 
-def proof_of(activity: Activity, paths: Mapping[str, str]) -> Optional[TimedUpdates]:
+def proof_of(
+    activity: Activity, workload: Any, paths: Mapping[str, str], place: Place
+) -> Optional[TimedUpdates]:
     """Give a trial's proof; None where the host gives nothing for it, or the doors are missing."""
     if "proof" not in paths or any(door(activity, name) is None for name in DOORS):
         return None
-    return TimedUpdates(activity, paths["proof"], paths.get("proved"))
+    drops = isinstance(workload, Training) and has_dropout(workload.network)
+    return TimedUpdates(activity, paths["proof"], paths.get("proved"), place, drops=drops)

@@ -12,13 +12,13 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from harness.worker.facts.resources import threads
 from harness.worker.input.dataset import Dataset
-from harness.worker.input.evidence import counters, page_cache
+from harness.worker.input.evidence import counters, page_cache, stored_numbers
 from harness.worker.input.evidence.audit import audited
 from harness.worker.input.evidence.imprints import Imprints
 from harness.worker.input.files import COLD, WARM, Files
 from harness.worker.input.loaders.loader import Batch, Loader
-from harness.worker.input.meeting import Meeting
 from harness.worker.input.order import epoch_order
+from harness.worker.input.rank_barrier import RankBarrier
 
 _CHUNK = 1 << 22
 _BY_PIECES = ("pread", "mmap")
@@ -55,9 +55,9 @@ class Epochs:
         self._before: Mapping[str, int] = {}
         self._given: Optional[int] = None
         self._kind = page_cache.file_system(dataset.paths[0])
-        self._meeting: Optional[Meeting] = None
+        self._barrier: Optional[RankBarrier] = None
         if files.size > 1 and files.meeting:
-            self._meeting = Meeting(files.meeting, files.rank, files.size)
+            self._barrier = RankBarrier(files.meeting, files.rank, files.size)
 
     def left(self) -> int:
         """Say how many steps the epoch still has."""
@@ -69,7 +69,7 @@ class Epochs:
 
     def agree(self, value: float = 0.0) -> float:
         """Wait for the other ranks; give the largest value that one of them offers."""
-        return value if self._meeting is None else self._meeting.agree(value)
+        return value if self._barrier is None else self._barrier.agree(value)
 
     def next(self) -> Batch:
         """Take the next batch from the loader, and note what came."""
@@ -85,8 +85,15 @@ class Epochs:
         """Give the targets that stand beside the samples of the last batch."""
         length = self._dataset.manifest["target_length"] or 1
         every = self._dataset.targets()
-        last = self._delivered[-self._batch_per_rank :]
-        return [every[length * one + at] for one in last for at in range(length)]
+        return [every[length * one + at] for one in self._last() for at in range(length)]
+
+    def differs(self, inputs: memoryview) -> Optional[str]:
+        """Say how the numbers of the last batch differ from those that the files hold."""
+        return stored_numbers.differs(self._dataset, self._last(), inputs)
+
+    def _last(self) -> List[int]:
+        """Give the samples of the last batch."""
+        return self._delivered[-self._batch_per_rank :]
 
     @property
     def is_looked_at(self) -> bool:
@@ -128,7 +135,7 @@ class Epochs:
         self._left_out = share - len(order)
         self._left = -(-len(order) // self._batch_per_rank)
         self._delivered, self._bytes, self._compared = [], 0, 0
-        if self._meeting is None or files.is_first_here:
+        if self._barrier is None or files.is_first_here:
             self._prepare()
         self.agree()
         self._resident = page_cache.resident_bytes(dataset.paths)

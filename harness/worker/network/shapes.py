@@ -163,6 +163,11 @@ def _enter(layer: Layer, shape: Shape, prefix: str, names: Set[str], found: List
     return output
 
 
+def couples_samples(network: Network) -> bool:
+    """Tell whether what a sample gives depends on the others of its batch."""
+    return any(statistic_shapes(site) for site in sites(network))
+
+
 def has_dropout(network: Network) -> bool:
     """Tell whether a network's gradients depend on masks that a step draws."""
     return any(isinstance(site.layer, Dropout) for site in sites(network))

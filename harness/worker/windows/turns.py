@@ -4,7 +4,8 @@ The agent holds the other end of a socket, one a rank (``harness/agent/turns/``)
 
     to the agent    {"say": "ready", "step_s": S}      warm, and waits; a step takes S seconds
                     {"say": "turned"}                  the turn is over, and it waits
-    to the rank     {"say": "turn", "round", "attempt", "span": {"seconds": S} or {"steps": K}}
+    to the rank     {"say": "turn", "round", "attempt", "span": {"seconds": S} or {"steps": K},
+                     "check": whether it follows a turn of this very trial}
                     {"say": "finish"}                  there is no further turn
 
 Each word to the rank says of the turn before whether others disturbed it (``disturbed``,
@@ -12,7 +13,8 @@ Each word to the rank says of the turn before whether others disturbed it (``dis
 its windows must never count. The process may be stopped whenever it waits.
 
 The first steps of a turn find the caches as the others left them, and are slower: they settle, and
-are recorded but never count.
+are recorded but never count. A turn that follows one of the same trial shows whether that is
+enough: it is a check, and never counts either.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class Abandoned(Exception):
     """Say that nobody is left who would give the word."""
 
 
-class Turns:
+class RankTurns:
     """One rank's end of the socket."""
 
     def __init__(self, descriptor: int) -> None:
@@ -63,15 +65,14 @@ class Turns:
             for _ in range(SETTLING_WINDOWS):
                 windows.take(steps)
             windows.begin("measure")
-            span = Span(**word["span"])
-            while windows.done < FEWEST_STEPS or not windows.is_over(span):
-                windows.take(rest(steps, span, windows.done))
+            turn = {name: word[name] for name in ("round", "attempt", "check")}
+            turn["work_s"] = _measure(windows, steps, Span(**word["span"]))
             windows.turn_number = None
-            turn = {name: word[name] for name in ("round", "attempt")}
-            turn.update(number=number, start=start, end=windows.clock())
+            turn.update(number=number, steps=windows.done, start=start, end=windows.clock())
+            counted = "check" if word["check"] else "measure"
             windows.begin("wait")
             word = self._ask(say="turned")
-            windows.events.release("disturbed" if word["disturbed"] else "measure")
+            windows.events.release("disturbed" if word["disturbed"] else counted)
             turn.update({name: word[name] for name in ("disturbed", "foreign_cores")})
             windows.events.say("turn", **turn)
 
@@ -86,6 +87,16 @@ class Turns:
         line, _, self._rest = self._rest.partition(b"\n")
         word: Dict[str, Any] = json.loads(line)
         return word
+
+
+def _measure(windows: Windows, steps: int, span: Span) -> float:
+    """Take whole windows until a span is over; give the seconds of the slowest rank in them."""
+    seconds = 0.0
+    while windows.done < FEWEST_STEPS or not windows.is_over(span):
+        done = windows.done
+        each_s = windows.take(rest(steps, span, done))
+        seconds += each_s * (windows.done - done)
+    return seconds
 
 
 def _end_with_parent() -> None:

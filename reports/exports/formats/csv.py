@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.analysis.tables import Table, flat
 
-_FORMULA = tuple("=+-@\t\r\n")
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # some take the wide letters, too
 
 
 def of_table(table: Table) -> str:

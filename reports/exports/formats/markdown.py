@@ -6,8 +6,9 @@ from harness.analysis.tables import Table, filled, shown_row
 
 
 def _cell(text: str) -> str:
-    """Keep a value inside its cell, and as text: Markdown renders HTML."""
+    """Keep a value inside its cell, and as text: Markdown renders HTML, and fetches pictures."""
     escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    escaped = escaped.replace("[", "\\[")
     return " ".join(escaped.split())
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from harness.worker import place
 from harness.worker.adapters.caffe import blobs, prototxt
 from harness.worker.adapters.caffe.blobs import convolved, pooled
-from harness.worker.adapters.caffe.lowering import lower
 from harness.worker.adapters.caffe.solver import solver
+from harness.worker.adapters.caffe.training_net import lower
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import (

@@ -11,7 +11,7 @@ from harness.worker.adapters.jax.lowering import Lowered, Pass
 from harness.worker.job import Job, Span
 from harness.worker.network.layers import Conv, Flatten, Network
 from harness.worker.scale import Scale
-from tests.adapters.tensorflow import examined
+from tests.adapters.tensorflow import small_networks
 
 WORKLOADS = (
     "alexnet",
@@ -25,7 +25,12 @@ WORKLOADS = (
     "tinycnn",
 )
 STRIDED = Network((4, 5, 7), (Conv("conv1", 6, 1, stride=2), Flatten("flat")))
-NETWORKS = (examined.IN_ONE, examined.IN_TWO, examined.IN_THREE, examined.AVERAGES)
+NETWORKS = (
+    small_networks.IN_ONE,
+    small_networks.IN_TWO,
+    small_networks.IN_THREE,
+    small_networks.AVERAGES,
+)
 
 
 def opened(precision, layout="channels-last"):
@@ -38,23 +43,23 @@ def opened(precision, layout="channels-last"):
 
 def test_every_layer_agrees_with_loops_in_float64_channels_last():
     for network in NETWORKS:
-        examined.hold(opened("float64"), network, "float64", 1e-11)
+        small_networks.hold(opened("float64"), network, "float64", 1e-11)
 
 
 def test_every_layer_agrees_with_loops_in_float64_channels_first():
     for network in NETWORKS:
-        examined.hold(opened("float64", "channels-first"), network, "float64", 1e-11)
+        small_networks.hold(opened("float64", "channels-first"), network, "float64", 1e-11)
 
 
 def test_every_layer_as_timed_agrees_with_loops_in_float32():
     for network in NETWORKS:
-        examined.hold(opened("fp32"), network, "timed", 1e-4)
+        small_networks.hold(opened("fp32"), network, "timed", 1e-4)
 
 
 def test_the_ways_to_convolve_on_a_cpu_equal_xla_s_own():
     opened("float64")
-    for network, layouts in ((examined.IN_THREE, (True, False)), (STRIDED, (True,))):
-        state, x, _ = examined.drawn(network)
+    for network, layouts in ((small_networks.IN_THREE, (True, False)), (STRIDED, (True,))):
+        state, x, _ = small_networks.drawn(network)
         for channels_last in layouts:
             outputs = []
             for is_cpu in (True, False):
@@ -62,7 +67,7 @@ def test_the_ways_to_convolve_on_a_cpu_equal_xla_s_own():
                 given = {n: net.weight_in(n, jax.numpy.asarray(a)) for n, a in state.items()}
                 one = Pass(given, given, None, {}, None)
                 outputs.append(net.run(net.activation_in(jax.numpy.asarray(x)), one))
-            examined.near(outputs[0], outputs[1], 1e-12, "output")
+            small_networks.near(outputs[0], outputs[1], 1e-12, "output")
 
 
 def test_a_bias_gradient_in_bf16_is_summed_in_the_bias_own_type():
@@ -79,11 +84,11 @@ def test_a_bias_gradient_in_bf16_is_summed_in_the_bias_own_type():
 
     found = jax.jit(lambda bias: jax.vjp(forward, bias)[1](slope)[0])(jax.numpy.zeros(4))
     expected = numpy.asarray(slope, "float64").sum((0, 1, 2))
-    examined.near(found, expected, 1e-5, "gradient of the bias")
+    small_networks.near(found, expected, 1e-5, "gradient of the bias")
 
 
 def test_dropout_drops_its_rate_and_scales_the_rest():
-    examined.hold_dropout(opened("fp32"))
+    small_networks.hold_dropout(opened("fp32"))
 
 
 def test_every_workload_is_lowered_with_its_parameters_and_outputs():

@@ -29,7 +29,8 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
     assert facts["compiler"] == "xla"
     assert facts["compile_s"] > 0
     asked = 8 * macs_of_step(WORKLOAD.network)
-    assert facts["multiplications"] == {"counted": asked, "asked": asked}
+    by = "XLA's compiled step"
+    assert facts["multiplications"] == {"counted": asked, "asked": asked, "by": by}
 
 
 def test_a_probe_lists_the_heavy_operations_by_their_type(tmp_path: Path) -> None:

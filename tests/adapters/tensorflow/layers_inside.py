@@ -15,7 +15,7 @@ from harness.worker.adapters.tensorflow.lowering.network import Lowering
 from harness.worker.job import Job, Span
 from harness.worker.network.layers import Dense, Network
 from harness.worker.scale import Scale
-from tests.adapters.tensorflow import examined
+from tests.adapters.tensorflow import small_networks
 
 WORKLOADS = (
     "alexnet",
@@ -35,39 +35,39 @@ OPENED = adapter.open(JOB, place.find({}))
 
 
 def test_two_dimensions_agree_with_loops_in_float64():
-    examined.hold(OPENED, examined.IN_TWO, "float64", 1e-11)
+    small_networks.hold(OPENED, small_networks.IN_TWO, "float64", 1e-11)
 
 
 def test_one_dimension_agrees_with_loops_in_float64():
-    examined.hold(OPENED, examined.IN_ONE, "float64", 1e-11)
+    small_networks.hold(OPENED, small_networks.IN_ONE, "float64", 1e-11)
 
 
 def test_three_dimensions_agree_with_loops_in_float64():
-    examined.hold(OPENED, examined.IN_THREE, "float64", 1e-11)
+    small_networks.hold(OPENED, small_networks.IN_THREE, "float64", 1e-11)
 
 
 def test_averages_agree_with_loops_in_float64():
-    examined.hold(OPENED, examined.AVERAGES, "float64", 1e-11)
+    small_networks.hold(OPENED, small_networks.AVERAGES, "float64", 1e-11)
 
 
 def test_two_dimensions_as_timed_agree_with_loops_in_float32():
-    examined.hold(OPENED, examined.IN_TWO, "timed", 1e-4)
+    small_networks.hold(OPENED, small_networks.IN_TWO, "timed", 1e-4)
 
 
 def test_one_dimension_as_timed_agrees_with_loops_in_float32():
-    examined.hold(OPENED, examined.IN_ONE, "timed", 1e-4)
+    small_networks.hold(OPENED, small_networks.IN_ONE, "timed", 1e-4)
 
 
 def test_three_dimensions_as_timed_agree_with_loops_in_float32():
-    examined.hold(OPENED, examined.IN_THREE, "timed", 1e-4)
+    small_networks.hold(OPENED, small_networks.IN_THREE, "timed", 1e-4)
 
 
 def test_averages_as_timed_agree_with_loops_in_float32():
-    examined.hold(OPENED, examined.AVERAGES, "timed", 1e-4)
+    small_networks.hold(OPENED, small_networks.AVERAGES, "timed", 1e-4)
 
 
 def test_dropout_drops_its_rate_and_scales_the_rest():
-    examined.hold_dropout(OPENED)
+    small_networks.hold_dropout(OPENED)
 
 
 def test_a_bias_s_gradient_is_not_summed_in_bfloat16():

@@ -35,6 +35,7 @@ def test_tinycnn_trains_and_its_loss_falls(
     assert losses(events)[-1] < losses(events)[0] / 2
     facts = told(events, "facts")["facts"]
     assert facts["threads"] == factors.get("threads", len(os.sched_getaffinity(0)))
+    assert facts["multiplications"]["counted"] == facts["multiplications"]["asked"] > 0
 
 
 @pytest.mark.long

@@ -35,6 +35,7 @@ def test_tinycnn_trains_and_searches_for_no_kernels(
     facts = told(events, "facts")["facts"]
     assert facts["renderer"]
     assert (facts["device"], facts["device_name"], facts["beam"]) == ("cpu", "CPU", 0)
+    assert facts["multiplications"]["counted"] == facts["multiplications"]["asked"] > 0
 
 
 def given(folder: Path, workload: Training, request: dict[str, Any], more: Arrays) -> None:

@@ -1,4 +1,4 @@
-"""Judge what a planted trial shows of itself: its losses, its multiplications, its start."""
+"""Judge what a planted trial shows of itself: its losses, masks, multiplications, start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.store.layout import TrialName, TrialPaths
 from harness.store.outcome import RankEnd
 from harness.store.records import TrialRecord
 from harness.verdicts.credibility.amount import judge_amount
-from harness.verdicts.credibility.learning import judge_losses
+from harness.verdicts.credibility.learning import judge_losses, judge_masks
 from tests.outcomes import ended
 
 
@@ -19,6 +19,7 @@ def seen(place: Path, precision: str = "fp32") -> list[str]:
     record = TrialRecord("planted", TrialName(1), TrialPaths(place), ended(ranks=(rank,)))
     ((_, streams),) = read_streams([record])
     found = ["losses"] if judge_losses(streams, precision, None) else []
+    found += ["masks"] if judge_masks(streams) else []
     found += ["multiplications"] if judge_amount(streams) else []
     started = [(one.facts.get("start") or {}).get("differs") for one in streams]
     return found + (["start"] if any(started) else [])

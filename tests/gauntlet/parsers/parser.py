@@ -8,7 +8,8 @@ from pathlib import Path
 
 from harness.errors import BakeoffError
 from harness.store.layout import RunPaths
-from harness.store.records import read_run, read_trials
+from harness.store.record_readers.run_reader import read_run
+from harness.store.record_readers.trial_reader import read_trials
 from tests.gauntlet import small_run
 from tests.gauntlet.command import run
 

@@ -66,7 +66,9 @@ _SLURM = Platform.model_validate(
 )
 
 
-def _slurm(ask: Callable[[Any], object]) -> Parse:
+def _slurm(program: str, said: str, ask: Callable[[Any], object]) -> Parser:
+    """Give the parser of what a program of Slurm prints."""
+
     def parse(data: bytes, _: Path) -> object:
         earlier, queue._asked = queue._asked, lambda *_, **__: as_text(data)
         try:
@@ -74,7 +76,7 @@ def _slurm(ask: Callable[[Any], object]) -> Parse:
         finally:
             queue._asked = earlier
 
-    return parse
+    return Parser(program, texts(said), parse, ("harness/run/queue",), share=0.5)
 
 
 def _agent(data: bytes, _: Path) -> object:
@@ -257,21 +259,17 @@ PARSERS = (
         ("harness/machine/surroundings",),
         share=0.5,
     ),
-    Parser(
+    _slurm(
         "squeue",
-        texts("41 RUNNING 1:00 None\n42_1 PENDING 0:00 Priority\n"),
-        _slurm(lambda there: queue.states(there, JOBS)),
-        ("harness/run/queue",),
-        share=0.5,
+        "41 RUNNING 1:00 None\n42_1 PENDING 0:00 Priority\n",
+        lambda there: queue.states(there, JOBS),
     ),
-    Parser(
+    _slurm(
         "sacct",
-        texts("41|COMPLETED|00:01:00\n42_1|CANCELLED by 1000|00:00:10\n"),
-        _slurm(lambda there: queue.ends(there, JOBS)),
-        ("harness/run/queue",),
-        share=0.5,
+        "41|COMPLETED|00:01:00\n42_1|CANCELLED by 1000|00:00:10\n",
+        lambda there: queue.ends(there, JOBS),
     ),
-    Parser("sinfo", texts("12/4\n1/2\n"), _slurm(queue.free), ("harness/run/queue",), share=0.5),
+    _slurm("sinfo", "12/4\n1/2\n", queue.free),
     Parser(
         "agents' messages",
         texts('{"say":"ready","pid":1}\n{"say":"beat"}\n'),

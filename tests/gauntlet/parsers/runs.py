@@ -10,10 +10,11 @@ from typing import Any
 from harness.run import due, queue
 from harness.run.setup import read_plan
 from harness.sections.contract import gather
-from harness.store import run_directory
 from harness.store.dataset import Dataset
 from harness.store.events import event_lines, rank_tail
 from harness.store.layout import RunPaths, TrialPaths
+from harness.store.run_directory import trial_folders
+from harness.store.run_directory.identity import identity
 from harness.store.samples.recording import read_recording
 from harness.worker import job
 from reports.exports.results_file import read_results_file
@@ -28,7 +29,12 @@ def _run_file(
     share: float = 0.15,
     modules: tuple[str, ...] = (),
 ) -> Parser:
-    known = ("harness/store/records", "harness/store/typed", "harness/store/contained")
+    known = (
+        "harness/store/record_readers/run_reader",
+        "harness/store/record_readers/trial_reader",
+        "harness/store/typed",
+        "harness/store/contained",
+    )
     return Parser(
         name,
         of_run(pattern),
@@ -67,7 +73,11 @@ PARSERS = (
         "event files",
         of_run("cells/*/*/events.0.jsonl"),
         lambda data, _: event_lines.read_event_files([data, data]),
-        ("harness/store/events/event_lines", "harness/store/events/known_events"),
+        (
+            "harness/store/events/event_lines",
+            "harness/store/events/known_events",
+            "harness/store/events/window_lines",
+        ),
         is_json=True,
         share=0.2,
     ),
@@ -89,12 +99,12 @@ PARSERS = (
     Parser(
         "outcomes",
         of_run("cells/*/*/outcome.json"),
-        in_run("cells/*/trial-1/outcome.json", lambda paths: run_directory.outcomes(paths)),
-        ("harness/store/run_directory", "harness/store/outcome"),
+        in_run("cells/*/trial-1/outcome.json", lambda paths: trial_folders.outcomes(paths)),
+        ("harness/store/run_directory/trial_folders", "harness/store/outcome"),
         is_json=True,
         share=0.5,
     ),
-    _run_file("run.json", "run.json", lambda paths: run_directory.identity(paths)),
+    _run_file("run.json", "run.json", identity, modules=("harness/store/run_directory/identity",)),
     _run_file("run.json, the run read", "run.json"),
     _run_file("plan.json, the run read", "plan.json"),
     _run_file("plan.json, to resume", "plan.json", read_plan, modules=("harness/run/setup",)),
@@ -103,7 +113,12 @@ PARSERS = (
     _run_file("gate/*.json", "gate/*.json", modules=("harness/store/gate_results",)),
     _run_file("outcome.json, the run read", "cells/*/trial-1/outcome.json"),
     _run_file("job.json, the run read", "cells/*/trial-1/job.json"),
-    _run_file("log.jsonl", "log.jsonl", _due, modules=("harness/run/due",)),
+    _run_file(
+        "log.jsonl",
+        "log.jsonl",
+        _due,
+        modules=("harness/run/due", "harness/store/run_directory/session_log"),
+    ),
     _run_file(
         "events, queried",
         "cells/*/trial-1/events.0.jsonl",

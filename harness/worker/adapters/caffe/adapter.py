@@ -16,8 +16,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.worker import loop
 from harness.worker.adapters.caffe import blobs, program, prototxt
-from harness.worker.adapters.caffe.lowering import lower
 from harness.worker.adapters.caffe.solver import solver
+from harness.worker.adapters.caffe.training_net import lower
 from harness.worker.contracts import Unsupported
 from harness.worker.external_loop import Mark
 from harness.worker.facts.resources import threads

@@ -11,8 +11,9 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Tuple
 
 import numpy
 
-from harness.worker.adapters.caffe.lowering import Lowering, lower_loss
+from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.adapters.caffe.prototxt import Message
+from harness.worker.adapters.caffe.training_net import lower_loss
 from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
 from harness.worker.gate.tensors import Tensor

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping
 
 from harness.worker.adapters.jax import settings as switches
 from harness.worker.adapters.jax import strategies
 from harness.worker.adapters.jax.strategies import Strategy
 from harness.worker.contracts import OutOfMemory
+from harness.worker.facts.multiplications import Count, calls_per_step
 from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
@@ -108,21 +109,23 @@ class JaxActivity:
         """Give what is trained."""
         from harness.worker.adapters.jax.training import named
 
-        return named(self._net, self._workload, self.trained)
+        return named(self._net, self._workload, self._strategy.own(self.trained))
 
     def fed(self) -> Iterator[Made]:
         """Give the batch that the next step takes."""
         from harness.worker.adapters.jax.training import made
 
-        yield made("input", self._net.activation_out(self._given.input), "float32")
-        yield made("target", self._given.target, "float32")
+        own = self._strategy.own(self._given)
+        yield made("input", self._net.activation_out(own.input), "float32")
+        yield made("target", own.target, "float32")
 
-    def multiplications(self) -> Optional[int]:
+    def multiplications(self) -> Count:
         """Count those of the step, in the text of what XLA compiled and keeps."""
         from harness.worker.facts import hlo_multiplications
 
         compiled = self._step.lower(self.trained, self._given).compile()
-        return hlo_multiplications.macs(compiled.as_text())
+        each = hlo_multiplications.macs(compiled.as_text())
+        return Count(round(each * calls_per_step(self, "_step")), "XLA's compiled step")
 
     def saver(self) -> Any:
         """Give what saves the state."""

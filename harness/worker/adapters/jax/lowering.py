@@ -96,11 +96,11 @@ class Lowered:
 
     def activation_in(self, x: Any) -> Any:
         """Bring a canonical activation into this layout."""
-        return jnp.moveaxis(x, 1, -1) if self.channels_last and x.ndim > 2 else x
+        return _moved(x, (1,), (-1,)) if self.channels_last and x.ndim > 2 else x
 
     def activation_out(self, x: Any) -> Any:
         """Bring an activation back into the canonical layout."""
-        return jnp.moveaxis(x, -1, 1) if self.channels_last and x.ndim > 2 else x
+        return _moved(x, (-1,), (1,)) if self.channels_last and x.ndim > 2 else x
 
     def weight_in(self, name: str, weight: Any) -> Any:
         """Bring a canonical parameter or statistic into this layout."""
@@ -108,7 +108,7 @@ class Lowered:
         if kind == "weight" and isinstance(self.sites[path].layer, Dense):
             return weight.T
         if kind == "weight" and self.channels_last:
-            return jnp.moveaxis(weight, (0, 1), (-1, -2))
+            return _moved(weight, (0, 1), (-1, -2))
         return weight
 
     def weight_out(self, name: str, weight: Any) -> Any:
@@ -117,7 +117,7 @@ class Lowered:
         if kind == "weight" and isinstance(self.sites[path].layer, Dense):
             return weight.T
         if kind == "weight" and self.channels_last:
-            return jnp.moveaxis(weight, (-1, -2), (0, 1))
+            return _moved(weight, (-1, -2), (0, 1))
         return weight
 
     def channel(self, vector: Any, x: Any) -> Any:
@@ -134,16 +134,16 @@ class Lowered:
         self, x: Any, start: Any, function: Any, kernel: int, stride: int, pads: List[Any]
     ) -> Any:
         """Reduce windows over the spatial dimensions."""
-        spatial = x.ndim - 2
-        around = ([1], [1]) if self.channels_last else ([1, 1], [])
-        return lax.reduce_window(
-            x,
-            numpy.asarray(start, x.dtype)[()],
-            function,
-            (*around[0], *[kernel] * spatial, *around[1]),
-            (*around[0], *[stride] * spatial, *around[1]),
-            ((0, 0), *pads, (0, 0)) if self.channels_last else ((0, 0), (0, 0), *pads),
-        )
+        window, strides, padding = [1] * x.ndim, [1] * x.ndim, [(0, 0)] * x.ndim
+        for axis, pad in zip(self.positions(x), pads):
+            window[axis], strides[axis], padding[axis] = kernel, stride, pad
+        start = numpy.asarray(start, x.dtype)[()]
+        return lax.reduce_window(x, start, function, tuple(window), tuple(strides), tuple(padding))
+
+
+def _moved(x: Any, before: Tuple[int, ...], after: Tuple[int, ...]) -> Any:
+    """Move axes; of an array of numpy's without compiling a program for each shape."""
+    return (numpy if isinstance(x, numpy.ndarray) else jnp).moveaxis(x, before, after)
 
 
 def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
@@ -176,17 +176,14 @@ def _multiply(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
 
 def _convolve(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
     letters = SPATIAL[-(x.ndim - 2) :]
-    words = (
-        ("N" + letters + "C", letters + "IO")
-        if net.channels_last
-        else ("NC" + letters, "OI" + letters)
-    )
+    images = "N" + letters + "C" if net.channels_last else "NC" + letters
+    kernels = letters + "IO" if net.channels_last else "OI" + letters
     return lax.conv_general_dilated(
         x,
         weight,
         window_strides=(layer.stride,) * len(letters),
         padding=[layer.pad] * len(letters),
-        dimension_numbers=(words[0], words[1], words[0]),
+        dimension_numbers=(images, kernels, images),
         feature_group_count=layer.groups,
     )
 

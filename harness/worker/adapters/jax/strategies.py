@@ -27,6 +27,10 @@ class Strategy:
         """Give the batch of all ranks, of which this one holds its share."""
         return tree
 
+    def own(self, tree: Any) -> Any:
+        """Give what this rank holds of it."""
+        return tree
+
     def jit(self, step: Any) -> Any:
         """Compile a step: (state, batch) -> (state, loss)."""
         import jax
@@ -83,8 +87,16 @@ class DataParallel(Strategy):
 
         return self._jax.tree.map(joined, tree)
 
+    def own(self, tree: Any) -> Any:
+        """Give what this rank holds of it."""
+        if not self._communicates:
+            return tree
+        return self._jax.tree.map(lambda one: one.addressable_data(0), tree)
+
     def _made(self, sharding: Any, local: Any, shape: Tuple[int, ...]) -> Any:
         jax = self._jax
+        if local.sharding == sharding:  # it was made before
+            return local
         if jax.dtypes.issubdtype(local.dtype, jax.dtypes.prng_key):
             bits = jax.random.key_data(local)
             return jax.random.wrap_key_data(self._made(sharding, bits, bits.shape))

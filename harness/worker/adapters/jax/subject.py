@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, Mapping, Tuple
 
 import jax
+import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax import training
@@ -27,14 +28,14 @@ class JaxSubject:
         self._precision = "float64" if precision == "float64" else settings.precision
         self._dtype = jnp.float64 if precision == "float64" else jnp.float32
         self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
-        self._state = training.initial(self._net, workload, 0, self._precision)
+        self._state = training.blank(self._net, workload, self._precision)
         self._steps: Dict[int, Any] = {}
         self._compiled: Dict[Any, Any] = {}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set every parameter and running statistic."""
         loaded = {
-            name: self._net.weight_in(name, jnp.asarray(array_of(tensor), self._dtype))
+            name: jnp.asarray(self._net.weight_in(name, array_of(tensor)), self._dtype)
             for name, tensor in state.items()
         }
         self._state = self._state._replace(
@@ -60,13 +61,13 @@ class JaxSubject:
 
         slopes, (loss, updated, output, kept) = jax.jit(run)(self._state)
         self._state = self._state._replace(statistics=updated)
-        yield made("output", self._net.activation_out(output))
+        yield made("output", self._net.activation_out(numpy.asarray(output)))
         yield made("loss", loss)
         for name, slope in slopes.items():
-            yield made("gradient/" + name, self._net.weight_out(name, slope))
+            yield made("gradient/" + name, self._net.weight_out(name, numpy.asarray(slope)))
         for path, value in kept.items():
             if not isinstance(self._net.sites[path].layer, Dropout):
-                yield made("activation/" + path, self._net.activation_out(value))
+                yield made("activation/" + path, self._net.activation_out(numpy.asarray(value)))
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one training step with dropout off."""
@@ -81,7 +82,7 @@ class JaxSubject:
         """Give every parameter and running statistic."""
         for arrays in (self._state.parameters, self._state.statistics):
             for name, value in arrays.items():
-                yield made(name, self._net.weight_out(name, value))
+                yield made(name, self._net.weight_out(name, numpy.asarray(value)))
 
     def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
         """Run one layer alone, forward and backward."""
@@ -94,14 +95,14 @@ class JaxSubject:
             for name, value in self._state.statistics.items()
             if name.rpartition("/")[0] == path
         }
-        x = self._net.activation_in(jnp.asarray(array_of(given), compute))
-        slope = self._net.activation_in(jnp.asarray(array_of(gradient), compute))
+        x = jnp.asarray(self._net.activation_in(array_of(given)), compute)
+        slope = jnp.asarray(self._net.activation_in(array_of(gradient)), compute)
         run = self._both(path, given.shape)
         y, (input_slope, slopes), moved = run(x, own, statistics, slope)
-        yield made("output", self._net.activation_out(y))
-        yield made("input-gradient", self._net.activation_out(input_slope))
+        yield made("output", self._net.activation_out(numpy.asarray(y)))
+        yield made("input-gradient", self._net.activation_out(numpy.asarray(input_slope)))
         for name in names:
-            value = self._net.weight_out(name, slopes[_kind(name)])
+            value = self._net.weight_out(name, numpy.asarray(slopes[_kind(name)]))
             yield made("gradient/" + _kind(name), value)
         for name, value in moved.items():
             yield made("statistic/" + _kind(name), value)
@@ -133,7 +134,7 @@ class JaxSubject:
         return {"compiled": "jax.jit", "precision": self._precision, "layers": len(shapes)}
 
     def _batch(self, given: Tensor, target: Tensor) -> training.Given:
-        x = self._net.activation_in(jnp.asarray(array_of(given), self._dtype))
+        x = jnp.asarray(self._net.activation_in(array_of(given)), self._dtype)
         is_classes = target.dtype == "int64"
         wanted = jnp.asarray(array_of(target), jnp.int32 if is_classes else self._dtype)
         return training.Given(x, wanted)

@@ -47,7 +47,7 @@ class Given(NamedTuple):
 
 def initial(net: Lowered, workload: Training, seed: int, precision: str) -> State:
     """Draw the starting weights that every framework shares, seeded."""
-    dtype = jnp.float64 if precision == "float64" else jnp.float32
+    dtype = _held_as(precision)
     key = jax.random.key(seed)
     parameters: Arrays = {}
     statistics: Arrays = {}
@@ -57,6 +57,33 @@ def initial(net: Lowered, workload: Training, seed: int, precision: str) -> Stat
             parameters[name] = net.weight_in(name, _draw(held, draw, dtype))
         for name, held in statistics_of(site):
             statistics[name] = jnp.full(held.shape, held.mean, dtype)
+    return _fresh(workload, precision, parameters, statistics, key)
+
+
+def blank(net: Lowered, workload: Training, precision: str) -> State:
+    """Give a state that is still to be loaded; drawing one compiles a program for each shape."""
+    dtype = numpy.dtype(_held_as(precision))
+
+    def zeros(name: str, shape: Tuple[int, ...]) -> Any:
+        return jnp.asarray(net.weight_in(name, numpy.zeros(shape, dtype)))
+
+    every = list(net.sites.values())
+    parameters = {
+        name: zeros(name, held.shape) for one in every for name, held in parameters_of(one)
+    }
+    statistics = {
+        name: zeros(name, held.shape) for one in every for name, held in statistics_of(one)
+    }
+    return _fresh(workload, precision, parameters, statistics, jax.random.key(0))
+
+
+def _held_as(precision: str) -> Any:
+    return jnp.float64 if precision == "float64" else jnp.float32
+
+
+def _fresh(
+    workload: Training, precision: str, parameters: Arrays, statistics: Arrays, key: Any
+) -> State:
     return State(
         parameters,
         statistics,

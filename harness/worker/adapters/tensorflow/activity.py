@@ -15,6 +15,7 @@ from harness.worker.adapters.tensorflow import failures
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.adapters.tensorflow.settings import has_gpu, jitted
 from harness.worker.adapters.tensorflow.subject import array_of, made
+from harness.worker.facts.multiplications import Count, calls_per_step
 from harness.worker.feed import Classes, Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
@@ -88,10 +89,21 @@ class TrainingActivity:
         told = self._function.experimental_get_compiler_ir(*self.batch)
         return str(told(stage="optimized_hlo"))
 
+    def multiplications(self) -> Count:
+        """Count those of the step, in the graph that was traced and that XLA compiles, if it does.
+
+        XLA's own text tells the same, after it has compiled everything once more.
+        """
+        from harness.worker.facts import graph_multiplications
+
+        each = graph_multiplications.macs(self.traced.graph)
+        calls = calls_per_step(self, "traced")
+        return Count(round(each * calls), "the graph that TensorFlow traced")
+
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set, in place, what is given of parameters, running statistics and the optimiser's."""
         arrangement = self._trainer.lowering.arrangement
-        for name, parameter, variable, factor in self._kept():
+        for name, parameter, variable, factor in kept(self._trainer):
             if name in state:
                 value = arrangement.parameter_in(parameter, array_of(state[name]))
                 variable.assign(own(numpy.float32(factor) * value, variable.dtype))
@@ -112,19 +124,21 @@ class TrainingActivity:
             yield made(name, array.astype(numpy.float32))
 
     def state(self) -> Iterator[Made]:
-        """Give what is trained."""
-        arrangement = self._trainer.lowering.arrangement
-        for name, parameter, variable, factor in self._kept():
-            value = arrangement.parameter_out(parameter, variable.numpy())
-            yield made(name, value if factor == 1 else (value / factor).astype(numpy.float32))
+        """Give what is trained, as the first device holds it."""
+        return self.replica(0)
 
-    def _kept(self) -> Iterator[Tuple[str, str, Any, float]]:
-        """Give what a step changes: its name, whose it is, the variable, what it is times."""
-        for name, variable in self._trainer.values.items():
-            yield name, name, variable, 1.0
-        for moment, slots in self._trainer.moments().items():
-            for name, variable in slots.items():
-                yield "{}/{}".format(name, moment), name, variable, self._trainer.moment_factor
+    @property
+    def replicas(self) -> int:
+        """Count the devices that this rank drives."""
+        return int(self._trainer.strategy.replicas)
+
+    def replica(self, number: int) -> Iterator[Made]:
+        """Give what is trained, as one device holds it."""
+        arrangement, strategy = self._trainer.lowering.arrangement, self._trainer.strategy
+        for name, parameter, variable, factor in kept(self._trainer):
+            value = strategy.on(number, variable).numpy()
+            value = arrangement.parameter_out(parameter, value)
+            yield made(name, value if factor == 1 else (value / factor).astype(numpy.float32))
 
     def saver(self) -> Any:
         """Give what saves the trainer's state."""
@@ -139,6 +153,15 @@ class TrainingActivity:
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
         return float(self._trainer.strategy.agree(value))
+
+
+def kept(trainer: Any) -> Iterator[Tuple[str, str, Any, float]]:
+    """Give what a step changes: its name, whose it is, the variable, what it is times."""
+    for name, variable in trainer.values.items():
+        yield name, name, variable, 1.0
+    for moment, slots in trainer.moments().items():
+        for name, variable in slots.items():
+            yield "{}/{}".format(name, moment), name, variable, trainer.moment_factor
 
 
 def waiter() -> Any:

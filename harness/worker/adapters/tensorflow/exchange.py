@@ -12,9 +12,8 @@ import tensorflow.compat.v2 as tf
 from harness.worker.adapters.tensorflow.activity import waiter
 from harness.worker.adapters.tensorflow.settings import jitted
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.collective import FLOAT_BYTES
 from harness.worker.contracts import Unsupported
-
-_FLOAT_BYTES = 4
 
 
 class Exchange:
@@ -24,13 +23,13 @@ class Exchange:
         exchanged = strategy.collective(operation)
         self.agree = strategy.agree
         self._parts = size if operation == "all-gather" else 1
-        if message % (_FLOAT_BYTES * self._parts):
+        if message % (FLOAT_BYTES * self._parts):
             raise Unsupported(
                 "TensorFlow exchanges float32: {} bytes are no whole number of them a rank".format(
                     message // self._parts
                 )
             )
-        count = message // _FLOAT_BYTES // self._parts
+        count = message // FLOAT_BYTES // self._parts
         self._sent = tf.Variable(tf.zeros([count]), trainable=False)
         step = jitted(strategy.run(lambda: exchanged(self._sent.read_value())), False)
         self._traced = step.get_concrete_function()

@@ -8,7 +8,17 @@ exactly when e = epsilon sqrt(1 - b2^t).
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Tuple,
+)
 
 import tensorflow.compat.v2 as tf
 
@@ -58,10 +68,10 @@ class Update:
             for number, moment in enumerate(MOMENTS[type(self._rule)])
         }
 
-    def set_step(self, updates: float) -> None:
-        """Set what depends on the number of updates: the powers of Adam's betas."""
+    def powers(self, updates: float) -> Iterator[Tuple[Any, float]]:
+        """Give the variables that depend on the number of updates, and what they are then."""
         for power, beta in zip(self._powers, (self._rule.beta1, self._rule.beta2)):
-            power.assign(beta**updates)
+            yield power, beta**updates
 
     def reset(self) -> None:
         """Forget moments and step count."""

@@ -89,7 +89,8 @@ class Trainer:
 
     def set_step(self, updates: float) -> None:
         """Tell the optimiser how many updates it has made."""
-        self._update.set_step(updates)
+        for power, value in self._update.powers(updates):
+            power.assign(value)
 
     def reset(self) -> None:
         """Forget the optimiser's state."""

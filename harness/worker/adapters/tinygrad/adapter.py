@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
+from harness.worker.facts.multiplications import Count, Uncounted, calls_per_step
 from harness.worker.facts.resources import threads
 from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
+from harness.worker.network.layers import Conv
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 
@@ -32,6 +34,7 @@ class TinygradActivity:
         self.captured = TinyJit(
             lambda: self._trainer.step(self._given["x"], self._given["target"], feed.batch_per_step)
         )
+        self._asked = _kernels_asked(self.captured)
         self._device = Device[Device.DEFAULT]
         self._loss: Any = None
         self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
@@ -73,6 +76,28 @@ class TinygradActivity:
     def state(self) -> Iterator[Made]:
         """Give what is trained."""
         return self._trainer.state()
+
+    def multiplications(self) -> Count:
+        """Count those of the kernels that a step replays, by what each was compiled from."""
+        from tinygrad.codegen import to_program
+
+        from harness.worker.adapters.tinygrad import products
+
+        if any(_skips(site.layer) for site in self._trainer.net.sites.values()):
+            raise Uncounted(
+                "in gradients of convolutions that skip places tinygrad multiplies zeros too"
+            )
+        by = "the kernels that tinygrad captured"
+        calls = calls_per_step(self, "captured")
+        if not calls:
+            return Count(0, by)
+        made = {to_program(kernel, self._device.renderer): kernel for kernel in self._asked}
+        each = 0
+        for program in programs(self.captured):
+            if program not in made:
+                raise Uncounted("tinygrad replays a kernel that it was not seen to compile")
+            each += products.macs(made[program])
+        return Count(round(each * calls), by)
 
     def device(self) -> str:
         """Name what holds the parameters."""
@@ -141,10 +166,33 @@ class TinygradAdapter:
 
 def kernels(captured: Any) -> List[str]:
     """Name the kernels of a capture, in order."""
+    return [program.arg.name for program in programs(captured)]
+
+
+def programs(captured: Any) -> List[Any]:
+    """Give the kernels of a capture as they were compiled, in order."""
     from tinygrad.uop.ops import Ops
 
     calls = [call.src[0] for call in captured.captured._linear.toposort() if call.op is Ops.CALL]
-    return [program.arg.name for program in calls if program.op is Ops.PROGRAM]
+    return [program for program in calls if program.op is Ops.PROGRAM]
+
+
+def _skips(layer: Any) -> bool:
+    """Tell whether a layer is a convolution whose windows leave places out between them."""
+    return isinstance(layer, Conv) and layer.kernel < layer.stride
+
+
+def _kernels_asked(jit: Any) -> List[Any]:
+    """Keep what is to be computed, as a step is captured: compiled kernels do not tell it."""
+    asked: List[Any] = []
+    capture = jit.add_linear
+
+    def kept(linear: Any, *more: Any) -> None:
+        asked.extend(call.src[0] for call in linear.src if call.src[0].op.name == "SINK")
+        capture(linear, *more)
+
+    jit.add_linear = kept
+    return asked
 
 
 def open(job: Job, place: Place) -> TinygradAdapter:  # noqa: A001 - the contract's name

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 import torch
 
 from harness.worker.adapters.torch import failures
 from harness.worker.adapters.torch.lowering.canonical import given_tensor, made
 from harness.worker.adapters.torch.training import Trainer
+from harness.worker.facts.multiplications import STEPS, Count, Uncounted
 from harness.worker.feed import Classes, Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
@@ -61,20 +62,20 @@ class TrainingActivity:
         for name, tensor in zip(("input", "target"), self.batch):
             yield made(name, tensor, torch.float32)
 
-    def multiplications(self) -> Optional[int]:
-        """Count those of a step, by the operators that it dispatches.
+    def multiplications(self) -> Count:
+        """Count those of a step, by the operators that it dispatches."""
+        settings = self.trainer.settings
+        if settings.is_compiled and settings.mode != "default":
+            raise Uncounted(
+                "torch.compile's mode '{}' may multiply in kernels of its own".format(settings.mode)
+            )
+        from harness.worker.adapters.torch.products import Products  # nothing else needs it
 
-        Under a counter torch runs what was compiled as it was before: that would count another
-        step than the timed one.
-        """
-        if self.trainer.settings.is_compiled:
-            return None
-        from torch.utils.flop_counter import FlopCounterMode  # nothing else needs it
-
-        with FlopCounterMode(display=False) as counter:
-            self.step()
+        with Products() as products:
+            for _ in range(STEPS):
+                self.step()
             self.sync()
-        return int(counter.get_total_flops()) // 2
+        return Count(products.macs // STEPS, "operators that torch dispatched")
 
     def saver(self) -> Any:
         """Give what saves the trainer's state."""

@@ -28,7 +28,7 @@ HEAVY = {
     "aten::convolution_backward",
     "aten::mm",
 }
-TYPE_NAMES = {"float": "float32", "c10::BFloat16": "bfloat16", "c10::Half": "float16"}
+CPP_TYPES = {"float": "float32", "c10::BFloat16": "bfloat16", "c10::Half": "float16"}
 
 
 def observe(activity: TrainingActivity) -> Dict[str, Any]:
@@ -121,6 +121,6 @@ def _profiled(activity: TrainingActivity) -> Dict[str, Any]:
 def _type(event: Any) -> str:
     """Give the type of the first tensor that an operator was given."""
     for name in event.dtypes():
-        if name in TYPE_NAMES or name == "double":
-            return TYPE_NAMES.get(name, "float64")
+        if name in CPP_TYPES or name == "double":
+            return CPP_TYPES.get(name, "float64")
     return ""

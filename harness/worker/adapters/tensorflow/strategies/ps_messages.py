@@ -11,9 +11,8 @@ from typing import Any, Callable, List, Tuple
 import tensorflow.compat.v2 as tf
 
 from harness.worker.adapters.tensorflow.strategies.servers import ParameterServers
+from harness.worker.collective import FLOAT_BYTES
 from harness.worker.contracts import Unsupported
-
-_FLOAT_BYTES = 4
 
 
 class Pull:
@@ -25,12 +24,12 @@ class Pull:
             raise Unsupported(
                 "parameter servers are read from, one by one; {} is multiworker's".format(operation)
             )
-        if message % _FLOAT_BYTES:
+        if message % FLOAT_BYTES:
             raise Unsupported(
                 "TensorFlow reads float32: {} bytes are no whole number of them".format(message)
             )
         source = 0 if operation == "broadcast" else (place.rank - 1) % place.size
-        shape = [message // _FLOAT_BYTES]
+        shape = [message // FLOAT_BYTES]
         session, self.agree = strategy.session, strategy.agree
         with strategy.graph.as_default():
             held = []

@@ -10,17 +10,17 @@ Batch norm normalises each rank's own batch; its running statistics lie with the
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
 
 from harness.worker.adapters.tensorflow import failures
-from harness.worker.adapters.tensorflow.activity import draw
+from harness.worker.adapters.tensorflow.activity import draw, kept, own
 from harness.worker.adapters.tensorflow.lowering.network import Lowering
 from harness.worker.adapters.tensorflow.optimiser import Update
 from harness.worker.adapters.tensorflow.strategies.servers import ParameterServers
-from harness.worker.adapters.tensorflow.subject import TensorFlowSubject, made
+from harness.worker.adapters.tensorflow.subject import TensorFlowSubject, array_of, made
 from harness.worker.adapters.tensorflow.training import LoweredSubject, Trainer
 from harness.worker.feed import Feed
 from harness.worker.gate.rank_equality import share
@@ -47,12 +47,36 @@ class ServedTrainer(Trainer):
 
     def start(self) -> None:
         """Give variables their values, each by the rank it belongs to, and wait for all."""
-        rank, session = self.strategy.place.rank, self.strategy.session
-        mine = [one for name, one in self.values.items() if name not in self.learned]
-        if rank == FIRST or not self.strategy.communicates:
-            mine += [*self.learned.values(), *self.kept()]
-        session.run([one.initializer for one in mine])
+        self.strategy.session.run([one.initializer for one in self.mine()])
         self.strategy.agree(0.0)
+
+    def moments(self) -> Dict[str, Dict[str, Any]]:
+        """Give what the optimisers keep of each parameter, wherever it lies."""
+        found: Dict[str, Dict[str, Any]] = {}
+        for update in self._updates.values():
+            for moment, slots in update.moments().items():
+                found.setdefault(moment, {}).update(slots)
+        return found
+
+    def powers(self, updates: float) -> Iterator[Tuple[Any, float]]:
+        """Give the variables that depend on the number of updates, and what they are then."""
+        for update in self._updates.values():
+            yield from update.powers(updates)
+
+    def set(self, values: Iterable[Tuple[Any, Any]]) -> None:
+        """Set those of some variables that are this rank's to set, and wait for all ranks."""
+        mine = {id(one) for one in self.mine()}
+        chosen = [(one.initializer, value) for one, value in values if id(one) in mine]
+        given = {operation.inputs[1]: value for operation, value in chosen}
+        self.strategy.session.run([operation for operation, _ in chosen], given)
+        self.strategy.agree(0.0)
+
+    def mine(self) -> List[Any]:
+        """Give the variables that this rank sets: its own, and the first one all that is served."""
+        own = [one for name, one in self.values.items() if name not in self.learned]
+        if self.strategy.place.rank == FIRST or not self.strategy.communicates:
+            own += [*self.learned.values(), *self.kept()]
+        return own
 
     def kept(self) -> List[Any]:
         """Give what the optimiser keeps."""
@@ -136,7 +160,7 @@ class ServedActivity:
             initial = lowering.initial(seed)
             self.trainer = ServedTrainer(workload, lowering, initial, feed.batch_per_step, strategy)
             with tf.device(strategy.here):
-                batch = [
+                batch = self._batch = [
                     tf.Variable(one, trainable=False, name="batch")
                     for one in draw(feed, lowering.arrangement, lowering.style.dtype)
                 ]
@@ -175,6 +199,38 @@ class ServedActivity:
     def parameters(self) -> int:
         """Count what the lowered network learns."""
         return sum(int(numpy.prod(one.shape)) for one in self.trainer.learned.values())
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set what is given of parameters, running statistics and moments, where each lies."""
+        arrangement = self.trainer.lowering.arrangement
+        values = [
+            (variable, arrangement.parameter_in(parameter, array_of(state[name])))
+            for name, parameter, variable, _ in kept(self.trainer)
+            if name in state
+        ]
+        if "step" in state:
+            values += self.trainer.powers(float(array_of(state["step"])))
+        self.trainer.set(values)
+
+    def give(self, given: Tensor, target: Tensor) -> None:
+        """Replace this rank's batch."""
+        arrangement = self.trainer.lowering.arrangement
+        arrays = arrangement.activation_in(array_of(given), None), array_of(target)
+        values = {
+            one.initializer.inputs[1]: own(array, one.dtype).numpy()
+            for one, array in zip(self._batch, arrays)
+        }
+        session = self.trainer.strategy.session
+        session.run([one.initializer for one in self._batch], values)
+
+    def state(self) -> Iterator[Made]:
+        """Give what is trained, and let no rank go on before all have read it."""
+        strategy, arrangement = self.trainer.strategy, self.trainer.lowering.arrangement
+        every = list(kept(self.trainer))
+        held = strategy.session.run([variable for _, _, variable, _ in every])
+        strategy.agree(0.0)
+        for (name, parameter, _, _), value in zip(every, held):
+            yield made(name, arrangement.parameter_out(parameter, value))
 
 
 class ServedSubject(TensorFlowSubject):

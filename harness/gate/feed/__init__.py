@@ -1,0 +1,1 @@
+"""Is the network fed what the files hold: every sample, its numbers, its label, the order."""

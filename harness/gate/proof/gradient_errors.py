@@ -1,0 +1,73 @@
+"""Say how far a gradient of the timed step is off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+
+import numpy as np
+
+from harness.exact.layer import Array
+from harness.gate.proof.expected_updates import Gradients
+from harness.worker.network.shapes import parameter_shapes, sites
+from harness.worker.network.workload import Training
+
+TOLERANCES: Mapping[str, float] = {"fp32": 1e-3}
+"""By precision, of the largest item of a gradient."""
+_DEEP, _IN_DEEP = 40, 10.0
+"""With more learned layers gradients may be so much farther off: each batch norm takes a mean away,
+which is large beside the deviation where a start has no kinks."""
+COSINE = 0.8
+LENGTH = 0.1
+"""Of narrower precisions: in what direction a gradient may point, and how much longer it may be."""
+_MIDDLE = 5e-5
+"""In fp32 half of the tensors are 3e-6 to 7e-6 off, as a norm; exchanged in fp16 each is 2e-4."""
+_CANCELLED = 1e-2
+"""A gradient that is so small a share of its terms is mostly their rounding."""
+
+
+def allowed(workload: Training, precision: str) -> float:
+    """Say how far a gradient may be off."""
+    return TOLERANCES[precision] * _slack(workload) if precision in TOLERANCES else 1.0
+
+
+def _slack(workload: Training) -> float:
+    learned = sum(bool(parameter_shapes(site)) for site in sites(workload.network))
+    return _IN_DEEP if learned > _DEEP else 1.0
+
+
+def gradient_error(found: Array, expected: Gradients, name: str, precision: str) -> float:
+    """Say how far a gradient is off; of narrow precisions 1 less the cosine, 2 where its length is.
+
+    What cancels to nothing has no direction.
+    """
+    right, size = expected.gradients[name], expected.sizes[name]
+    if precision in TOLERANCES:
+        return float(np.max(np.abs(found - right))) / size if size else float(np.any(found))
+    length = float(np.linalg.norm(right))
+    if length <= _CANCELLED * size:
+        return 0.0
+    cosine = float(found @ right) / (length * (float(np.linalg.norm(found)) or 1.0))
+    if abs(float(np.linalg.norm(found)) / length - 1) > LENGTH or cosine < COSINE:
+        return 2.0
+    return 1 - cosine
+
+
+def rounding(
+    workload: Training, found: Mapping[str, Array], expected: Gradients, precision: str
+) -> float | None:
+    """Say how far gradients are off that were all rounded to half precision; None: they were not.
+
+    Every item of them is off by a share of itself, also where a tensor's largest error is none.
+    """
+    if precision not in TOLERANCES:
+        return None
+    norms = {name: float(np.linalg.norm(right)) for name, right in expected.gradients.items()}
+    largest = {name: float(np.max(np.abs(right))) for name, right in expected.gradients.items()}
+    errors = [
+        float(np.linalg.norm(found[name] - right)) / norms[name]
+        for name, right in expected.gradients.items()
+        if largest[name] > _CANCELLED * expected.sizes[name]
+    ]
+    middle = median(errors) if errors else 0.0
+    return middle if middle > _MIDDLE * _slack(workload) else None

@@ -1,0 +1,1 @@
+"""A rank in a container: what it needs inside, and the command that enters it."""

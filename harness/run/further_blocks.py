@@ -1,0 +1,49 @@
+"""Add blocks to a run that is finished; a session then carries them out like any others.
+
+Whoever adds blocks has seen the answers, so that this is a further look, which the plan keeps: what
+it costs follows from how many there were (``harness/analysis/stopping.py``).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from harness.errors import RunError
+from harness.plan.order import interleaved
+from harness.run import trust as trusts
+from harness.run.due import NOT_ENOUGH, read_due
+from harness.run.setup import read_plan, record
+from harness.run.trust import Trust, require_plan
+from harness.store.run_code import digest_of, plan_digest
+from harness.store.run_directory import opening, session_log
+from harness.units import counted
+
+
+def add_blocks(run: Path, more: int, *, trust: Trust) -> None:
+    """Plan so many further blocks of all cells; refuse a run in which trials are still due."""
+    paths = opening.open_run(run.resolve())
+    with opening.locked(paths):
+        plan, due = read_plan(paths), read_due(paths)
+        require_plan(paths, plan, trust)
+        if left := due.left().total():
+            raise RunError(
+                f"{paths.root} still has {counted(left, 'planned trial')} to run, and blocks are "
+                f"added to what is finished. First go on: bakeoff resume {paths.root}"
+            )
+        done = max((block for _, block in due.planned()), default=0)
+        order = interleaved(
+            [cell.key for cell in plan.cells], trials=done + more, seed=plan.measure.seed
+        )
+        raw = opening.stored_plan(paths)
+        raw["order"] = [*due.planned(), *(one for one in order if one[1] > done)]
+        raw["measure"] = {**raw["measure"], "added": [*plan.measure.added, done]}
+        text = json.dumps(raw, indent=1, sort_keys=True, allow_nan=False) + "\n"
+        digest = digest_of({paths.plan.name: text.encode()})
+        made = paths.files.read_object(paths.run).get("digests")
+        was_as_made = isinstance(made, dict) and made.get(paths.plan.name) == plan_digest(paths)
+        trusts.remember(digest)
+        session_log.log(paths, NOT_ENOUGH, block=done, why=f"{more} further blocks were asked for")
+        paths.files.write(paths.plan, text)
+        if was_as_made:  # else readers go on seeing that somebody edited it
+            record(paths, {paths.plan.name: digest})

@@ -1,0 +1,84 @@
+"""Decide how many checks of its turns a trial needs, and keep what they find for later runs.
+
+A check is a second turn of a trial, right after one that followed another trial's: by how much the
+two differ is what taking turns does to the cell's rate. What was found is kept by cell, code,
+environment, platform, machine, length of turns and number of trials that live together, one small
+file each, under ``STATE/turns/``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from math import ceil, isfinite
+from pathlib import Path
+
+from harness.environments import cache
+from harness.machine import share
+from harness.run.trials.prepared import Prepared
+from harness.stats.turn_bias import FEWEST, is_known
+from harness.store.json_text import parse_line
+from harness.study.measure import Measure
+
+_MOST_BYTES = 1 << 16
+_MOST_LOGS = 400
+
+
+class BiasChecks:
+    """The checks of one session."""
+
+    def __init__(self, measure: Measure, cells: Mapping[str, Prepared], run: str) -> None:
+        self._measure = measure
+        self._cells = cells
+        self._run = run
+        self._found: dict[str, list[float]] = defaultdict(list)
+
+    def wanted(self, key: str, together: int) -> int:
+        """Say how many checks a block should hold of a cell that lives with so many, itself too."""
+        if is_known((*self.known(key, together), *self._found[key])):
+            return 0
+        return ceil(FEWEST / self._measure.trials)
+
+    def known(self, key: str, together: int) -> tuple[float, ...]:
+        """Give what earlier runs found of a cell here, the newest last."""
+        logs = [log for run, logs in self._kept(key, together) if run != self._run for log in logs]
+        return tuple(logs[-_MOST_LOGS:])
+
+    def learn(self, key: str, together: int, logs: tuple[float, ...]) -> None:
+        """Keep what the checks of a trial found; where nothing can be kept, less is known later."""
+        if not logs:
+            return
+        self._found[key] += logs
+        line = json.dumps({"run": self._run, "logs": [round(log, 5) for log in logs]}) + "\n"
+        file = self._file(key, together)
+        with suppress(OSError):
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(file, flags, 0o600)
+            try:
+                if os.fstat(descriptor).st_size < _MOST_BYTES:
+                    os.write(descriptor, line.encode())
+            finally:
+                os.close(descriptor)
+
+    def _kept(self, key: str, together: int) -> Iterator[tuple[str, list[float]]]:
+        try:
+            data = self._file(key, together).read_bytes()[: 2 * _MOST_BYTES]
+        except OSError:
+            return
+        for line in data.splitlines():
+            said = parse_line(line)
+            logs = said.get("logs") if isinstance(said, dict) else None
+            if isinstance(logs, list):
+                numbers = [one for one in logs if isinstance(one, float) and isfinite(one)]
+                yield str(said.get("run")), numbers
+
+    def _file(self, key: str, together: int) -> Path:
+        here = (socket.gethostname(), share.cpu(), os.cpu_count())
+        length = (vars(self._measure.until), self._measure.turn_s)
+        what = cache.digest([key, self._cells[key].fingerprint, here, length, together])
+        return cache.state_home() / "turns" / what

@@ -1,0 +1,42 @@
+"""Count what torch multiplies while it steps, operator by operator, compiled or not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from harness.worker.facts.multiplications import Uncounted
+
+MULTIPLYING = re.compile("conv|linear|mm|matmul|gemm|attention", re.IGNORECASE)
+CONVERTING = re.compile("convert", re.IGNORECASE)
+
+
+class Products(TorchDispatchMode):
+    """Adds up what convolutions and products multiply while it is entered.
+
+    Inductor leaves them to torch's own operators, which pass here as they do without it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.macs = 0
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Say that what is compiled runs as ever: under other modes Dynamo goes back to eager."""
+        return True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operator, and count it."""
+        given = kwargs or {}
+        result = func(*args, **given)
+        name = str(func)
+        count = flop_registry.get(func.overloadpacket)
+        if count is not None:
+            self.macs += int(count(*args, **given, out_val=result)) // 2
+        elif MULTIPLYING.search(name) and not CONVERTING.search(name):
+            raise Uncounted("nothing says what torch's '{}' multiplies".format(name))
+        return result

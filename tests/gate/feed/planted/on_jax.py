@@ -1,0 +1,64 @@
+"""Faults planted in what JAX is fed."""
+
+from __future__ import annotations
+
+from tests.gate.feed.planted.feed_fault import (
+    BGR,
+    BLOWN_UP,
+    HALF,
+    MIRRORED,
+    NO_LABELS,
+    NOT_SCALED,
+    OF_OTHERS,
+    REPEATED,
+    SHIFTED,
+    FeedFault,
+    instead,
+)
+
+BATCHES = "harness/worker/adapters/jax/feeding.py"
+SCALED = "values.astype(jnp.float32) / scale"
+TARGETS = "self._targets[list(batch.samples)]"
+NEXT = "batch = self.epochs.next()\n"
+FIRST = f"""{NEXT}        if not self.epochs._number and self.epochs.left() == 2:
+            self._first = batch._replace(data=[bytes(one) for one in batch.data])
+        batch = self._first
+"""
+COPIED = "numpy.stack([numpy.frombuffer(one, self._kind) for one in batch.data])"
+HALVED = "jnp.repeat(jnp.repeat(values[:, ::2, ::2], 2, 1), 2, 2)"
+
+
+def values(how: str) -> str:
+    """Do something to numbers before they are scaled; they are channels last."""
+    return SCALED.replace("values", how)
+
+
+FAULTS: dict[str, FeedFault] = {
+    **instead(
+        BATCHES,
+        SCALED,
+        {
+            "channels in reverse order": (values("values[..., ::-1]"), BGR),
+            "no scaling": ("values.astype(jnp.float32)", NOT_SCALED),
+            "samples mirrored": (values("values[:, :, ::-1]"), MIRRORED),
+            "samples of half the size": (values("values[:, ::2, ::2]"), HALF),
+            "samples blown up": (values(HALVED), BLOWN_UP),
+        },
+    ),
+    **instead(
+        BATCHES,
+        TARGETS,
+        {
+            "labels that are all 0": (f"0 * {TARGETS}", NO_LABELS),
+            "labels one too high": (f"1 + {TARGETS}", SHIFTED),
+            "labels of neighbours": (f"numpy.roll({TARGETS}, 1)", OF_OTHERS),
+        },
+    ),
+    **instead(BATCHES, NEXT, {"the first batch for ever": (FIRST, REPEATED)}),
+    **instead(
+        BATCHES,
+        COPIED,
+        {"bytes swapped": (f"{COPIED}.byteswap()", "those of no sample in the files")},
+        "neuron-inverter",
+    ),
+}

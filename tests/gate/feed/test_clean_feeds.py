@@ -1,0 +1,78 @@
+"""Every reader of every framework feeds its network what the files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.framework
+
+ARRAYS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb")
+ENCODED = ("raw", "tar", "tfrecord", "lmdb")
+SHUFFLES = ("global", "file", "none")
+PLAIN = (("threads", ARRAYS), ("async-thread", ARRAYS), ("pread", ("raw", "npy")))
+PLAIN += (("mmap", ("npy",)), ("direct", ("raw",)))
+READERS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "torch": (("dataloader", ARRAYS), ("async-process", ARRAYS), *PLAIN),
+    "tensorflow": (("tf-data", ("raw", "tfrecord")), *PLAIN),
+    "keras": (("tf-data", ("raw", "tfrecord")), ("threads", ("lmdb",))),
+    "jax": PLAIN,
+}
+IN_CI = {
+    ("torch", "dataloader", "raw"),
+    ("torch", "async-process", "lmdb"),
+    ("jax", "threads", "npz"),
+}
+
+
+def every_reader() -> Iterator[Any]:
+    """Name each framework with its readers and their formats; most are of the long form."""
+    shuffles = cycle(SHUFFLES)
+    for framework, readers in READERS.items():
+        for reader, forms in readers:
+            for form in forms:
+                marks = [] if (framework, reader, form) in IN_CI else [pytest.mark.long]
+                shuffle = next(shuffles)
+                if (reader, form, shuffle) == ("tf-data", "tfrecord", "global"):
+                    shuffle = "file"  # shards are read whole
+                yield pytest.param(framework, reader, form, shuffle, marks=marks)
+
+
+def held(part: Any, tolerance: float = 1e-6) -> None:
+    assert part.finding is not None, part.why
+    print(part.finding)
+    assert part.finding.differs is None
+    assert part.finding.error < tolerance
+
+
+@pytest.mark.parametrize(("framework", "reader", "form", "shuffle"), list(every_reader()))
+def test_a_reader_feeds_what_the_files_hold(framework, reader, form, shuffle, fed) -> None:
+    held(fed(framework, format=form, reader=reader, shuffle=shuffle))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("framework", "reader", "form"),
+    [
+        *(("torch", "dataloader", form) for form in ENCODED),
+        *(("tensorflow", "tf-data", form) for form in ("raw", "tfrecord")),
+        ("keras", "tf-data", "raw"),
+    ],
+)
+def test_decoded_pictures_are_the_files_within_two_levels(framework, reader, form, fed) -> None:
+    how = {"format": form, "reader": reader, "decode": True, "shuffle": "file"}
+    held(fed(framework, "alexnet-chien", **how), 2 / 127.5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", ["torch", "tensorflow", "keras", "jax"])
+def test_traces_come_with_their_vectors(framework, fed) -> None:
+    held(fed(framework, "neuron-inverter", format="npy", reader="threads", shuffle="file"))
+
+
+@pytest.mark.long
+def test_volumes_are_compared_in_part_of_their_numbers(fed) -> None:
+    held(fed("torch", "cosmoflow", format="raw", reader="dataloader", shuffle="none"))
