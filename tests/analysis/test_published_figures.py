@@ -29,7 +29,7 @@ GPU = {
     "title": "Minna",
     "accelerators": [{"model": "Tesla V100-SXM2-16GB", "count": 4}],
 }
-EXACT = Figure(
+AGREEING = Figure(
     machine="Minna",
     processor="V100",
     framework="torch",
@@ -52,12 +52,31 @@ def measured(folder: Path, cell: RecordedCell = RESNET) -> tuple[CellResult, Run
     return told.cells[0], told.runs[0]
 
 
-def test_a_figure_that_agrees_in_everything_matches_exactly(tmp_path: Path) -> None:
-    match = nearest(*measured(tmp_path), [EXACT])
+def test_even_a_figure_that_agrees_in_everything_is_the_nearest_with_an_interval(
+    tmp_path: Path,
+) -> None:
+    cell, run = measured(tmp_path)
+    match = nearest(cell, run, [AGREEING])
     assert match is not None
-    assert match.is_exact
+    assert match.differences == ()
     assert match.share == pytest.approx(1.0, rel=0.05)
-    assert "of the published 350 images/s" in str(match)
+    assert match.interval is not None
+    assert cell.rate is not None
+    assert cell.rate.interval is not None
+    assert match.interval.low == pytest.approx(cell.rate.interval.low / 350)
+    assert match.interval.low < match.share < match.interval.high
+    words = (
+        r"\d+ % \[\d+, \d+\] of the nearest published figure, 350 images/s \(nothing .* differs\)"
+    )
+    assert re.fullmatch(words, str(match))
+
+
+def test_a_share_without_enough_trials_says_that_it_has_no_interval(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [RESNET], Recording(platform=GPU, trials=1))
+    told = analyse(Dataset([run]))
+    assert " % (no interval) of the nearest " in str(
+        nearest(told.cells[0], told.runs[0], [AGREEING])
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,12 +97,9 @@ def test_a_figure_that_agrees_in_everything_matches_exactly(tmp_path: Path) -> N
         ({"note": "fwd+bwd"}, "fwd+bwd"),
     ],
 )
-def test_whatever_differs_is_listed_and_never_exact(
-    tmp_path: Path, change: dict[str, object], said: str
-) -> None:
-    match = nearest(*measured(tmp_path), [replace(EXACT, **change)])  # type: ignore[arg-type]
+def test_whatever_differs_is_listed(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    match = nearest(*measured(tmp_path), [replace(AGREEING, **change)])  # type: ignore[arg-type]
     assert match is not None
-    assert not match.is_exact
     assert match.differences == (said,)
     assert f"(differs: {said})" in str(match)
 
@@ -102,32 +118,35 @@ def test_whatever_differs_is_listed_and_never_exact(
     ],
 )
 def test_what_is_not_comparable_matches_nothing(tmp_path: Path, change: dict[str, object]) -> None:
-    assert nearest(*measured(tmp_path), [replace(EXACT, **change)]) is None  # type: ignore[arg-type]
+    assert nearest(*measured(tmp_path), [replace(AGREEING, **change)]) is None  # type: ignore[arg-type]
 
 
 def test_the_figure_that_differs_least_is_chosen(tmp_path: Path) -> None:
     figures = [
-        replace(EXACT, workload="resnet50-v1"),
-        replace(EXACT, batch=128),
-        replace(EXACT, framework="mxnet"),
+        replace(AGREEING, workload="resnet50-v1"),
+        replace(AGREEING, batch=128),
+        replace(AGREEING, framework="mxnet"),
     ]
     match = nearest(*measured(tmp_path), figures)
     assert match is not None
     assert match.figure.batch == 128
 
 
-def test_no_published_figure_of_another_variant_matches_exactly(tmp_path: Path) -> None:
+def test_no_published_figure_of_another_variant_goes_without_its_differences(
+    tmp_path: Path,
+) -> None:
     v1 = replace(RESNET, workload="resnet50-v1")
     cell, run = measured(tmp_path, v1)
     for figure in published():
         match = nearest(cell, run, [figure])
-        assert match is None or not match.is_exact
-        if match is not None and figure.workload == "resnet50":
-            assert "variant resnet50" in match.differences
+        if match is not None:
+            assert match.differences
+            if figure.workload == "resnet50":
+                assert "variant resnet50" in match.differences
 
 
 def test_a_time_per_epoch_is_better_when_shorter(tmp_path: Path) -> None:
-    figure = replace(EXACT, metric="epoch", unit="s", value=100.0)
+    figure = replace(AGREEING, metric="epoch", unit="s", value=100.0)
     cell, run = measured(tmp_path)
     match = nearest(cell, run, [figure])
     assert match is not None
@@ -136,7 +155,7 @@ def test_a_time_per_epoch_is_better_when_shorter(tmp_path: Path) -> None:
 
 
 def test_a_derived_figure_keeps_its_mark(tmp_path: Path) -> None:
-    match = nearest(*measured(tmp_path), [replace(EXACT, kind="derived", batch=1)])
+    match = nearest(*measured(tmp_path), [replace(AGREEING, kind="derived", batch=1)])
     assert "350 images/s †" in str(match)
 
 
@@ -193,7 +212,7 @@ def test_own_runs_are_kept_in_the_same_format(tmp_path: Path) -> None:
     told = analyse(Dataset([run]))
     match = nearest(told.cells[0], told.runs[0], own(folder))
     assert match is not None
-    assert match.is_exact
+    assert match.differences == ()
     assert match.share == pytest.approx(1, rel=1e-4)
     again = CliRunner().invoke(command, arguments, standalone_mode=False)
     assert "already" in str(again.exception)
@@ -209,7 +228,7 @@ def test_a_run_is_shown_beside_the_nearest_figures_as_information(tmp_path: Path
     run = write_run(tmp_path, [RESNET], Recording(platform=GPU))
     shown = " ".join(CliRunner().invoke(show, [str(run)]).output.split())
     told = re.search(
-        r"Is that normal\? .* torch: (\d+) % of the nearest published figure, (.*)\)", shown
+        r"Is that normal\? .* torch: (\d+ % \[.*\]) of the nearest published figure, (.*)\)", shown
     )
     assert told is not None, shown
     assert "differs:" in told[2]

@@ -1,15 +1,16 @@
 """Find the published figure closest to a cell's configuration: is this number normal?
 
-A figure informs and never judges. It is compared only with a cell of the same network family, kind
-of processor, number of devices and class of precision; everything else that differs, or that the
-source does not state, is listed beside the ratio.
+A figure informs and never judges, and is never called the same: no source states everything. It is
+compared only with a cell of the same network family, kind of processor, number of devices and class
+of precision; everything else that differs, or that the source does not state, is listed beside the
+ratio.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
@@ -19,7 +20,7 @@ from harness.analysis.differences import flatten
 from harness.analysis.results import Results
 from harness.store.json_text import json_text
 from harness.store.records import RunInfo
-from harness.verdicts.results import CellResult
+from harness.verdicts.results import CellResult, Estimate, Interval
 
 OWN = "own run "
 """How the source of a figure begins that is not published."""
@@ -32,22 +33,24 @@ class Match:
     figure: Figure
     share: float
     """The cell's speed over the figure's; above 1 is faster."""
+    interval: Interval | None
+    """Of the share, as far as the cell's own trials scatter: a figure states no interval."""
     differences: tuple[str, ...]
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether nothing differs and nothing is left unstated."""
-        return not self.differences
 
     def __str__(self) -> str:
         mark = "" if self.figure.kind == "measured" else " †"
         value = f"{numbers.number(self.figure.value)} {self.figure.unit}{mark}"
-        share, source = f"{self.share * 100:.0f} %", self.figure.source
-        is_own = source.startswith(OWN)
-        if self.is_exact:
-            return f"{share} of {f'{value} of {source}' if is_own else f'the published {value}'}"
-        which = source if is_own else "the nearest published figure"
-        return f"{share} of {which}, {value} (differs: {', '.join(self.differences)})"
+        source = self.figure.source
+        which = source if source.startswith(OWN) else "the nearest published figure"
+        apart = ", ".join(self.differences)
+        than = f"differs: {apart}" if apart else "nothing that both state differs"
+        return f"{self._percent()} of {which}, {value} ({than})"
+
+    def _percent(self) -> str:
+        told = f"{self.share * 100:.0f} %"
+        if self.interval is None:
+            return f"{told} (no interval)"
+        return f"{told} [{self.interval.low * 100:.0f}, {self.interval.high * 100:.0f}]"
 
 
 _FAMILIES = {
@@ -72,7 +75,8 @@ def nearest(cell: CellResult, run: RunInfo, figures: Sequence[Figure]) -> Match 
         differences = list(_differences(cell, run, figure))
         weight = sum(one for one, _ in differences)
         if best is None or weight < best[0]:
-            best = weight, Match(figure, share, tuple(text for _, text in differences))
+            apart = tuple(text for _, text in differences)
+            best = weight, Match(figure, share.value, share.interval, apart)
     return best[1] if best else None
 
 
@@ -95,12 +99,17 @@ def normal(results: Results) -> dict[tuple[str, str], Match]:
     return found
 
 
-def _share(cell: CellResult, figure: Figure) -> float | None:
+def _share(cell: CellResult, figure: Figure) -> Estimate | None:
     if figure.metric == "rate" and cell.rate is not None and _UNIT.match(figure.unit):
-        return cell.rate.value / figure.value
-    if figure.metric == "epoch" and cell.epoch_s is not None and figure.unit == "s":
-        return figure.value / cell.epoch_s.value
-    return None
+        value, interval = cell.rate.value / figure.value, cell.rate.interval
+        ends = interval and (interval.low / figure.value, interval.high / figure.value)
+    elif figure.metric == "epoch" and cell.epoch_s is not None and figure.unit == "s":
+        value, interval = figure.value / cell.epoch_s.value, cell.epoch_s.interval
+        ends = interval and (figure.value / interval.high, figure.value / interval.low)
+    else:
+        return None
+    told = replace(interval, low=ends[0], high=ends[1]) if interval and ends else None
+    return Estimate(value, "", cell.rate.n if cell.rate else 0, told)
 
 
 def _comparable(cell: CellResult, figure: Figure, machine: frozenset[str]) -> bool:
