@@ -166,11 +166,12 @@ def _be(
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _MEANT_FOR_COMMANDS)
             os.execv(sys.executable, [sys.executable, "-m", "harness.cli", *arguments])
-        from harness.cli.main import main
+        from harness.cli import entry_point
 
+        sys.argv = ["bakeoff", *arguments]
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _MEANT_FOR_COMMANDS)
-        main(list(arguments))
+        entry_point.main()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BaseException:  # noqa: BLE001  told as the interpreter would
