@@ -35,7 +35,7 @@ from harness.gate.reference import key as reference_key
 from harness.gate.result import GatePart, Result, joined
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
-from harness.plan.duration import examination_s
+from harness.plan.gate_duration import examination_s, trains_on_files, trains_together
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform
 from harness.ranks import payload as payloads
@@ -114,7 +114,7 @@ class _Gate:
             return Result(EQUIVALENT, "each trial proves its message before it is timed")
         if not isinstance(workload, Training):
             return Result(NOT_CHECKED, "it trains no network")
-        self._progress.expect(examination_s(workload, compiles=bool(cell.factors["compile"])))
+        self._progress.expect(examination_s(cell, workload))
         small = requests.examined(workload)
         try:
             exact = self._part(cell, small, None)
@@ -129,9 +129,9 @@ class _Gate:
         if result.state in (NOT_CHECKED, EXAMINATION_FAILED):
             return result
         try:
-            if ranks.is_due(cell):
+            if trains_together(cell):
                 result = ranks.joined(result, self._ranks(cell, small), at, ranks.words(cell))
-            if feed.is_due(cell):
+            if trains_on_files(cell):
                 result = feed.joined(result, self._feed(cell, workload), cell)
         except Unavailable as problem:
             return Result(NOT_CHECKED, " ".join(str(problem).split()))

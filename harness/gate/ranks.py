@@ -20,6 +20,7 @@ from harness.gate.result import GatePart, Result, record
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import draws, folders, requests
 from harness.plan.cell import Cell
+from harness.plan.gate_duration import has_several_devices
 from harness.store.outcome import Ended
 from harness.store.records import DIFFERS, EXAMINATION_FAILED, NOT_CHECKED
 from harness.worker.gate.rank_equality import path_of
@@ -37,20 +38,9 @@ TOLERANCE = 1e-7
 """Of what the updates changed, which has lost some digits of the weights'."""
 
 
-def is_due(cell: Cell) -> bool:
-    """Whether a cell has several ranks or devices that train together."""
-    trains_together = cell.strategy != "none" and (cell.scale.ranks > 1 or _several_devices(cell))
-    return trains_together and cell.factors.get("communicate") is not False
-
-
-def _several_devices(cell: Cell) -> bool:
-    """Whether the devices of one rank train together."""
-    return cell.scale.ranks == 1 and cell.scale.devices_per_rank > 1
-
-
 def words(cell: Cell) -> str:
     """Name what is compared with one rank: so many ranks or devices."""
-    return f"{RANKS} {'devices' if _several_devices(cell) else 'ranks'}"
+    return f"{RANKS} {'devices' if has_several_devices(cell) else 'ranks'}"
 
 
 def examine(
@@ -140,7 +130,7 @@ def _job(cell: Cell, factors: Mapping[str, Any], given: Path, made: Path, ranks:
     if ranks == 1:
         return job
     scale = Scale(ranks_per_node=ranks)
-    if _several_devices(cell):
+    if has_several_devices(cell):
         scale = Scale(devices_per_rank=ranks)
     factors = {**job.factors, "strategy": cell.strategy}
     return replace(job, strategy=cell.strategy, scale=scale, factors=factors)

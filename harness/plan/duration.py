@@ -10,13 +10,14 @@ from statistics import median
 from harness import plugins
 from harness.data.catalogue import CONTENTS
 from harness.plan.cell import Cell
+from harness.plan.gate_duration import gate_s
 from harness.plan.norm_parts import norm_parts_of
 from harness.plan.plan import Plan
 from harness.study.framework import framework_info
 from harness.units import duration
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.job import Span
-from harness.worker.network.shapes import couples_samples, has_dropout, parameter_shapes, sites
+from harness.worker.network.shapes import couples_samples, has_dropout
 from harness.worker.network.workload import Training
 
 # What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
@@ -34,11 +35,6 @@ UPDATES = 3
 MOST_START_MACS = 5e10
 """No start is computed that would take more forward multiplications for its updates."""
 _PICTURES, _FEW_PICTURES, _PICTURES_OF_PART, _PICTURES_DROPPED = 16, 4, 2, 2
-# What the gate examines is at most so large; measured on 2 cores with torch and JAX.
-_EXAMINED_PARAMETERS = 30e6
-_LOWERED = ("device", "layout", "precision", "compile")
-_EXAMINATION_S, _EXAMINATION_S_PER_PARAMETER = 8.0, 8e-7
-_EXAMINATION_S_PER_LAYER = {False: 0.05, True: 0.5}
 _COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
@@ -81,7 +77,7 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
         total_s=starts_s + sum(trials[key] for key, _ in plan.order),
         node_hours=(starts_s + sum(trials[key] * nodes[key] for key, _ in plan.order)) / 3600,
         refined=bool(known),
-        gate_s=0.0 if known else _gate_s(plan),
+        gate_s=0.0 if known else gate_s(plan),
         starts_s=starts_s,
         late={key: s for key, s in expected.items() if s > limit and key not in known},
     )
@@ -134,25 +130,6 @@ def start_s(workload: Training, batch: int, parts: int = 1) -> float:
     macs = start_macs(workload, batch, parts)
     computing_s = macs / _START_MACS_PER_S if macs <= MOST_START_MACS else 0.0
     return computing_s + workload.parameters * _START_S_PER_PARAMETER
-
-
-def examination_s(workload: Training, *, compiles: bool) -> float:
-    """Guess how long the gate takes for a network in one framework, if nothing is kept of it."""
-    parameters = min(workload.parameters, _EXAMINED_PARAMETERS)
-    learned = sum(bool(parameter_shapes(site)) for site in sites(workload.network))
-    by_layer = learned * _EXAMINATION_S_PER_LAYER[compiles]
-    return _EXAMINATION_S + parameters * _EXAMINATION_S_PER_PARAMETER + by_layer
-
-
-def _gate_s(plan: Plan) -> float:
-    found = {}
-    for cell in plan.cells:
-        workload = plugins.workload(cell.workload)
-        if isinstance(workload, Training) and not plan.platform.is_simulated:
-            lowered = tuple(str(cell.factors.get(name)) for name in _LOWERED)
-            seconds = examination_s(workload, compiles=bool(cell.factors["compile"]))
-            found[cell.workload, cell.environment, cell.strategy, *lowered] = seconds
-    return sum(found.values())
 
 
 def _starts_s(plan: Plan) -> float:

@@ -64,8 +64,9 @@ framework's own switches and counters say:
     compile_cache_hits, compile_cache_misses
     start                   digests of the weights and the batch that it started from, and the name
                             of a tensor that was not as given (``gate/starting_point.py``)
-    restarts                losses of one step, twice from the starting weights and the first batch,
-                            where dropouts drop: other masks give another one
+    restarts                losses of one step, twice from the starting weights and the first batch
+                            (of several ranks, the first one's part of it), where dropouts drop:
+                            other masks give another one
     multiplications         of the step that was timed: asked for by the network, and counted by
                             something, or why uncounted (``facts/multiplications.py``)
 

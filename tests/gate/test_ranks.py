@@ -15,6 +15,7 @@ from harness.gate.result import GatePart, Result
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import folders, requests
 from harness.plan.cell import Cell
+from harness.plan.gate_duration import trains_together
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.ranks import payload
@@ -150,9 +151,9 @@ def test_what_exchanges_messages_proves_them_in_every_trial(tmp_path):
 
 def test_one_rank_is_enough_where_nothing_is_exchanged(tmp_path):
     cell = cell_of(tmp_path, "torch", "ddp")
-    assert ranks.is_due(cell)
+    assert trains_together(cell)
     quiet = {**cell.factors, "communicate": False}
-    assert not ranks.is_due(Cell(**{**vars(cell), "factors": quiet}))
+    assert not trains_together(Cell(**{**vars(cell), "factors": quiet}))
 
 
 def test_ranks_that_drift_apart_are_told_by_number(tmp_path):

@@ -49,11 +49,6 @@ _UNTOLD = ("threads", "interop_threads", "allocator", "cache", "tier")
 """Factors that decide how fast a batch comes, not what it holds."""
 
 
-def is_due(cell: Cell) -> bool:
-    """Whether a cell trains on files."""
-    return cell.content is not None and cell.macs is not None
-
-
 def content_of(cell: Cell) -> str:
     """Name what the set holds; a user's own files that are trained on are pictures in folders."""
     return OWN if cell.own_data is not None else str(cell.content)

@@ -105,11 +105,15 @@ def _identified(known: KnownSamples, expected: Array, fed: _Fed) -> tuple[Order,
         for row in _rows(epoch):
             off = distortions.root_mean_square(expected - row)
             number = int(np.argmin(off))
-            is_off = not off[number] <= known.tolerance
-            if is_off or distortions.factors(known, expected[number], row):
-                return [], worst, _named(known, fed, row, float(off[number]))
+            if not off[number] <= known.tolerance:
+                words = distortions.name(known, row)
+                return [], worst, _named(known, fed, words, float(off[number]))
             worst = max(worst, float(off[number]))
             order[-1].append(number)
+    numbers = [number for epoch in order for number in epoch]
+    rows = np.concatenate([batch for epoch in fed.inputs for batch in epoch])
+    if words := distortions.factors(known, expected[numbers], rows):
+        return [], worst, _named(known, fed, words, worst)
     return order, worst, None
 
 
@@ -118,9 +122,8 @@ def _rows(batches: Sequence[Array]) -> Iterator[Array]:
         yield from batch
 
 
-def _named(known: KnownSamples, fed: _Fed, row: Array, off: float) -> str:
+def _named(known: KnownSamples, fed: _Fed, words: str, off: float) -> str:
     batches = [batch for epoch in fed.inputs for batch in epoch]
-    words = distortions.name(known, row)
     if len(batches) > 1 and all(np.array_equal(batches[0], one) for one in batches[1:]):
         words = f"the same batch is fed again and again; {words}"
     return f"{words} ({off:.1e} off what the files hold; allowed: {known.tolerance:.1e})"

@@ -42,19 +42,47 @@ def judge_losses(streams: Sequence[Stream], precision: object, rate: float | Non
 
 
 def judge_masks(streams: Sequence[Stream]) -> list[Finding]:
-    """Find dropouts that drop nothing, or the same: one step, taken twice, has the same loss."""
+    """Find dropouts that drop nothing, or the same: one step, taken twice, has the same loss.
+
+    Taken by every rank from the same weights and samples it has another loss in each.
+    """
     found = []
     for stream in streams:
-        losses: list[float] = list(stream.facts.get("restarts") or ())
-        if len(losses) < 2 or all(map(_is_narrow, losses)):
-            continue
-        if max(losses) - min(losses) <= _ROUNDINGS * max(map(abs, losses)):
+        losses = _restarts(stream)
+        if len(losses) > 1 and _are_one(losses) and not all(map(_is_narrow, losses)):
             text = (
                 f"a step from the same weights and batch has the loss {losses[0]:.7g} twice: "
                 "dropout is off where it is timed, or drops the same at every step"
             )
             found.append(Finding("untrained", text))
-    return found
+    return found or [
+        Finding(
+            "untrained",
+            f"a step from the same weights and samples has the loss {_restarts(other)[0]:.7g} in "
+            f"rank {streams[0].rank} and in rank {other.rank}: dropouts drop the same in both",
+        )
+        for other in streams[1:]
+        if _drop_alike(streams[0], other)
+    ]
+
+
+def _drop_alike(one: Stream, other: Stream) -> bool:
+    """Tell whether two ranks have the same losses where only their masks can differ."""
+    early = dict(other.losses)
+    trained = [(loss, early[step]) for step, loss in one.losses if step in early]
+    if all(map(_are_one, trained)):  # on samples of their own: they say the mean of all ranks
+        return False
+    pairs = list(zip(_restarts(one), _restarts(other), strict=False))
+    return bool(pairs) and all(map(_are_one, pairs)) and not all(map(_is_narrow, _restarts(one)))
+
+
+def _restarts(stream: Stream) -> list[float]:
+    return list(stream.facts.get("restarts") or ())
+
+
+def _are_one(losses: Sequence[float]) -> bool:
+    """Tell whether losses are equal, but for the order in which kernels add up."""
+    return max(losses) - min(losses) <= _ROUNDINGS * max(map(abs, losses))
 
 
 def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
@@ -66,7 +94,7 @@ def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
     values: list[float] = [loss for _, loss in early]
     if precision in ("bf16", "fp16") and all(map(_is_narrow, values)):
         return False
-    return max(values) - min(values) <= _ROUNDINGS * max(map(abs, values))
+    return _are_one(values)
 
 
 def _is_narrow(value: float) -> bool:

@@ -8,6 +8,7 @@ their use tells an adapter nothing:
     steps, sync, and what was computed is looked at       did sync wait for the steps?
     load a state, give a batch, step, sync, state         three times, where the host asks for it
     load the starting weights, give the first batch, step twice, where dropouts drop: other masks?
+                                                          (all ranks take the first one's part)
     state                                                 at the end
 
 Of several ranks each is given its part of a batch, and each puts what it made into a folder of its
@@ -91,7 +92,7 @@ class TimedUpdates:
 
     def open(self) -> None:
         """Load the starting weights and give the first batch."""
-        initial, first = self._restart()
+        initial, first = self._restart(self._place.rank)
         self.start = starting_point.read(self._activity, initial, first)
 
     def close(self, steps: int, clock: Callable[[], int]) -> None:
@@ -107,18 +108,21 @@ class TimedUpdates:
             self._step_twice()
         self._read_state()
 
-    def _restart(self) -> Tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        """Load the starting weights and give the first batch; give back both."""
+    def _restart(self, rank: int) -> Tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        """Load the starting weights and give a rank's part of the first batch; give back both."""
         initial, whole = self._given.under("initial/"), self._given.under("first/")
-        first = {name: self._part(one, range(one.shape[0])) for name, one in whole.items()}
+        first = {name: self._part(one, range(one.shape[0]), rank) for name, one in whole.items()}
         self._activity.load(initial)
         self._activity.give(first["input"], first["target"])
         return initial, first
 
     def _step_twice(self) -> None:
-        """Step twice from the starting weights and the first batch: other masks, another loss."""
+        """Step twice from the starting weights and the first batch: other masks, another loss.
+
+        All ranks take the same samples, so that their losses show whether their masks differ.
+        """
         for _ in range(2):
-            self._restart()
+            self._restart(0)
             self._activity.step()
             self._activity.sync()
             self.restarts.append(float(self._activity.values()["loss"]))
@@ -158,9 +162,10 @@ class TimedUpdates:
         for update, rows in enumerate(given.about["batches"], start=1):
             target = given.tensors["batch/{}/target".format(update)]
             activity.load(given.under("start/"))
+            rank = self._place.rank
             activity.give(
-                self._part(given.tensors["pictures"], rows),
-                self._part(target, range(target.shape[0])),
+                self._part(given.tensors["pictures"], rows, rank),
+                self._part(target, range(target.shape[0]), rank),
             )
             activity.step()
             activity.sync()
@@ -175,9 +180,9 @@ class TimedUpdates:
             state = thinned(state, most, "float32")
         put_thinned(folder, prefix, state, further if number else most, "float32")
 
-    def _part(self, whole: Tensor, rows: Sequence[int]) -> Tensor:
-        """Give this rank's part of rows."""
-        mine = rows[share(len(rows), self._place.rank, self._place.size)]
+    def _part(self, whole: Tensor, rows: Sequence[int], rank: int) -> Tensor:
+        """Give a rank's part of rows."""
+        mine = rows[share(len(rows), rank, self._place.size)]
         shape = (len(mine), *whole.shape[1:])
         return Repeated(whole.path, shape, whole.dtype, tuple(mine))
 

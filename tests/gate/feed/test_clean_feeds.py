@@ -55,15 +55,18 @@ def test_a_reader_feeds_what_the_files_hold(framework, reader, form, shuffle, fe
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("framework", "reader", "form"),
+    ("framework", "reader", "form", "shuffle"),
     [
-        *(("torch", "dataloader", form) for form in ENCODED),
-        *(("tensorflow", "tf-data", form) for form in ("raw", "tfrecord")),
-        ("keras", "tf-data", "raw"),
+        *(("torch", "dataloader", form, "file") for form in ENCODED),
+        *(("tensorflow", "tf-data", form, "file") for form in ("raw", "tfrecord")),
+        ("tensorflow", "tf-data", "raw", "none"),
+        ("keras", "tf-data", "raw", "file"),
     ],
 )
-def test_decoded_pictures_are_the_files_within_two_levels(framework, reader, form, fed) -> None:
-    how = {"format": form, "reader": reader, "decode": True, "shuffle": "file"}
+def test_decoded_pictures_are_the_files_within_two_levels(
+    framework, reader, form, shuffle, fed
+) -> None:
+    how = {"format": form, "reader": reader, "decode": True, "shuffle": shuffle}
     held(fed(framework, "alexnet-chien", **how), 2 / 127.5)
 
 

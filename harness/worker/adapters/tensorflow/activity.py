@@ -119,7 +119,7 @@ class TrainingActivity:
         """Give the batch that the next step takes."""
         parts = [one.numpy() for one in self._taken()]
         half, arrangement = len(parts) // 2, self._trainer.lowering.arrangement
-        x = arrangement.activation_out(numpy.concatenate(parts[:half]), arrangement.input, None)
+        x = arrangement.sample_out(numpy.concatenate(parts[:half]))
         for name, array in (("input", x), ("target", numpy.concatenate(parts[half:]))):
             yield made(name, array.astype(numpy.float32))
 

@@ -6,6 +6,7 @@ from tests.gate.feed.planted.feed_fault import (
     BGR,
     BLOWN_UP,
     ENCODED,
+    HALF,
     MIRRORED,
     NO_LABELS,
     NOT_SCALED,
@@ -18,8 +19,6 @@ from tests.gate.feed.planted.feed_fault import (
 
 BATCHES = "harness/worker/adapters/tensorflow/feeding.py"
 PIPELINE = "harness/worker/adapters/tensorflow/loading.py"
-RESHAPED = "cannot reshape array of size 3072 into shape .4,3,32,32."
-"""The examination fails, and says so: the layout of the network has no place for such a batch."""
 CAST = "values = tf.cast(tf.reshape(values, self._sample), tf.float32)"
 SCALED = "values / MIDDLE - 1.0 if self.is_decoded else values / self._scale"
 TARGETS = "tf.gather(self._targets, samples)"
@@ -44,7 +43,7 @@ FAULTS: dict[str, FeedFault] = {
         {
             "channels in reverse order": (cast("values[..., ::-1]"), BGR),
             "samples mirrored": (cast("values[:, :, ::-1]"), MIRRORED),
-            "samples of half the size": (cast("values[:, ::2, ::2]"), RESHAPED),
+            "samples of half the size": (cast("values[:, ::2, ::2]"), HALF),
             "samples blown up": (cast(HALVED), BLOWN_UP),
         },
     ),

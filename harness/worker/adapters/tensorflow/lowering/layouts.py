@@ -71,6 +71,14 @@ class Arrangement:
         array = numpy.moveaxis(array, -1, 1) if self.channels_last else array
         return numpy.ascontiguousarray(array).reshape(array.shape[0], *canonical)
 
+    def sample_out(self, array: Any) -> Any:
+        """Bring a batch of the network's input back out, in whatever size it came."""
+        if self.channels_last and array.ndim > 2:
+            array = numpy.moveaxis(array, -1, 1)
+        if array.ndim > len(self.input) + 1:  # one spatial dimension that is worked as two
+            array = array[:, :, 0]
+        return numpy.ascontiguousarray(array)
+
     def parameter_in(self, name: str, array: Any) -> Any:
         """Bring a canonical parameter or statistic into this layout."""
         spot = self.spots[name.rpartition("/")[0]]
