@@ -14,7 +14,7 @@ from harness.verdicts.credibility import amount, learning, plausible
 from harness.verdicts.thresholds import Finding
 from harness.worker.network.workload import Training, learning_rate
 
-_FLOOR = "null"
+FLOOR = "null"
 """The framework that computes nothing, and says so: what the harness itself costs."""
 
 
@@ -25,7 +25,7 @@ def judge_credibility(
     if run is None or record.outcome.origin != "measured":
         return ()
     cell = run.cell(record.outcome.cell_key)
-    if cell.framework == _FLOOR:
+    if cell.framework == FLOOR:
         return ()
     return (
         *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from harness import units
-from harness.store.records import CellRecord, RunInfo
+from harness.store.records import RunInfo
 from harness.verdicts.credibility.gpu_peaks import gpu_peak
 from harness.verdicts.thresholds import THRESHOLDS, Finding
+from harness.worker.scale import Scale
 
 OPERATIONS_PER_MAC = 2
 PASSES = 3
@@ -43,6 +44,26 @@ _TILES: Sequence[tuple[str, float]] = (
 """The same in bf16 and fp16, where a core has it."""
 
 
+class Rated(Protocol):
+    """A cell, as far as its rate implies operations."""
+
+    @property
+    def macs(self) -> int | None:
+        """Multiplications of the forward pass of one sample."""
+
+    @property
+    def unit(self) -> str:
+        """What its rate counts."""
+
+    @property
+    def factors(self) -> Mapping[str, Any]:
+        """Every factor with its value."""
+
+    @property
+    def scale(self) -> Scale:
+        """How many devices share a step."""
+
+
 @dataclass(frozen=True)
 class Bound:
     """The most that some processors can do in a second, and how that was reckoned."""
@@ -53,16 +74,16 @@ class Bound:
 
 def judge_rate(
     run: RunInfo,
-    cell: CellRecord,
+    cell: Rated,
     rate: float | None,
     *,
     hosts: Sequence[str],
     device_name: str | None,
 ) -> tuple[Finding, ...]:
     """Find a rate that implies more operations than can be done; ``hosts`` are the trial's."""
-    if rate is None or cell.macs is None or cell.unit not in SAMPLES:
+    each = _operations(cell)
+    if rate is None or each is None:
         return ()
-    each = float(OPERATIONS_PER_MAC * PASSES * cell.macs)
     bound = _bound(run, cell, hosts, device_name)
     room = THRESHOLDS["room"].value
     if bound is None or each * rate <= room * bound.flops:
@@ -76,8 +97,35 @@ def judge_rate(
     return (Finding("impossible", text),)
 
 
+def rate_in_words(
+    run: RunInfo,
+    cell: Rated,
+    rate: float | None,
+    *,
+    hosts: Sequence[str],
+    device_name: str | None,
+) -> str:
+    """Say what a rate implies, and the most that it is held to, or that nobody knows it."""
+    each = _operations(cell)
+    if rate is None or each is None:
+        return ""
+    implied = units.scaled(each * rate, "FLOP/s")
+    bound = _bound(run, cell, hosts, device_name)
+    if bound is not None:
+        return f"{implied}; {bound.words} do at most {units.scaled(bound.flops, 'FLOP/s')}"
+    whose = device_name if cell.factors.get("device") == "gpu" else "the processors"
+    return f"{implied}; peak unknown ({whose or 'the GPU'}): the rate is held to nothing"
+
+
+def _operations(cell: Rated) -> float | None:
+    """Count the operations of training on one sample, where work is counted in samples."""
+    if cell.macs is None or cell.unit not in SAMPLES:
+        return None
+    return float(OPERATIONS_PER_MAC * PASSES * cell.macs)
+
+
 def _bound(
-    run: RunInfo, cell: CellRecord, hosts: Sequence[str], device_name: str | None
+    run: RunInfo, cell: Rated, hosts: Sequence[str], device_name: str | None
 ) -> Bound | None:
     precision = str(cell.factors.get("precision"))
     if cell.factors.get("device") != "gpu":
