@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.analysis import numbers
 from harness.analysis.scaling.prediction import Forecast
-from harness.stats.growth import Prediction
+from harness.stats.growth.growth import Prediction
 from reports.charts.svg import Scale, coordinate, element, text
 
 _WIDTH, _PANEL = 960.0, 300.0

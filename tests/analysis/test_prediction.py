@@ -50,7 +50,20 @@ def test_four_counts_of_nodes_are_checked_and_predict(
     assert _run(["predict", str(run), "--nodes", "16"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("Predicted, not measured.")
-    assert "the smaller counts predict the largest one" in text
+    assert "the smaller counts predict the largest one within its interval; its ends are a" in text
+    assert "! No count up to 8 shows how much of the exchange is hidden" in text
+    assert "Nothing is predicted" not in text
+
+
+def test_what_is_too_far_to_say_anything_of_is_refused_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(recorded(tmp_path, "nodes", (1, 2, 4, 8)), 256, capsys)
+    rows = said["rows"]
+    assert isinstance(rows, list)
+    assert "predicted" not in [row["what"] for row in rows]
+    assert "Nothing is predicted of 256 devices" in str(said["warnings"])
+    assert "Measure more devices, or all-reduces in the same run." in str(said["warnings"])
 
 
 def test_ranks_of_one_node_say_that_the_network_is_not_known(

@@ -26,7 +26,7 @@ def sweep_like(results: Results, cell: CellResult) -> MessageSweep | None:
 
     Its own framework's and strategy's come first, else another's.
     """
-    from harness.stats.growth import fabric  # brings numpy
+    from harness.stats.growth.growth import fabric  # brings numpy
 
     found: dict[tuple[bool, bool, str], list[tuple[int, float, float]]] = {}
     for one in results.cells:

@@ -14,7 +14,8 @@ from harness.analysis.scaling.scaling import (
     scaling_lines,
 )
 from harness.analysis.tables import Column, Table, shown_row
-from harness.stats.growth import (
+from harness.stats.growth.beyond_measured import FACTOR
+from harness.stats.growth.growth import (
     ALPHA,
     Growth,
     LargestCountCheck,
@@ -24,6 +25,7 @@ from harness.stats.growth import (
     check,
     grow,
 )
+from harness.units import listed
 from harness.verdicts.results import CellResult, Interval
 
 _FAR = 8
@@ -77,7 +79,8 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
         wanted = sorted({each * count for count in nodes})
         said = [fitted.predict(count) for count in wanted]
         predictions = tuple(one for one in said if one.low is not None)
-        warnings = tuple(_warnings(line, tested, wanted)) if wanted else ()
+        refused = [one.devices for one in said if one.low is None]
+        warnings = tuple(_warnings(line, fitted, tested, wanted, refused)) if wanted else ()
         found.append(Forecast(line, fitted, tested, predictions, warnings, work))
     return found
 
@@ -99,7 +102,11 @@ def _network(results: Results, like: CellResult) -> NetworkFit | None:
 
 
 def _warnings(
-    line: ScalingLine, tested: LargestCountCheck | None, wanted: Sequence[int]
+    line: ScalingLine,
+    fitted: Growth,
+    tested: LargestCountCheck | None,
+    wanted: Sequence[int],
+    refused: Sequence[int],
 ) -> Iterable[str]:
     largest = line.points[-1].devices
     across = {point.cell.scale.nodes for point in line.points}
@@ -112,15 +119,37 @@ def _warnings(
     if tested is None:
         yield "Two counts leave no interval, so nothing is predicted from them: measure a third."
     elif tested.holds is None:
-        yield "Three counts leave too few to check a prediction's interval with."
+        yield "The smaller counts say nothing of the largest one, so nothing is checked."
     elif not tested.holds:
         yield (
             "Do not believe this: the smaller counts predicted "
             f"{_time(tested.predicted)} for {largest} devices, measured were "
             f"{numbers.seconds(tested.measured)}."
         )
+    if tested is not None and max(wanted) > largest:
+        yield _assumed(largest, is_swept=fitted.exchange is not None)
+    if tested is not None and refused:
+        yield (
+            f"Nothing is predicted of {listed([str(one) for one in refused])} devices: the longest "
+            f"that a step may take is over {FACTOR:.0f} times the shortest. Measure more devices"
+            + ("." if fitted.exchange is not None else ", or all-reduces in the same run.")
+        )
     if max(wanted) > _FAR * largest:
         yield f"{max(wanted)} devices are {max(wanted) // largest} times the most measured."
+
+
+def _assumed(largest: int, *, is_swept: bool) -> str:
+    """Say what the interval beyond the measured counts stands on."""
+    if is_swept:
+        return (
+            f"Beyond {largest} devices one whole exchange may come to light that was hidden, on a "
+            "network half as fast as that of the run's all-reduces; nothing else is allowed for."
+        )
+    return (
+        f"No count up to {largest} shows how much of the exchange is hidden and for how long, so "
+        f"the interval reaches down to the rate of {largest} devices. All-reduces in the same run "
+        "say what can come."
+    )
 
 
 def _interval(low: float | None, high: float | None) -> Interval | None:
@@ -207,7 +236,8 @@ def render(found: Sequence[Forecast]) -> str:
             )
         if one.check and one.check.holds:
             lines.append(
-                "  Checked: the smaller counts predict the largest one within its interval."
+                "  Checked: the smaller counts predict the largest one within its interval; "
+                f"its ends are a factor of {one.check.width:.1f} apart, and less does not show."
             )
         lines += [f"  ! {warning}" for warning in one.warnings]
     return "\n".join(lines) + "\n"

@@ -11,15 +11,17 @@ faster than ideal. The interval is Student's, with the counts (not the trials) a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import log2, sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.estimate import median
+from harness.stats.growth.beyond_measured import FACTOR, Exchange, Largest
+from harness.stats.growth.forms import Term, forms
 from harness.stats.student import critical_t
 
 if TYPE_CHECKING:
@@ -87,10 +89,14 @@ class LargestCountCheck:
         """Tell whether the measured median lies in the interval; None where there is none."""
         if self.predicted.low is None or self.predicted.high is None:
             return None
-        return self.predicted.low <= self.measured <= self.predicted.high
+        return bool(self.predicted.low <= self.measured <= self.predicted.high)
 
-
-Term = Callable[[float], float]
+    @property
+    def width(self) -> float:
+        """Give the end of the interval over its beginning; an error within it does not show."""
+        if self.predicted.low is None or self.predicted.high is None:
+            return inf
+        return self.predicted.high / self.predicted.low
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,8 @@ class Growth:
     fits: tuple[_Fit, ...]
     """The plausible ones, best first."""
     noise: float
+    exchange: Exchange | None
+    """What one exchange takes, where all-reduces of the run say so."""
 
     @property
     def form(self) -> str:
@@ -150,22 +158,34 @@ class Growth:
         return rest / (divided + rest) if divided + rest else None
 
     def predict(self, devices: int) -> Prediction:
-        """Give the time of a step on so many devices."""
+        """Give the time of a step on so many devices; without ends where they would say nothing."""
         seconds, communication = self.fits[0].at(devices)
         share = communication / seconds if seconds else 0.0
         if self.fits[0].freedom < 1:
             return Prediction(devices, seconds, None, None, share)
         ends = [(fit.at(devices)[0], fit.reach(devices, self.noise)) for fit in self.fits]
-        ideal = self._ideal(devices)
-        low = max(min(time - half for time, half in ends), ideal)
+        low = min(time - half for time, half in ends)
         high = max(time + half for time, half in ends)
-        return Prediction(devices, seconds, min(low, seconds), high, share)
+        if devices > self.counts[-1].devices:
+            least, most = self._beyond(devices)
+            low, high = min(low, least), max(high, most)
+        low = min(max(low, self._ideal(devices)), seconds)
+        if high > FACTOR * low:
+            return Prediction(devices, seconds, None, None, share)
+        return Prediction(devices, seconds, low, high, share)
+
+    def _beyond(self, devices: int) -> tuple[float, float]:
+        last = self.counts[-1]
+        reach = critical_t(ALPHA, max(1, len(self.counts) - 1)) * self.noise
+        largest = Largest(last.devices, last.middle, reach)
+        return largest.bounds(devices, strong=self.strong, exchange=self.exchange)
 
     def _ideal(self, devices: int) -> float:
-        """Give the time at perfect efficiency, as far as the noise lets it be known."""
-        first = self.counts[0]
-        ideal = first.middle * (first.devices / devices if self.strong else 1.0)
-        return ideal * (1 - 2 * self.noise)
+        """Give the time at the efficiency of the best count, as far as noise lets it be known."""
+        ideals = (
+            one.middle * (one.devices / devices if self.strong else 1.0) for one in self.counts
+        )
+        return min(ideals) * (1 - 2 * self.noise)
 
 
 def fabric(sweep: Sequence[tuple[int, float, float]]) -> NetworkFit | None:
@@ -188,21 +208,24 @@ def grow(
     """Fit the growth of a step's time; None where there are fewer than two counts.
 
     ``size`` is how many bytes are exchanged in a step; with the network it says how communication
-    grows, and the fit only how much of it is exposed.
+    may grow, and how much of it can come.
     """
     ordered = tuple(sorted(counts, key=lambda one: one.devices))
     if len(ordered) < 2:
         return None
+    known = network is not None and size > 0
+    exchange = Exchange(network.alpha_s, network.beta_s * size) if network and known else None
     fits = [
         _fitted(ordered, name, terms, 2 if strong else 1)
-        for name, terms in _forms(strong, network, size)
+        for name, terms in forms(strong=strong, exchange=exchange)
         if len(terms) <= len(ordered)
     ]
     noise = max(one.noise for one in ordered)
     # What passes through all counts, having as many terms, proves nothing and is not refuted.
     chosen = sorted(fits, key=lambda o: (o.freedom < 1, o.residual, len(o.terms)))
     most = _NEARLY * max(chosen[0].residual, noise)
-    return Growth(ordered, strong, tuple(o for o in chosen if o.residual <= most), noise)
+    plausible = tuple(one for one in chosen if one.residual <= most)
+    return Growth(ordered, strong, plausible, noise, exchange)
 
 
 def check(
@@ -218,41 +241,6 @@ def check(
     if fitted is None:
         return None
     return LargestCountCheck(fitted.predict(ordered[-1].devices), ordered[-1].middle)
-
-
-def _forms(
-    strong: bool, network: NetworkFit | None, size: float
-) -> Iterator[tuple[str, tuple[Term, ...]]]:
-    computing: tuple[Term, ...] = (lambda p: 1.0,)
-    if strong:
-        computing = (lambda p: 1 / p, lambda p: 1.0)
-        yield "Amdahl's law", computing
-
-    def bytes_sent(p: float) -> float:
-        return 2 * (p - 1) / p
-
-    def ring(p: float) -> float:
-        return 2 * (p - 1)
-
-    def tree(p: float) -> float:
-        return 2 * log2(p)
-
-    ways = (("ring", ring), ("tree", tree))
-    if network is not None and size:
-        alpha, beta = network.alpha_s, network.beta_s * size
-        for name, way in ways:
-
-            def term(p: float, way: Term = way) -> float:
-                return alpha * way(p) + beta * bytes_sent(p)
-
-            yield f"all-reduce as in the sweep, {name}", (*computing, term)
-        return
-    if not strong:  # there it cannot be told from Amdahl's share
-        yield "bytes", (*computing, bytes_sent)
-    for name, way in ways:
-        yield f"messages, {name}", (*computing, way)
-        if not strong:
-            yield f"bytes and messages, {name}", (*computing, bytes_sent, way)
 
 
 def _fitted(

@@ -1,0 +1,1 @@
+"""How a step's time grows with the devices, and what more of them would take."""
