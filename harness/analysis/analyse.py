@@ -48,7 +48,9 @@ def analyse(
     estimated = estimate_cells(dataset, steady_from=steady_from)
     cells: list[CellResult] = []
     for run in dataset.runs:
-        cells += compared(run, estimated[run.info.name], equivalence)
+        is_until_answered = stopping.is_until_answered(run)
+        compare = answered.compared if is_until_answered else compared
+        cells += compare(run, estimated[run.info.name], equivalence)
     cells.sort(key=_rank)
     first = dataset.runs[0]
     repeated = {

@@ -6,7 +6,8 @@ resumed session asks again for the blocks that are there, and a report words the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from statistics import fmean
 
 from harness.stats import compare
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
@@ -41,15 +42,15 @@ def level(run: RunRecord) -> float:
     return declared(looks(run)).level if looks(run) else LEVEL
 
 
-def alpha(run: RunRecord, cells: int = 1) -> float:
-    """Give the error that a run's comparisons, of so many cells at once, may make at one look.
+def alpha(run: RunRecord, block: int, cells: int = 1) -> float:
+    """Give the error that a run's comparisons, of so many cells at once, may make after a block.
 
     Each look after blocks that were added may err half as often as the one before, so that however
     often somebody adds some, less than the first looks' error is added in all.
     """
     if is_until_answered(run) and cells == 1:
         return ALPHA  # the sequence holds at any number of looks
-    return _declared_alpha(run) / (1 << len(_added(run)))
+    return _declared_alpha(run) / (1 << sum(block > seen for seen in added(run)))
 
 
 def _declared_alpha(run: RunRecord) -> float:
@@ -58,23 +59,24 @@ def _declared_alpha(run: RunRecord) -> float:
     return compare.reachable_looks(looks(run))[1] if looks(run) else ALPHA
 
 
-def _added(run: RunRecord) -> tuple[int, ...]:
+def added(run: RunRecord) -> tuple[int, ...]:
+    """Give the numbers of blocks after which somebody who had seen the answers asked for more."""
     return tuple(run.info.measure.get("added") or ())
 
 
 def further_looks(run: RunRecord) -> str | None:
     """Say which looks were taken beyond those declared, and what error that has; None if none."""
-    added = _added(run)
-    if not added:
+    seen = added(run)
+    if not seen:
         return None
-    blocks = ", ".join(map(str, added))
-    each, declared_each = alpha(run, cells=2), _declared_alpha(run)
+    blocks = ", ".join(map(str, seen))
+    each, declared_each = alpha(run, seen[-1] + 1, cells=2), _declared_alpha(run)
     whole = ALPHA + declared_each - each
     told = (
         f"Blocks were added to this run after the answers of {blocks} blocks had been seen. Its "
         f"comparisons may now err in {each * 100:.3g} % of studies instead of "
         f"{declared_each * 100:.3g} %, which makes at most {whole * 100:.3g} % with all looks "
-        f"before, {counted(len(added) + 1, 'look')} or more."
+        f"before, {counted(len(seen) + 1, 'look')} or more."
     )
     if is_until_answered(run):
         told += " A single cell beside its reference is held at every look, at no further error."
@@ -103,13 +105,29 @@ def judge(
     )
 
 
-def blocks_left(run: RunRecord, trials: Sequence[TrialRecord], done: int) -> int | None:
-    """Say how many more blocks the budget pays for; None without one, or before it counts."""
+def blocks_left(
+    run: RunRecord,
+    trials: Sequence[TrialRecord],
+    done: int,
+    going_on: Container[str] | None = None,
+) -> int | None:
+    """Say how many more blocks the budget pays for; None without one, or before it counts.
+
+    ``going_on`` names the cells that further blocks hold; None: all.
+    """
     measure = run.info.measure
     if measure.get("budget_s") is None or done < measure["trials"]:
         return None
-    pilot_s, blocks_s = _spent_s(run, trials, done)
-    return int((measure["budget_s"] - pilot_s - blocks_s) // max(blocks_s / done, 1e-9))
+    own = [one for one in trials if one.run == run.info.name and one.name.block <= done]
+    spent_s = sum(one.outcome.at_work_s for one in own)
+    took: dict[str, dict[int, float]] = {}
+    for one in own:
+        key, block = one.outcome.cell_key, one.name.block
+        if block != PILOT and (going_on is None or key in going_on):
+            by_block = took.setdefault(key, {})
+            by_block[block] = by_block.get(block, 0.0) + one.outcome.at_work_s
+    next_s = sum(fmean(by_block.values()) for by_block in took.values())
+    return int((measure["budget_s"] - spent_s) // max(next_s, 1e-9))
 
 
 def blocks_done(run: RunRecord, trials: Sequence[TrialRecord]) -> tuple[list[TrialRecord], int]:
@@ -133,12 +151,3 @@ def so_far(
         return Repetition(looks(run), 0, False, True, "no block is complete")
     decision = judge(run, own, cells, done)
     return Repetition(looks(run), done, decision.stop, not decision.wide, decision.why)
-
-
-def _spent_s(run: RunRecord, trials: Sequence[TrialRecord], done: int) -> tuple[float, float]:
-    """Add up the time of the pilot block's trials, and of the others'."""
-    spent = [0.0, 0.0]
-    for one in trials:
-        if one.run == run.info.name and one.name.block <= done:
-            spent[one.name.block != PILOT] += one.outcome.at_work_s
-    return spent[0], spent[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from harness.analysis import stopping
 from harness.analysis.results import Results
@@ -16,7 +17,9 @@ from harness.store.records import (
     EXAMINATION_FAILED,
     IN_PART,
     NOT_CHECKED,
+    Repetition,
     RunInfo,
+    RunRecord,
 )
 from harness.store.run_code import doubts
 from harness.units import counted, listed
@@ -67,17 +70,8 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
 def _completeness(
     dataset: Dataset, results: Results, trials: Sequence[TrialResult]
 ) -> Iterator[str]:
-    stopped = {
-        run.name: run.repetition.blocks
-        for run in results.runs
-        if run.repetition is not None and run.repetition.stopped
-    }
-    planned = sum(
-        count
-        for run in dataset.runs
-        for block, count in run.planned.items()
-        if block <= stopped.get(run.info.name, block)
-    )
+    repetitions = {run.name: run.repetition for run in results.runs}
+    planned = sum(_asked_for(run, repetitions[run.info.name]) for run in dataset.runs)
     started = len({(trial.run, trial.cell_key, trial.block) for trial in trials})
     if dataset.left_out:
         yield (
@@ -96,6 +90,13 @@ def _completeness(
     wordless = sum(trial.outcome == Ended.OK and trial.rate is None for trial in trials)
     if wordless:
         yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
+
+
+def _asked_for(run: RunRecord, told: Repetition | None) -> int:
+    """Count the planned trials up to where repeating stopped, or their cell left."""
+    last = told.blocks if told is not None and told.stopped else inf
+    left = told.left if told is not None else {}
+    return sum(block <= min(last, left.get(key, inf)) for key, block in run.planned)
 
 
 def _starts(cells: Sequence[CellResult]) -> Iterator[str]:

@@ -99,6 +99,8 @@ class Due:
         self._lost: dict[str, set[int]] = {key: set() for key, _ in order}
         """The blocks that came to a bad end, by cell."""
         self._is_stopped = False
+        self.left_after: Mapping[str, int] = {}
+        """The block after which a cell needed no further one."""
         for at in order:
             self._update_open(*at)
         for key, trials in outcomes.items():
@@ -118,6 +120,8 @@ class Due:
 
     def needs(self, key: str, block: int) -> TrialName | None:
         """Name the attempt that a block of a cell still needs, given up or not."""
+        if self.has_left(key, block):
+            return None
         owed = next_attempt(block, self._of_block[key, block]) or self._owed.get((key, block))
         return owed or self._top_up(key, block)
 
@@ -198,6 +202,19 @@ class Due:
         for blocks in self._open.values():
             blocks.intersection_update(range(block + 1))
 
+    def leave(self, left: Mapping[str, int]) -> None:
+        """Drop what is planned of cells after the block that each left with, as it was answered."""
+        self.left_after = dict(left)
+        self._order = [at for at in self._order if not self.has_left(*at)]
+        self._planned = set(self._order)
+        for key, block in left.items():
+            if key in self._open:
+                self._open[key].intersection_update(range(block + 1))
+
+    def has_left(self, key: str, block: int) -> bool:
+        """Whether a cell had left before a block."""
+        return key in self.left_after and block > self.left_after[key]
+
     def _update_lost(self, key: str, block: int) -> None:
         """Take down whether a block came to a bad end; others may be due again for that."""
         if (key, block) not in self._planned or block == PILOT:
@@ -244,13 +261,16 @@ def read_due(paths: RunPaths) -> Due:
     with damage(paths.plan):
         order = read(_ORDER, plan.get("order"), "order")
     due, stopped, log = Due(order, trial_folders.outcomes(paths)), None, session_log.read_log(paths)
+    left: Mapping[str, int] = {}
     due.damaged = log.damaged
     due.retry_logged(log.entries)
     for line in log.entries:
         if line.what in (ENOUGH, NOT_ENOUGH):
+            left = line.left
             stopped = line.block if line.what == ENOUGH else None
         elif line.what == RUN_AGAIN and (name := TrialName.parse(line.trial)) is not None:
             due.owe(line.cell, name)
+    due.leave(left)
     if stopped is not None:
         due.stop_after(stopped)
     return due

@@ -21,7 +21,10 @@ from harness.units import counted
 
 
 def add_blocks(run: Path, more: int, *, trust: Trust) -> None:
-    """Plan so many further blocks of all cells; refuse a run in which trials are still due."""
+    """Plan so many further blocks of all cells but those that left answered.
+
+    Refuse a run in which trials are still due, or everything is answered.
+    """
     paths = opening.open_run(run.resolve())
     with opening.locked(paths):
         plan, due = read_plan(paths), read_due(paths)
@@ -32,9 +35,13 @@ def add_blocks(run: Path, more: int, *, trust: Trust) -> None:
                 f"added to what is finished. First go on: bakeoff resume {paths.root}"
             )
         done = max((block for _, block in due.planned()), default=0)
-        order = interleaved(
-            [cell.key for cell in plan.cells], trials=done + more, seed=plan.measure.seed
-        )
+        going_on = [cell.key for cell in plan.cells if not due.has_left(cell.key, done + 1)]
+        if not going_on:
+            raise RunError(
+                f"{paths.root}: every comparison of this run is answered, and what was answered is "
+                "not judged again. For narrower intervals measure anew, with until_interval."
+            )
+        order = interleaved(going_on, trials=done + more, seed=plan.measure.seed)
         raw = opening.stored_plan(paths)
         raw["order"] = [*due.planned(), *(one for one in order if one[1] > done)]
         raw["measure"] = {**raw["measure"], "added": [*plan.measure.added, done]}
@@ -43,7 +50,13 @@ def add_blocks(run: Path, more: int, *, trust: Trust) -> None:
         made = paths.files.read_object(paths.run).get("digests")
         was_as_made = isinstance(made, dict) and made.get(paths.plan.name) == plan_digest(paths)
         trusts.remember(digest)
-        session_log.log(paths, NOT_ENOUGH, block=done, why=f"{more} further blocks were asked for")
+        session_log.log(
+            paths,
+            NOT_ENOUGH,
+            block=done,
+            why=f"{counted(more, 'further block')} asked for",
+            left=dict(due.left_after),
+        )
         paths.files.write(paths.plan, text)
         if was_as_made:  # else readers go on seeing that somebody edited it
             record(paths, {paths.plan.name: digest})

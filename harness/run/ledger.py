@@ -104,7 +104,8 @@ class Ledger:
 
     def blocks(self) -> Iterator[tuple[int, list[str]]]:
         """Give the blocks, and then again those in which a trial has become due meanwhile."""
-        yield from self.due.blocks()
+        for block, keys in self.due.blocks():
+            yield block, [key for key in keys if not self.due.has_left(key, block)]
         for block, keys in self.due.blocks():
             if self.waits(keys, block):
                 yield block, keys
@@ -119,8 +120,14 @@ class Ledger:
         if decision.stop or block in self._plan.measure.looks:
             what = ENOUGH if decision.stop else NOT_ENOUGH
             session_log.log(
-                self._paths, what, block=block, why=decision.why, wide=list(decision.wide)
+                self._paths,
+                what,
+                block=block,
+                why=decision.why,
+                wide=list(decision.wide),
+                left=dict(decision.left),
             )
+            self.due.leave(decision.left)
         if decision.stop:
             self._last_block = block
             self.due.stop_after(block)

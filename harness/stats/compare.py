@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import ceil, exp, inf, log, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -165,6 +165,7 @@ def pilot_leader(rates: Mapping[str, float | None]) -> str | None:
     return max(known, key=lambda name: (known[name], name)) if known else None
 
 
+@lru_cache(maxsize=4)
 def _flips(blocks: int, seed: int) -> Array:
     """Give one of each pair of opposite flips (|t| is the same); the first flips nothing."""
     if blocks <= EXACT_BLOCKS:

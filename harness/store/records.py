@@ -83,8 +83,8 @@ class RunRecord:
     holes: tuple[Hole, ...]
     reference: Mapping[str, str]
     """Task -> key of the declared reference cell."""
-    planned: Mapping[int, int]
-    """How many trials the plan asks for in each block."""
+    planned: tuple[tuple[str, int], ...]
+    """The trials that the plan asks for, by cell and block."""
     looks: tuple[int, ...]
     """After how many blocks it was to be decided whether to go on."""
     damaged: tuple[str, ...] = ()
@@ -139,6 +139,8 @@ class Repetition:
     stopped: bool
     narrow: bool
     why: str
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Keys of the cells that no further block needed, and after how many blocks."""
 
     def __str__(self) -> str:
         times = ", ".join(map(str, self.looks))

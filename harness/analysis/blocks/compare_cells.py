@@ -27,18 +27,25 @@ CONTENDED = "contended"
 
 def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
     """Compare the cells of each task with its reference cell."""
-    told: list[CellResult] = []
-    declared = set(run.reference.values())
-    for task in dict.fromkeys(cell.task for cell in cells):
-        some = [cell for cell in cells if cell.task == task]
-        reference = next((cell.key for cell in some if cell.key in declared), None)
-        told += _compared_task(run, reference, some, equivalence)
-    return told
+    return [
+        cell
+        for some in by_task(cells)
+        for cell in compared_task(run, some, equivalence=equivalence)
+    ]
 
 
-def _compared_task(
-    run: RunRecord, declared: str | None, cells: Sequence[CellResult], equivalence: float
+def by_task(cells: Sequence[CellResult]) -> list[list[CellResult]]:
+    """Give the cells of each task."""
+    tasks = dict.fromkeys(cell.task for cell in cells)
+    return [[cell for cell in cells if cell.task == task] for task in tasks]
+
+
+def compared_task(
+    run: RunRecord, cells: Sequence[CellResult], *, equivalence: float
 ) -> list[CellResult]:
+    """Compare the cells of one task with its reference cell."""
+    declared_keys = set(run.reference.values())
+    declared = next((cell.key for cell in cells if cell.key in declared_keys), None)
     # what computes something else is neither better nor worse
     fit = [cell for cell in cells if cell.is_comparable]
     rates = {cell.key: rates_by_block(cell) for cell in fit}
@@ -72,7 +79,7 @@ def _compared_task(
         equivalence=equivalence,
         compare=partial(
             compare.compare,
-            alpha=stopping.alpha(run, len(paired)),
+            alpha=stopping.alpha(run, blocks[-1] if blocks else 0, len(paired)),
             equivalence=equivalence,
             seed=run.info.seed,
             at_any_time=until_answered,

@@ -10,7 +10,7 @@ boundaries that need a normal model).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 from harness.stats.estimate import LEVEL, centre, centre_interval, trials_for
@@ -38,7 +38,9 @@ class Decision:
     """How many blocks there should be at the next look; None when this was the last."""
     why: str
     wide: tuple[str, ...]
-    """Cells whose interval is still too wide."""
+    """Cells whose interval is still too wide, or whose comparison is open."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Cells that no further block needs, and after which block none did."""
 
 
 def declared(looks: Sequence[int], level: float = LEVEL) -> Schedule:

@@ -5,7 +5,6 @@ Event streams are not read here: they are large, and ``dataset.py`` leaves them 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,7 +66,7 @@ def read_run(directory: Path) -> RunRecord:
         cells=cells,
         holes=stated.holes,
         reference=stated.reference or {},
-        planned=Counter(block for _, block in stated.order),
+        planned=stated.order,
         looks=stated.looks,
         damaged=(*others.damaged, *damaged_lines(paths)),
     )

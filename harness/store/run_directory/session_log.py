@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import DamagedFile
@@ -34,6 +34,8 @@ class LogEntry:
     block: int = 0
     trials: tuple[tuple[str, str], ...] | int = ()
     """(cell key, trial) of those meant, or how many there are."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """After which block a cell needed no further one."""
 
 
 @dataclass(frozen=True)
