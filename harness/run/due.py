@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from harness.plan.cell import Cell
+from harness.plan.resolve import subject
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import PILOT, RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
@@ -284,6 +285,15 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
     if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
         return False
     return first_or_once_more(paths, probe)
+
+
+def attribution_is_due(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell's step is to be divided among its layers now, as its trials are made."""
+    if not framework_info(cell.adapter).attributes or cell.scale.devices > 1:
+        return False
+    if subject(cell.workload).value.kind != "train" or not trial_folders.has_ok(paths, cell.key):
+        return False  # without layers, or without a rate to account for
+    return first_or_once_more(paths, paths.attribution(cell.key))
 
 
 def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:

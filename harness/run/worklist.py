@@ -10,16 +10,17 @@ from functools import partial
 from typing import Any
 
 from harness.gate.proof.proofs import Proofs
+from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.ranks.agent_client import TICK_S
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import HERE, Nodes, TooFewNodes
-from harness.run.due import first_or_once_more, probe_is_due
+from harness.run.due import attribution_is_due, first_or_once_more, probe_is_due
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import InterruptsTold, Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
-from harness.run.trials.prepared import COLD, PROBE, Prepared, SessionContext
+from harness.run.trials.prepared import ATTRIBUTION, COLD, PROBE, Prepared, SessionContext
 from harness.run.trials.trial import begin_trial, run_trial
 from harness.run.trust import knows_session, remember_session
 from harness.run.turns.bias_checks import BiasChecks
@@ -105,10 +106,11 @@ class Work:
             with self._interrupts.installed():
                 if not self._plan.platform.is_simulated:
                     self._fill_caches()
-                    self._probe_cells()
+                self._run_untimed(PROBE, probe_is_due)
                 for block, keys in self._ledger.blocks():
                     if not self._run_block(block, keys):
                         break
+                self._run_untimed(ATTRIBUTION, attribution_is_due)
         finally:
             self._bench.nodes.close()
             if self._bench.proofs is not None:
@@ -147,11 +149,11 @@ class Work:
             if is_due and self._interrupts.count == 0:
                 self._try(prepared_cell, COLD, 0)
 
-    def _probe_cells(self) -> None:
-        """Run each cell's probe once, untimed; its failure does not stop the session."""
-        for one in self._cells.values():
-            if self._interrupts.count == 0 and probe_is_due(self._paths, one.cell):
-                self._try(one, PROBE, 0)
+    def _run_untimed(self, name: str, is_due: Callable[[RunPaths, Cell], bool]) -> None:
+        """Run an untimed job of each cell once; its failure does not stop the session."""
+        for one in () if self._plan.platform.is_simulated else self._cells.values():
+            if self._interrupts.count == 0 and is_due(self._paths, one.cell):
+                self._try(one, name, 0)
 
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
         """Run what a block still needs; tell whether to go on to the next."""

@@ -25,6 +25,7 @@ RUN/
     outcome.json               written last, atomically: its absence means "run me again"
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   cells/KEY/probe/             the one untimed job that says what really ran
+  cells/KEY/attribution/       the one untimed job that says which layer took which share of a step
   caches/KEY/                  the private compile caches that this cell's trials share
   jobs.json                    the queue's jobs that this run was handed over as, with their cells
   jobs/N.sh, jobs/N.log        what such a job runs, and what it printed
@@ -245,6 +246,10 @@ class RunPaths:
     def probe(self, cell_key: str) -> TrialPaths:
         """The untimed job that says what really ran."""
         return self.trial(cell_key, "probe")
+
+    def attribution(self, cell_key: str) -> TrialPaths:
+        """The untimed job that says which layer took which share of a step."""
+        return self.trial(cell_key, "attribution")
 
     @property
     def caches(self) -> Path:

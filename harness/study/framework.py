@@ -42,6 +42,7 @@ class FrameworkInfo:
     strategies: Mapping[str, Strategy]
     distribution: str | None
     has_probe: bool
+    attributes: bool
     proves: bool
     computes: bool
     steps_by_itself: bool
@@ -146,6 +147,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         strategies=strategies,
         distribution=file.distribution,
         has_probe=file.probe,
+        attributes=file.attributes,
         proves=file.proves,
         computes=file.computes,
         steps_by_itself=file.steps_by_itself,

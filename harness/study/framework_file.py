@@ -94,6 +94,8 @@ class FrameworkFile(Table):
     """The package whose version identifies it."""
     probe: bool = False
     """Whether a probe can say what really ran."""
+    attributes: bool = False
+    """Whether it can say which layer and pass takes which share of a step."""
     proves: bool = False
     """Whether what is timed has the doors through which it is examined."""
     computes: bool = True

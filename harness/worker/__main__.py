@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from harness.worker.windows.turns import RankTurns
 
 FAILED = 3
+DOORS = ("trial", "examine", "probe", "attribute")
+"""What a job may be for."""
 SAVES_NOTHING = "saves no checkpoints"
 
 
@@ -54,7 +56,7 @@ class Worker:
 
         After a fault nothing is closed: a group of ranks that lost one may never close.
         """
-        doors = {"trial": self._trial, "examine": self._examine, "probe": self._probe}
+        doors = {name: getattr(self, "_" + name) for name in DOORS}
         if self.job.purpose not in doors:
             raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
         self._phase("open")
@@ -188,6 +190,12 @@ class Worker:
             self._say_facts(adapter.facts())  # there is no network to look into
             return
         self._say_facts(probe(workload, self._feed(workload), self.job.options))
+
+    def _attribute(self, adapter: Adapter, workload: Workload) -> None:
+        attribute = self._needed(adapter, "attribute", "attributes no step to its layers")
+        from harness.worker.attribution.events import say  # no trial does
+
+        say(self.events, attribute(workload, self._feed(workload), self.job.options))
 
     def _feed(self, workload: Workload) -> feed.Feed:
         job = self.job

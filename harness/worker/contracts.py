@@ -46,6 +46,10 @@ Of an Adapter, each used outside any timed trial, by a job with that purpose:
     probe(workload, feed, options) -> {name: fact}      what really ran; needs ``probe = true`` in
                                                         the adapter's ``.toml``
 
+    attribute(workload, feed, options) -> Attribution   which layer and pass took which share of a
+                                                        step (``attribution/account.py``); needs
+                                                        ``attributes = true`` in its ``.toml``
+
 Facts have the same names in every adapter; one that an adapter cannot tell is absent or null, and
 what only one framework knows goes under a name of its own. After every trial (``facts``), what the
 framework's own switches and counters say:

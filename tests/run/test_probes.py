@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run import due
 from harness.run.session import resume, start
+from harness.store.attribution import read_attribution
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths
 from harness.study.framework import framework_info
@@ -109,3 +111,35 @@ def test_a_cell_whose_cold_trial_failed_is_not_probed(plan: Plan, tmp_path: Path
     cold = paths.cold(cell.key)
     record(cold, "unsupported")
     assert not due.probe_is_due(paths, cell)
+
+
+@pytest.fixture
+def attributed(monkeypatch: pytest.MonkeyPatch) -> None:
+    claimed = dataclasses.replace(framework_info("null"), attributes=True)
+    monkeypatch.setattr(due, "framework_info", lambda _: claimed)
+    trains = SimpleNamespace(value=SimpleNamespace(kind="train"))
+    monkeypatch.setattr(due, "subject", lambda _: trains)
+
+
+@pytest.mark.usefixtures("attributed")
+def test_steps_are_attributed_after_all_trials_and_a_failure_is_the_reason_for_none(
+    plan: Plan, tmp_path: Path
+) -> None:
+    assert run(plan, tmp_path / "run") == ["trial-1", "attribution"]
+    paths, key = RunPaths(tmp_path / "run"), plan.cells[0].key
+    job = json.loads(paths.attribution(key).job.read_text())
+    assert job["purpose"] == "attribute"
+    why = "the null adapter attributes no step to its layers"
+    assert read_attribution(paths, key) == f"its step could not be attributed: {why}"
+    assert not due.attribution_is_due(paths, plan.cells[0])
+
+
+@pytest.mark.usefixtures("attributed")
+def test_a_cell_without_a_trial_that_ended_well_is_not_attributed(
+    plan: Plan, tmp_path: Path
+) -> None:
+    paths, cell = RunPaths(tmp_path), plan.cells[0]
+    record(paths.trial(cell.key, "trial-1"), "failed")
+    assert not due.attribution_is_due(paths, cell)
+    record(paths.trial(cell.key, "trial-2"))
+    assert due.attribution_is_due(paths, cell)

@@ -36,6 +36,7 @@ from tests.cli.command import bakeoff
 RECORDED = Path(__file__).parent / "recorded"
 NAMES = sorted(one.name for one in RECORDED.iterdir())
 TRIALS = {
+    "attributed": 12,
     "ended": 2,
     "measured": 4,
     "proved": 1,

@@ -26,7 +26,10 @@ from harness.study.recorded_variables import patterns_of_steering
 from harness.worker.job import Job, Span
 
 COLD = "cold"
-PROBE = "probe"
+PROBE, ATTRIBUTION = "probe", "attribution"
+UNTIMED = (PROBE, ATTRIBUTION)
+"""Jobs that say something of their cell; neither observed nor examined."""
+_PURPOSES = {PROBE: "probe", ATTRIBUTION: "attribute"}
 _LOG_TRANSPORTS = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
 """Lets the libraries print which transport they chose: once, while they start."""
 
@@ -69,7 +72,7 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
         paths["tier"] = tier_folder(bench.platform, cell.factors["tier"], "data")
     paths |= checkpoint_folders(bench.platform, cell, f"{bench.run_id}/{cell.key}/{name}")
     return Job(
-        purpose="probe" if name == PROBE else "trial",
+        purpose=_PURPOSES.get(name, "trial"),
         cell_key=cell.key,
         trial=name,
         workload=cell.workload,

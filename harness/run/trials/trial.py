@@ -21,7 +21,14 @@ from harness.run.storage.tiers import (
     make_room,
     remove_checkpoints,
 )
-from harness.run.trials.prepared import COLD, PROBE, Prepared, SessionContext, job_of, worker_of
+from harness.run.trials.prepared import (
+    COLD,
+    UNTIMED,
+    Prepared,
+    SessionContext,
+    job_of,
+    worker_of,
+)
 from harness.store.events.rank_tail import has_stand_in
 from harness.store.layout import TrialName, TrialPaths
 from harness.store.outcome import Ended, Outcome, TurnsRecord, write_outcome
@@ -106,7 +113,7 @@ def begin_trial(
         launch=launch,
         timeout_s=bench.measure.timeout_s,
         memory_bytes=bench.measure.memory_bytes,
-        observe=None if name == PROBE else dict(bench.platform.observer.rates),
+        observe=None if name in UNTIMED else dict(bench.platform.observer.rates),
         turns=takes_turns,
     )
     return BegunTrial(bench, prepared, name, position, assignment, asked, started_ns)
@@ -151,8 +158,8 @@ def conclude_trial(
 
 
 def _asked(bench: SessionContext, cell: Cell, name: TrialName | str) -> Asked | None:
-    """Say what a trial starts from; a probe and what is not trained start from nothing of ours."""
-    if bench.proofs is None or name == PROBE:
+    """Say what a trial starts from; untimed jobs, and what is not trained: nothing of ours."""
+    if bench.proofs is None or name in UNTIMED:
         return None
     return bench.proofs.asked(cell, name.block if isinstance(name, TrialName) else 0)
 

@@ -41,6 +41,14 @@ _NEEDED: Mapping[str, Mapping[str, Any]] = {
     "restored": {"step": int, "start": int, "end": int},
     "values": {"values": Mapping[str, Any]},
     "facts": {"facts": Mapping[str, Any]},
+    "attribution": {"traced_by": str, "step_s": tuple[float, ...]},
+    "part": {
+        "site": str,
+        "phase": str,
+        "shares": tuple[float, ...],
+        "operations": tuple[Mapping[str, str | float], ...],
+        "more": int,
+    },
     "failed": {"kind": str, "message": str},
 }
 _OPTIONAL: Mapping[str, Mapping[str, Any]] = {

@@ -42,6 +42,11 @@ def outcomes(paths: RunPaths) -> dict[str, dict[TrialName, Outcome]]:
     return found
 
 
+def has_ok(paths: RunPaths, cell_key: str) -> bool:
+    """Tell whether any trial of a cell ended well."""
+    return any(one.is_ok for one in outcomes(paths).get(cell_key, {}).values())
+
+
 def set_interrupted_aside(paths: RunPaths) -> list[Path]:
     """Move incomplete and damaged trials to the folder of interrupted ones.
 

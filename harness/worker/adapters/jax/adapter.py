@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Mapping
 from harness.worker.adapters.jax import settings as switches
 from harness.worker.adapters.jax import strategies
 from harness.worker.adapters.jax.strategies import Strategy
-from harness.worker.contracts import OutOfMemory
+from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.facts.multiplications import Count, calls_per_step
 from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
@@ -76,6 +76,10 @@ class JaxActivity:
             self._jax.block_until_ready((self.trained, self._loss))
         except self._jax.errors.JaxRuntimeError as error:
             raise _told(error) from error
+
+    def mark(self, mark: Any) -> None:
+        """Mark layers, loss and update in what is compiled from now on."""
+        self._net.mark = mark
 
     def compiled(self) -> Any:
         """Compile the step ahead, and step with just that from now on."""
@@ -211,6 +215,14 @@ class JaxAdapter:
 
         activity = self.activity(workload, feed, options)
         return {**self.facts(), **observe(activity)}
+
+    def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Say which layer and pass took which share of a step."""
+        from harness.worker.adapters.jax.attribution import attribute
+
+        if self._settings.is_gpu:
+            raise Unsupported("steps on a GPU are not attributed yet: only operations on a CPU are")
+        return attribute(self.activity(workload, feed, options), workload.network)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""

@@ -24,6 +24,7 @@ import numpy
 from jax import lax
 from jax import numpy as jnp
 
+from harness.worker.attribution.marks import unmarked
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -70,6 +71,7 @@ class Lowered:
         self.channels_last = channels_last
         self.is_cpu = is_cpu
         self.sites = {site.path: site for site in sites(network)}
+        self.mark = unmarked
 
     def run(self, x: Any, one: Pass) -> Any:
         """Run a batch through the network."""
@@ -82,11 +84,12 @@ class Lowered:
     def _row(self, layers: Sequence[Layer], prefix: str, x: Any, one: Pass) -> Any:
         for layer in layers:
             path = prefix + layer.name
-            if isinstance(layer, Residual):
-                body = self._row(layer.body, path + "/", x, one)
-                x = body + self._row(layer.shortcut, path + "/", x, one)
-            else:
-                x = self._layer(self.sites[path], x, one)
+            with self.mark(path):
+                if isinstance(layer, Residual):
+                    body = self._row(layer.body, path + "/", x, one)
+                    x = body + self._row(layer.shortcut, path + "/", x, one)
+                else:
+                    x = self._layer(self.sites[path], x, one)
             if one.kept is not None:
                 one.kept[path] = x
         return x

@@ -13,6 +13,7 @@ import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layer_rules import Parameter
@@ -161,7 +162,8 @@ def forward(
     one = Pass(parameters, statistics, key, {}, kept)
     output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
     wide = output.astype(jnp.promote_types(output.dtype, jnp.float32))
-    loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target)
+    with net.mark(LOSS):
+        loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target)
     return loss, (one.updated, output)
 
 
@@ -209,7 +211,8 @@ def make_step(
         key, draw = jax.random.split(state.key) if has_dropout else (state.key, None)
         gradients, (loss, statistics, _, _) = slopes(net, workload, precision, state, given, draw)
         count = state.step + 1
-        parameters, moved = update(workload, state, gradients, count, batch_per_step)
+        with net.mark(UPDATE):
+            parameters, moved = update(workload, state, gradients, count, batch_per_step)
         fresh = State(parameters, statistics, moved, count, key, state.scale)
         return (fresh if state.scale is None else _unless_overflown(state, fresh, gradients)), loss
 

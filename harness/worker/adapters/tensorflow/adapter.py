@@ -8,6 +8,8 @@ from harness.worker.adapters.tensorflow import settings
 from harness.worker.adapters.tensorflow.strategies import joining
 from harness.worker.adapters.tensorflow.strategies.servers import ParameterServers
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.attribution.marks import Mark, unmarked
+from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.job import Job
 from harness.worker.place import Place
@@ -32,6 +34,7 @@ class TensorFlowAdapter:
         self._place = place
         self._strategy = strategy
         self._trainer: Any = None
+        self._mark: Mark = unmarked
 
     def versions(self) -> Mapping[str, str]:
         """Name TensorFlow and the libraries that decide its speed."""
@@ -47,7 +50,8 @@ class TensorFlowAdapter:
         from harness.worker.adapters.tensorflow.training import Trainer
 
         try:
-            lowering = Lowering(workload.network, settings.style(self._job.factors))
+            style = settings.style(self._job.factors)
+            lowering = Lowering(workload.network, style, self._mark)
             if isinstance(self._strategy, ParameterServers):
                 from harness.worker.adapters.tensorflow.strategies.serving import ServedActivity
 
@@ -109,6 +113,15 @@ class TensorFlowAdapter:
 
         activity = self.activity(workload, feed, options)
         return {**self.facts(), **probing.observe(activity)}
+
+    def attribute(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Say which layer and pass took which share of a step."""
+        from harness.worker.adapters.tensorflow import attribution
+
+        if settings.has_gpu():
+            raise Unsupported("steps on a GPU are not attributed yet: only operations on a CPU are")
+        self._mark = attribution.marking(workload.network)
+        return attribution.attribute(self.activity(workload, feed, options), workload.network)
 
     def close(self) -> None:
         """Drop the network, with its memory, and leave the other ranks."""

@@ -22,6 +22,7 @@ from typing import (
 
 import tensorflow.compat.v2 as tf
 
+from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import MOMENTS, SGD, Adam
 
@@ -30,9 +31,15 @@ class Update:
     """An optimiser with its slots; ``apply`` belongs inside a traced function."""
 
     def __init__(
-        self, rule: Any, variables: Mapping[str, Any], decayed: Collection[str], batch_per_step: int
+        self,
+        rule: Any,
+        variables: Mapping[str, Any],
+        decayed: Collection[str],
+        batch_per_step: int,
+        mark: Mark = unmarked,
     ) -> None:
         self._rule = rule
+        self._mark = mark
         self._variables = variables
         self._decayed = frozenset(decayed)
         self._rate = rule.rate
@@ -91,7 +98,7 @@ class Update:
         awaited: List[Any] = []
         made = []
         for name, gradient in gradients.items():
-            with tf.control_dependencies(awaited):
+            with tf.control_dependencies(awaited), self._mark(name.rpartition("/")[0]):
                 made.append(one(name, gradient))
             awaited = [gradient]
         return made

@@ -11,6 +11,7 @@ from harness.worker.adapters.tensorflow.lowering.layers import run
 from harness.worker.adapters.tensorflow.lowering.network import Lowering, loss
 from harness.worker.adapters.tensorflow.optimiser import Update
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.network.layers import Dropout
 from harness.worker.network.workload import Training
 
@@ -50,7 +51,7 @@ class Trainer:
 
     def _optimiser(self, batch_per_step: int) -> None:
         rule, decayed = self.workload.optimiser, self.lowering.decayed()
-        self._update = Update(rule, self.learned, decayed, batch_per_step)
+        self._update = Update(rule, self.learned, decayed, batch_per_step, self.lowering.mark)
 
     def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Run forward and backward; give the pass, output, loss and gradients by name."""
@@ -59,7 +60,8 @@ class Trainer:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(list(self.learned.values()))
             output = self.lowering.forward(now, x)
-            mean = loss(self.workload.loss, output, target)
+            with self.lowering.mark(LOSS):
+                mean = loss(self.workload.loss, output, target)
             goal = mean if scale is None else mean * scale.value
         found = tape.gradient(goal, list(self.learned.values()))
         named = dict(zip(self.learned, found))
@@ -72,10 +74,11 @@ class Trainer:
         gradients = self.strategy.averaged(own)
         for name, value in now.moved.items():
             self.values[name].assign(value)
-        if self.loss_scale is None:
-            self._update.apply(gradients)
-        else:
-            self.loss_scale.guard(gradients, self._update)
+        with self.lowering.mark(UPDATE):
+            if self.loss_scale is None:
+                self._update.apply(gradients)
+            else:
+                self.loss_scale.guard(gradients, self._update)
         return mean
 
     def state(self) -> Dict[str, Any]:

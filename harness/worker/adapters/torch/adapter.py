@@ -111,6 +111,12 @@ class TorchAdapter:
         facts: Dict[str, Any] = {**self.facts(), **observed, **exchange_hooks.watched(activity)}
         return facts
 
+    def attribute(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Say which layer and pass took which share of a step."""
+        from harness.worker.adapters.torch import attribution
+
+        return attribution.attribute(self.activity(workload, feed, options), workload.network)
+
     def close(self) -> None:
         """Drop the network, with its memory, and leave the other ranks."""
         self._trainer = None

@@ -10,6 +10,7 @@ import tensorflow.compat.v2 as tf
 from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
 from harness.worker.adapters.tensorflow.lowering.layers import run
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
+from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layer_rules import Parameter
 from harness.worker.network.layers import Dropout, Layer, Network, Residual
 from harness.worker.network.shapes import decayed, parameters, sites, statistics
@@ -19,9 +20,10 @@ from harness.worker.network.words import lowering_of
 class Lowering:
     """A network written in TensorFlow operations."""
 
-    def __init__(self, network: Network, style: Style) -> None:
+    def __init__(self, network: Network, style: Style, mark: Mark = unmarked) -> None:
         self.network = network
         self.style = style
+        self.mark = mark
         self.arrangement = Arrangement(network, style.channels_last)
         self.stored = tf.float64 if style.dtype == tf.float64 else tf.float32
 
@@ -59,11 +61,12 @@ class Lowering:
     def _run(self, layers: Sequence[Layer], prefix: str, now: Pass, x: Any) -> Any:
         for layer in layers:
             path = prefix + layer.name
-            if isinstance(layer, Residual):
-                body = self._run(layer.body, path + "/", now, x)
-                x = body + self._run(layer.shortcut, path + "/", now, x)
-            else:
-                x = run(self.arrangement.spots[path], now, x)
+            with self.mark(path):
+                if isinstance(layer, Residual):
+                    body = self._run(layer.body, path + "/", now, x)
+                    x = body + self._run(layer.shortcut, path + "/", now, x)
+                else:
+                    x = run(self.arrangement.spots[path], now, x)
             if not isinstance(layer, Dropout):
                 now.activations[path] = x
         return x

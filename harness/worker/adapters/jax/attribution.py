@@ -1,0 +1,43 @@
+"""Trace steps with JAX's profiler, and find the layer and pass of each of XLA's instructions.
+
+Marks are ``named_scope``s, which XLA keeps in its instructions' metadata: they change no kernel. A
+program from the compile cache may have been compiled without them, so it is not asked.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any, Dict
+
+import jax
+
+from harness.worker.attribution.account import Attribution
+from harness.worker.attribution.marks import STEP, Marks
+from harness.worker.attribution.steps import warmed
+from harness.worker.attribution.traced import divided
+
+
+def attribute(activity: Any, network: Any) -> Attribution:
+    """Compile the step with marks, and trace a few."""
+    marks = Marks(network)
+    activity.mark(lambda name: jax.named_scope(marks.of(name)))
+    jax.config.update("jax_enable_compilation_cache", False)
+    activity.compiled()
+    steps = warmed(activity)
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder, **_without_python()):
+            for number in range(steps):
+                with jax.profiler.StepTraceAnnotation(STEP, step_num=number):
+                    activity.step()
+                    activity.sync()
+        return divided(folder, network, "jax.profiler")
+
+
+def _without_python() -> Dict[str, Any]:
+    """Leave Python's own calls out of the trace: to note each would slow the step."""
+    options = getattr(jax.profiler, "ProfileOptions", None)
+    if options is None:
+        return {}
+    chosen = options()
+    chosen.python_tracer_level = 0
+    return {"profiler_options": chosen}

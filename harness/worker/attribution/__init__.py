@@ -1,0 +1,1 @@
+"""Which layer and pass took which share of a step: marks, traces and their account."""

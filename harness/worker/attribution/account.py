@@ -1,0 +1,135 @@
+"""Divide traced steps among the operations that ran in them.
+
+Every moment of a step belongs to the operations that run in it, in equal parts; on one thread, to
+the innermost. A moment in which none runs is a gap of the host. So the shares of a step add up to
+one, and what carries no mark keeps a name of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+
+from harness.worker.attribution.marks import GAPS, Place
+
+LISTED = 12
+"""Kinds of operation that a part names; of the others it gives the number."""
+
+
+LONGEST = 160
+"""Of an operation's name, and of its shapes."""
+
+
+class Operation(NamedTuple):
+    """One kind of operation: what the framework calls it, its type, and its shapes in words."""
+
+    name: str
+    type: str
+    shapes: str
+
+
+class Ran(NamedTuple):
+    """One operation as it ran, in nanoseconds."""
+
+    start: int
+    end: int
+    lane: Any
+    """Its thread; or something of its own where it may end on another than it began on."""
+    place: Place
+    operation: Operation
+
+
+class Part(NamedTuple):
+    """What one layer takes in one pass."""
+
+    place: Place
+    shares: List[float]
+    """Of each traced step."""
+    operations: List[Dict[str, Any]]
+    """name, type, shapes, times a step, share of the part; those that took longest first."""
+    more: int
+    """Further kinds of operations."""
+
+
+class Attribution(NamedTuple):
+    """Which layer and pass took which share of the traced steps."""
+
+    traced_by: str
+    step_s: List[float]
+    parts: List[Part]
+
+
+Span = Tuple[int, int]
+
+
+def attribution(traced_by: str, steps: Sequence[Span], ran: Iterable[Ran]) -> Attribution:
+    """Divide steps, in order, among what ran."""
+    waiting = sorted(ran, key=lambda one: (one.start, -one.end))  # what is outer comes first
+    shares: Dict[Place, List[float]] = {}
+    taken: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
+    counts: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
+    gap = Place("", GAPS)
+    for number, (start, end) in enumerate(steps):
+        inside = [one for one in waiting if one.start < end and one.end > start]
+        spent: Dict[Place, float] = defaultdict(float)
+        for one in inside:
+            if one.start >= start:
+                counts[one.place][one.operation] += 1
+        covered = 0
+        for length, running in _moments(inside, start, end):
+            covered += length
+            for one in running:
+                spent[one.place] += length / len(running)
+                taken[one.place][one.operation] += length // len(running)
+        spent[gap] += end - start - covered
+        for place, nanoseconds in spent.items():
+            row = shares.setdefault(place, [0.0] * len(steps))
+            row[number] = nanoseconds / max(1, end - start)
+    parts = [
+        Part(place, row, *_operations(taken[place], counts[place], len(steps)))
+        for place, row in sorted(shares.items(), key=lambda item: -sum(item[1]))
+    ]
+    return Attribution(traced_by, [(end - start) / 1e9 for start, end in steps], parts)
+
+
+def _operations(
+    taken: Dict[Operation, int], counts: Dict[Operation, int], steps: int
+) -> Tuple[List[Dict[str, Any]], int]:
+    ordered = sorted(taken, key=lambda one: -taken[one])
+    whole = max(1, sum(taken.values()))
+    listed: List[Dict[str, Any]] = [
+        {
+            "name": one.name[:LONGEST],
+            "type": one.type,
+            "shapes": one.shapes[:LONGEST],
+            "times": counts[one] / steps,
+            "share": taken[one] / whole,
+        }
+        for one in ordered[:LISTED]
+    ]
+    return listed, max(0, len(ordered) - LISTED)
+
+
+def _moments(inside: Sequence[Ran], start: int, end: int) -> Iterator[Tuple[int, List[Ran]]]:
+    """Give the stretches in which the same operations run, where any does."""
+    turns: List[Tuple[int, int, int]] = []
+    for at, one in enumerate(inside):
+        begun, ended = max(start, one.start), min(end, one.end)
+        if begun < ended:
+            turns += [(begun, 1, at), (ended, 0, at)]
+    turns.sort()
+    lanes: Dict[Any, List[int]] = defaultdict(list)
+    before = start
+    for moment, begins, at in turns:
+        if moment > before:
+            running = [inside[stack[-1]] for stack in lanes.values()]
+            if running:
+                yield moment - before, running
+            before = moment
+        lane = inside[at].lane
+        if begins:
+            lanes[lane].append(at)
+        else:
+            lanes[lane].remove(at)
+            if not lanes[lane]:
+                del lanes[lane]

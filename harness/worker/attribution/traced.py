@@ -1,0 +1,108 @@
+"""Divide the steps of an XSpace trace among layers: of JAX, of TensorFlow, and of XLA in both.
+
+An instruction that XLA's CPU backend runs may end on another thread than it began on: then an event
+``end: NAME`` follows it, and it lasted until there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional
+
+from harness.worker.attribution import hlo_names, xspace
+from harness.worker.attribution.account import Attribution, Operation, Ran, attribution
+from harness.worker.attribution.hlo_names import CONTAINERS, Instruction
+from harness.worker.attribution.marks import (
+    LAYOUT_COPY,
+    OF_UPDATE,
+    STEP,
+    UNMARKED,
+    Marks,
+    Place,
+    plain,
+)
+
+OF_XLA = "hlo_op"
+ENDED = "end: "
+MOVING = ("Transpose", "_MklTranspose", "_MklToTf", "_MklInputConversion")
+"""Kinds of TensorFlow's operations that bring a tensor into another layout."""
+
+Shapes = Callable[[str], Any]
+"""Gives the type and shape of an operation of TensorFlow's graph by its name."""
+
+
+def divided(
+    folder: str, network: Any, traced_by: str, shapes: Optional[Shapes] = None
+) -> Attribution:
+    """Read the trace in a folder and divide its steps."""
+    trace = xspace.read(folder)
+    marks = Marks(network)
+    steps = sorted((one.start, one.end) for one in trace.events if one.name == STEP)
+    if not steps:
+        raise ValueError("the trace holds no step")
+    modules: Dict[str, Dict[str, Instruction]] = {}
+    for one in trace.modules:
+        name, found = hlo_names.instructions(one)
+        if any(marks.place(each.op_name) != UNMARKED for each in found.values()):
+            modules[name] = found  # others are not of the step
+    ran = list(_of_xla(trace.events, modules, marks))
+    if shapes is not None:
+        ran += _of_graph(trace.events, marks, shapes)
+    return attribution(traced_by, steps, ran)
+
+
+def _of_xla(
+    events: List[xspace.Event], modules: Dict[str, Dict[str, Instruction]], marks: Marks
+) -> Iterator[Ran]:
+    ends: Dict[str, Deque[int]] = defaultdict(deque)
+    for event in sorted(events, key=lambda one: one.start):
+        if event.name.startswith(ENDED):
+            ends[event.name[len(ENDED) :]].append(event.start)
+    for number, event in enumerate(sorted(events, key=lambda one: one.start)):
+        name = event.stats.get(OF_XLA)
+        if name is None:
+            continue
+        end = event.end
+        later = ends[event.name]
+        while later and later[0] < event.start:
+            later.popleft()
+        if later:
+            end = max(end, later.popleft())
+        instruction = modules.get(event.stats.get("hlo_module", ""), {}).get(name)
+        if instruction is None:
+            yield Ran(event.start, end, number, UNMARKED, Operation(name, "", ""))
+        elif instruction.opcode not in CONTAINERS:
+            place = marks.place(instruction.op_name)
+            if instruction.is_nameless and place.phase == OF_UPDATE:
+                place = marks.of_gradient(instruction.argument, instruction.op_name)
+            if instruction.moves_only and place.phase != OF_UPDATE:
+                place = Place(place.site, LAYOUT_COPY)
+            kind = "" if instruction.is_nameless else plain(instruction.op_name)
+            kind = "{} {}".format(instruction.opcode, kind).strip()
+            yield Ran(
+                event.start,
+                end,
+                number,
+                place,
+                Operation(kind, instruction.type, instruction.shape),
+            )
+
+
+def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Iterator[Ran]:
+    """Give what TensorFlow's executor ran: events called NAME:KIND, of operations in the graph."""
+    known: Dict[str, Any] = {}
+    for event in events:
+        name, colon, kind = event.name.rpartition(":")
+        if not colon or OF_XLA in event.stats or name.startswith(("end", "Eager")) or "::" in kind:
+            continue
+        if " " in event.name or name.endswith(":") or not kind.lstrip("_").isalnum():
+            continue
+        if name == kind:
+            continue  # a compiled function as a whole
+        place = marks.place(name)
+        if kind in MOVING:
+            place = Place(place.site, LAYOUT_COPY)
+        if name not in known:
+            known[name] = shapes(name)
+        type_, shape = known[name]
+        yield Ran(event.start, event.end, event.line, place, Operation(kind, type_, shape))

@@ -1,0 +1,116 @@
+"""Divide traced steps: what runs shares the time, when nothing runs there is a gap."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.worker.attribution import protobuf
+from harness.worker.attribution.account import Operation, Ran, attribution
+from harness.worker.attribution.marks import (
+    BACKWARD,
+    FORWARD,
+    GAPS,
+    OF_LOSS,
+    OF_UPDATE,
+    UNMARKED,
+    Marks,
+    Place,
+)
+from workloads.tinycnn import WORKLOAD
+
+CONV, FC, GAP = Place("conv1", FORWARD), Place("fc", BACKWARD), Place("", GAPS)
+
+
+def ran(start: int, end: int, place: Place = CONV, lane: object = 0, name: str = "conv") -> Ran:
+    return Ran(start, end, lane, place, Operation(name, "float32", "2x3"))
+
+
+def shares(
+    *what: Ran, steps: tuple[tuple[int, int], ...] = ((0, 100),)
+) -> dict[Place, list[float]]:
+    found = attribution("a trace", steps, what)
+    for number in range(len(steps)):
+        assert sum(part.shares[number] for part in found.parts) == pytest.approx(1)
+    return {part.place: part.shares for part in found.parts}
+
+
+def test_a_moment_in_which_nothing_runs_is_a_gap() -> None:
+    assert shares(ran(10, 40)) == {CONV: [0.3], GAP: [0.7]}
+
+
+def test_on_one_thread_the_innermost_operation_takes_the_time() -> None:
+    assert shares(ran(0, 100), ran(20, 50, FC)) == {CONV: [0.7], FC: [0.3], GAP: [0]}
+
+
+def test_operations_on_several_threads_share_the_time_in_equal_parts() -> None:
+    found = shares(ran(0, 100), ran(50, 100, FC, lane=1))
+    assert found == {CONV: [0.75], FC: [0.25], GAP: [0]}
+
+
+def test_each_step_has_its_own_shares_and_what_lies_between_steps_counts_for_none() -> None:
+    found = shares(ran(0, 90), ran(120, 170, FC), steps=((0, 100), (120, 220)))
+    assert found == {CONV: [0.9, 0], FC: [0, 0.5], GAP: [pytest.approx(0.1), 0.5]}
+
+
+def test_an_operation_of_no_length_takes_nothing_and_ends() -> None:
+    assert shares(ran(10, 10, FC), ran(20, 30))[CONV] == [0.1]
+
+
+def test_operations_are_counted_by_the_step_and_those_that_took_longest_come_first() -> None:
+    steps = ((0, 100), (100, 200))
+    said = [ran(0, 10), ran(10, 20), ran(100, 160, name="copy"), ran(160, 170), ran(170, 180)]
+    part = attribution("a trace", steps, said).parts[0]
+    assert [(one["name"], one["times"]) for one in part.operations] == [("copy", 0.5), ("conv", 2)]
+    assert part.operations[0]["share"] == pytest.approx(0.6)
+
+
+def test_of_many_kinds_of_operations_the_rest_is_counted() -> None:
+    said = [ran(at, at + 1, name=f"kind {at}") for at in range(20)]
+    part = attribution("a trace", ((0, 100),), said).parts[1]
+    assert (len(part.operations), part.more) == (12, 8)
+
+
+MARKS = Marks(WORKLOAD.network)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("jit(step)/jvp({conv1})/conv_general_dilated", CONV),
+        ("jit(step)/transpose(jvp({fc}))/dot_general", FC),
+        ("jit(step)/jvp({block})/{block/conv1}/add", Place("block/conv1", FORWARD)),
+        ("{conv1}/BiasAdd", CONV),
+        ("gradient_tape/{fc}/MatMul/MatMul_1", FC),
+        ("gradients/{fc}/MatMul_grad/MatMul", FC),
+        ("jit(step)/transpose(jvp(bakeoff_loss))/div", Place("", OF_LOSS)),
+        ("bakeoff_update/{conv1}/ResourceApplyMomentum", Place("", OF_UPDATE)),
+        ("jit(step)/convert", UNMARKED),
+        ("bakeoff_site_99/Conv2D", UNMARKED),
+    ],
+)
+def test_the_name_of_an_operation_says_its_layer_and_pass(name: str, place: Place) -> None:
+    for path in MARKS.paths:
+        name = name.replace(f"{{{path}}}", MARKS.of(path))
+    assert MARKS.place(name) == place
+
+
+def test_a_gradient_without_a_name_belongs_to_what_it_updates() -> None:
+    assert MARKS.of_gradient("state.moments[0]['fc/weight']", "") == FC
+    assert MARKS.of_gradient("", f"bakeoff_update/{MARKS.of('fc')}/ResourceApplyMomentum") == FC
+    assert MARKS.of_gradient("given.input", "bakeoff_update/add") == UNMARKED
+
+
+def test_a_message_is_read_without_its_schema() -> None:
+    # field 1: 300; field 2: "ab"; field 3: 8 bytes; field 1 again: 1
+    message = memoryview(b"\x08\xac\x02\x12\x02ab\x19\x01\0\0\0\0\0\0\0\x08\x01")
+    found = protobuf.by_number(message)
+    assert (found[1], protobuf.text(found, 2), protobuf.integer(found, 3)) == ([300, 1], "ab", 1)
+    assert (protobuf.text(found, 9), protobuf.integer(found, 9)) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "cut", [b"\x08", b"\x12\x05ab", b"\x0b", b"\x19\0", b"\x08" + b"\xff" * 11]
+)
+def test_a_message_that_is_cut_off_or_none_is_refused(cut: bytes) -> None:
+    with pytest.raises(ValueError, match=r"cut off|unknown"):
+        protobuf.by_number(memoryview(cut))
