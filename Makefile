@@ -62,10 +62,12 @@ truth-here: setup
 gauntlet: setup
 	@$(BIN)/python -m tests.gauntlet --minutes 180
 
-# Every fault that is planted in a framework, and what catches it: an hour of two cores. What was
-# interrupted goes on where it was; the table is build/mutations/table.md.
+# Every fault that is planted in a framework, and what catches it; and clean networks, over ten seeds
+# each. Half an hour of two idle cores. What was interrupted goes on where it was, and LANES tests
+# run side by side; the tables are build/mutations/table.md.
+mutations: LANES ?= 2
 mutations: setup
-	@$(BIN)/python -m tests.mutations
+	@$(BIN)/python -m tests.mutations --lanes $(LANES)
 
 # What Bakeoff promises of GPUs, shown on one, step by step and without a network: docs/gpu-day.md.
 # PYTHON names the interpreter with the frameworks; ours is .venv's where that works here.

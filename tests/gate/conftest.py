@@ -59,9 +59,14 @@ class Subject:
 
 
 class Workers:
-    """One process per framework that has imported it, which forks a worker for each job."""
+    """One process per framework that has imported it, which forks a worker for each job.
 
-    def __init__(self) -> None:
+    All of them share what a framework compiles: it is kept by the program, so a fault that changes
+    the program is compiled anew.
+    """
+
+    def __init__(self, compiled: Path) -> None:
+        self._compiled = compiled
         self._started: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, subject: Subject, source: Path, place: Path) -> None:
@@ -70,7 +75,7 @@ class Workers:
         if name not in self._started:
             self._started[name] = subprocess.Popen(
                 [framework(name), Path(__file__).parent / "forking.py", name],
-                env={"PATH": os.environ["PATH"]},
+                env={"PATH": os.environ["PATH"], **compile_caches(name, self._compiled)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -79,9 +84,7 @@ class Workers:
         assert process.stdin is not None
         assert process.stdout is not None
         path = [str(one) for one in (source, subject.beside) if one is not None]
-        env = {"HOME": str(place), "TORCHINDUCTOR_CACHE_DIR": str(place.parent / "kernels")}
-        env.update(subject.env)
-        asked = {"cwd": str(place), "path": path, "env": env}
+        asked = {"cwd": str(place), "path": path, "env": {"HOME": str(place), **subject.env}}
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
         code = process.stdout.readline().strip()
@@ -91,6 +94,14 @@ class Workers:
         """End them all."""
         for process in self._started.values():
             process.communicate()
+
+
+def compile_caches(name: str, compiled: Path) -> dict[str, str]:
+    """Point a framework to where it keeps what it compiles; here even what compiles fast."""
+    caches = framework_info(name).variables.caches
+    return {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"} | {
+        variable: str(compiled / folder) for variable, folder in caches.items()
+    }
 
 
 Planted = Callable[..., None]
@@ -111,9 +122,9 @@ def planted(record_property: Callable[[str, object], None]) -> Planted:
 
 
 @pytest.fixture(scope="session")
-def workers() -> Iterator[Workers]:
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
     """Keep frameworks imported for the whole session."""
-    kept = Workers()
+    kept = Workers(tmp_path_factory.mktemp("compiled"))
     yield kept
     kept.close()
 

@@ -1,61 +1,69 @@
-"""Plant every fault that a test plants, and write a table of what caught it.
+"""Plant every fault that a test plants, train clean networks, and write tables of what was found.
 
 ``python -m tests.mutations`` goes on where it was interrupted: what was found is kept by the code
-that it was found in. Words that follow are pytest's own, for example ``-k torch``; exit code 1 says
-that a fault was missed, or named otherwise than it should be.
+that it was found in. ``--lanes`` says how many tests run side by side; words that follow are
+pytest's own, for example ``-k torch``. Exit code 1 says that a fault was missed, or named otherwise
+than it should be, or that a clean network was refused.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
+import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.mutations import tables
+
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "mutations"
 _TESTED = ("harness/worker", "harness/gate", "harness/exact", "harness/verdicts", "workloads")
 _TESTED += ("harness/data", "tests/gate")
+_TIMEOUT_S = 1200
+"""Beyond what a busy machine takes for one fault: nothing here is timed."""
 
 
 class Keeper:
-    """Leaves out what is known, and keeps each fault's fate as soon as it is."""
+    """Leaves out what is known, and keeps what each test found as soon as it has ended."""
 
     def __init__(self, kept: Path) -> None:
         self._kept = kept
         self.known = {one["test"]: one for one in _lines(kept)}
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave what is known to the table."""
-        items[:] = [item for item in items if item.nodeid not in self.known]
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a fault's fate; what could not run is tried again."""
+        """Keep a fault's or a network's fate; what could not run is tried again."""
         told = dict(report.user_properties)
-        if report.when == "call" and "fault" in told:
+        if report.when == "call" and tables.KINDS & told.keys():
             one = {"test": report.nodeid, **told, "passed": report.passed}
+            one["seconds"] = round(report.duration, 1)
             self.known[report.nodeid] = one
             with self._kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(one) + "\n")
 
 
 def main(words: Sequence[str]) -> int:
-    """Plant what is left, write the table, and say what was missed."""
+    """Run what is left, write the tables, and say what was missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations")
+    parser.add_argument("--lanes", type=int, default=min(2, os.cpu_count() or 1))
+    asked, further = parser.parse_known_args(words)
     OUT.mkdir(parents=True, exist_ok=True)
     keeper = Keeper(OUT / f"{tested_code()}.jsonl")
-    options = ["-m", "planted", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
-    code = pytest.main([*options, str(ROOT / "tests/gate"), *words], plugins=[keeper])
-    text = table(list(keeper.known.values()))
+    options = ["-m", "planted or seeded", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}"]
+    options += [f"--timeout={_TIMEOUT_S}"]
+    options += ["-n", str(asked.lanes), "--dist", "worksteal"] if asked.lanes > 1 else []
+    options += [f"--deselect={test}" for test in keeper.known]
+    code = pytest.main([*options, str(ROOT / "tests/gate"), *further], plugins=[keeper])
+    text = tables.planted(keeper.known.values()) + "\n" + tables.seeded(keeper.known.values())
     (OUT / "table.md").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
-    missed = [one for one in keeper.known.values() if not one["passed"]]
-    return int(bool(missed) or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED))
+    failed = [one for one in keeper.known.values() if not one["passed"]]
+    return int(bool(failed) or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED))
 
 
 def tested_code() -> str:
@@ -66,34 +74,6 @@ def tested_code() -> str:
             if file.suffix in (".py", ".toml"):
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def table(found: Sequence[dict[str, Any]]) -> str:
-    """Lay out a row for each fault, and what all come to; named as in its first framework."""
-    rows = sorted(found, key=lambda one: (one["fault"], one["framework"]))
-    lines = ["| fault | planted in | caught by | named as |", "|---|---|---|---|"]
-    for fault, group in groupby(rows, key=lambda one: str(one["fault"])):
-        ones = list(group)
-        where = ", ".join(one["framework"] + _fate(one) for one in ones)
-        by = ", ".join(dict.fromkeys(name for one in ones for name in one["by"].split(", ")))
-        named = next((one["named"] for one in ones if one["named"]), "–").replace("|", "\\|")
-        lines.append(f"| {fault} | {where} | {by} | {named} |")
-    return "\n".join([*lines, "", *_counts(rows), ""])
-
-
-def _fate(one: dict[str, Any]) -> str:
-    if one["named"] is None:
-        return " (**missed**)"
-    return "" if one["passed"] else " (**named otherwise**)"
-
-
-def _counts(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    caught = sum(one["named"] is not None for one in rows)
-    right = sum(one["passed"] for one in rows)
-    faults = len({one["fault"] for one in rows})
-    by = Counter(one["framework"] for one in rows)
-    each = ", ".join(f"{name} {count}" for name, count in sorted(by.items()))
-    yield f"{faults} faults, planted {len(rows)} times ({each}): {caught} caught, {right} named."
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -21,9 +21,30 @@ from harness.worker.scale import Scale
 from tests.gate.conftest import INSIDE, Change, Subject, Workers
 
 BATCH = 16
+SEEDS = range(1, 11)
+"""Of clean networks: each draws another start, another batch and other masks."""
+_BARS = {"fp32": 1e-3, "bf16": 0.1}
+"""Beyond which a clean network's error is a fault; in bf16 1 less the cosine of a gradient."""
 
 Given = Callable[[ModuleType, int], Path]
 Prove = Callable[..., Proved]
+
+
+def bar(precision: str) -> float:
+    """Say how far off a clean network's gradients may be."""
+    return _BARS[precision]
+
+
+@pytest.fixture
+def clean(record_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Say of a clean network how far off it was; ``make mutations`` reads what is said last."""
+
+    def note(way: str, network: str, seed: int, precision: str, error: float | None = None) -> None:
+        told = {"way": way, "network": network, "seed": seed, "error": error}
+        for name, one in {**told, "bar": f"{bar(precision):.0e}"}.items():
+            record_property(name, one)
+
+    return note
 
 
 @pytest.fixture(scope="session")
@@ -59,8 +80,10 @@ def prove(
         precision: str = "fp32",
         seed: int = 1,
         compiled: bool = False,
+        start: int | None = None,
     ) -> Proved:
-        place, start = tmp_path_factory.mktemp("trial"), given(network, seed)
+        place = tmp_path_factory.mktemp("trial")
+        begin = given(network, seed if start is None else start)
         places.append(place)
         source = place / "payload"
         payload.gather().copy(source)
@@ -69,10 +92,10 @@ def prove(
             text = (source / file).read_text()
             assert text.count(old) == 1, f"{file} has changed: {old}"
             (source / file).write_text(text.replace(old, new))
-        job = _job(name, place, start, precision, seed, compiled)
+        job = _job(name, place, begin, precision, seed, compiled)
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)
-        asked = folders.open_folder(start)
+        asked = folders.open_folder(begin)
         made = folders.open_made(Contained(place), place / "proved")
         declared = [one.tensors for one in framework_info(name).differs]
         return judging.judge(network.WORKLOAD, precision, asked, made, declared)

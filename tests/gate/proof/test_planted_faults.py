@@ -114,40 +114,6 @@ def test_a_sync_that_does_not_wait_is_refused(prove, planted) -> None:
     planted("jax", "a sync that does not wait", "the proof", words)
 
 
-def clean() -> Iterator[Any]:
-    """Name each framework with networks, seeds and how it is timed; most are of the long form."""
-    in_ci = {
-        *(
-            (name, network, seed)
-            for name in ("torch", "jax")
-            for network in NETWORKS
-            for seed in (1, 2)
-        ),
-        ("tensorflow", "dropping", 1),
-        ("keras", "tinycnn", 1),
-    }
-    for name in PLANTED:
-        for network in NETWORKS:
-            for seed in range(1, 6):
-                marks = [] if (name, network, seed) in in_ci else [pytest.mark.long]
-                yield pytest.param(name, network, seed, marks=marks)
-
-
-@pytest.mark.parametrize(("name", "network", "seed"), list(clean()))
-def test_what_trains_is_proved(name, network, seed, prove, places) -> None:
-    found = prove(name, NETWORKS[network], seed=seed)
-    assert found.updates == 3
-    assert found.error < 1e-3
-    assert seen(places[-1]) == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["tensorflow", "keras"])
-@pytest.mark.parametrize("network", NETWORKS)
-def test_what_xla_compiled_is_proved(name, network, prove) -> None:
-    assert prove(name, NETWORKS[network], compiled=True).error < 1e-3
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_adam_trains_is_proved(name, prove) -> None:
@@ -170,20 +136,6 @@ def test_what_the_first_tensorflow_trains_is_proved(network, given, tmp_path) ->
     asked = folders.open_folder(start)
     made = folders.open_made(Contained(tmp_path), tmp_path / "made")
     assert judging.judge(NETWORKS[network].WORKLOAD, "fp32", asked, made).error < 1e-3
-
-
-IN_BF16 = [
-    "torch",
-    "jax",
-    *(pytest.param(name, marks=pytest.mark.long) for name in ("tensorflow", "keras")),
-]
-
-
-@pytest.mark.parametrize("name", IN_BF16)
-def test_what_trains_in_bf16_points_where_float64_does(name, prove) -> None:
-    found = prove(name, tinycnn, precision="bf16")
-    assert not found.is_exact
-    assert found.error < 0.1
 
 
 def test_in_bf16_a_fault_of_the_optimiser_is_as_plain_as_in_fp32(prove) -> None:

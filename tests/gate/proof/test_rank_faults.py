@@ -12,6 +12,7 @@ from harness.gate.jobs import Examiner
 from harness.gate.proof.untrained import Untrained
 from harness.worker.scale import Scale
 from tests.gate.proof import dropping
+from tests.gate.proof.conftest import SEEDS, bar
 from tests.gate.proof.planted import ranks_of_jax, ranks_of_tensorflow, ranks_of_torch
 from tests.gate.proof.planted.fault import Fault
 from tests.gate.proof.rank_trials import PLATFORM, RankTrials
@@ -80,7 +81,7 @@ def test_a_fault_of_ranks_that_train_together_is_caught_and_named(
 SHORT = {"ddp", "mirrored"}
 
 
-def clean() -> Iterator[Any]:
+def every_clean() -> Iterator[Any]:
     """Name each strategy with networks, precisions and scales; most are of the long form."""
     for (name, strategy), (scale, _, _) in PLANTED.items():
         for network in NETWORKS:
@@ -90,12 +91,29 @@ def clean() -> Iterator[Any]:
                 yield pytest.param(name, strategy, network, precision, scale, marks=marks)
 
 
-@pytest.mark.parametrize(("name", "strategy", "network", "precision", "scale"), list(clean()))
+@pytest.mark.parametrize(("name", "strategy", "network", "precision", "scale"), list(every_clean()))
 def test_ranks_that_train_together_are_proved(
     name: str, strategy: str, network: str, precision: str, scale: Scale, trials: RankTrials
 ) -> None:
     found = trials.prove(name, strategy, NETWORKS[network], scale=scale, precision=precision)
     assert found.error < (1e-3 if precision == "fp32" else 0.1)
+
+
+SEEDED = [("torch", "ddp"), ("jax", "data-parallel"), ("tensorflow", "multiworker")]
+
+
+@pytest.mark.long
+@pytest.mark.seeded
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("name", "strategy"), SEEDED)
+def test_two_ranks_are_proved_from_each_seed(
+    name: str, strategy: str, seed: int, trials: RankTrials, clean: Callable[..., None]
+) -> None:
+    way = f"{name}, 2 ranks ({strategy})"
+    clean(way, "tinycnn", seed, "fp32")
+    error = trials.prove(name, strategy, tinycnn, scale=TWO_RANKS, seed=seed).error
+    clean(way, "tinycnn", seed, "fp32", error)
+    assert error < bar("fp32")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,106 @@
+"""Networks in which nothing is planted are proved, from whatever seed they start.
+
+``make mutations`` runs all seeds, and writes a table of the errors found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.gate.proof import request
+from harness.gate.tensors import folders
+from harness.store.contained import Contained
+from harness.worker.gate.tensors import Folder
+from tests.gate.proof import dropping, inverting
+from tests.gate.proof.conftest import SEEDS, bar
+from tests.gate.proof.free_checks import seen
+from workloads import tinycnn
+
+pytestmark = pytest.mark.framework
+
+NETWORKS = {"tinycnn": tinycnn, "dropping": dropping, "inverting": inverting}
+DROPPING = ("dropping", "inverting")
+WAYS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "torch": ("torch", {}, tuple(NETWORKS)),
+    "jax": ("jax", {}, tuple(NETWORKS)),
+    "tensorflow": ("tensorflow", {}, tuple(NETWORKS)),
+    "keras": ("keras", {}, tuple(NETWORKS)),
+    "torch, compiled": ("torch", {"compiled": True}, ("tinycnn", "dropping")),
+    "tensorflow, XLA": ("tensorflow", {"compiled": True}, ("tinycnn", "dropping")),
+    "keras, XLA": ("keras", {"compiled": True}, ("tinycnn", "dropping")),
+    "torch, bf16": ("torch", {"precision": "bf16"}, ("tinycnn",)),
+    "jax, bf16": ("jax", {"precision": "bf16"}, ("tinycnn",)),
+    "tensorflow, bf16": ("tensorflow", {"precision": "bf16"}, ("tinycnn",)),
+    "keras, bf16": ("keras", {"precision": "bf16"}, ("tinycnn",)),
+    "tinygrad": ("tinygrad", {}, ("tinycnn", "dropping")),
+}
+"""How a network is trained: the framework, what a trial is asked, and the networks shown."""
+IN_CI = {
+    *((way, network, seed) for way in ("torch", "jax") for network in NETWORKS for seed in (1, 2)),
+    ("tensorflow", "dropping", 1),
+    ("keras", "tinycnn", 1),
+    ("torch, bf16", "tinycnn", 1),
+    ("jax, bf16", "tinycnn", 1),
+}
+"""The others are left to the long form: each takes a worker of its own."""
+
+
+def every_seed() -> Iterator[Any]:
+    """Name each way of training with its networks and seeds."""
+    for way, (_, _, networks) in WAYS.items():
+        for network in networks:
+            for seed in SEEDS:
+                marks = [] if (way, network, seed) in IN_CI else [pytest.mark.long]
+                name = f"{way}: {network}, {seed}"
+                yield pytest.param(way, network, seed, id=name, marks=marks)
+
+
+@pytest.mark.seeded
+@pytest.mark.parametrize(("way", "network", "seed"), list(every_seed()))
+def test_what_trains_is_proved(way, network, seed, prove, places, clean) -> None:
+    name, asked, _ = WAYS[way]
+    precision = asked.get("precision", "fp32")
+    clean(way, network, seed, precision)
+    found = prove(name, NETWORKS[network], seed=seed, **asked)
+    clean(way, network, seed, precision, found.error)
+    assert found.updates == 3
+    assert found.is_exact == (precision == "fp32")
+    assert found.error < bar(precision)
+    assert seen(places[-1], precision) == []
+
+
+def test_another_seed_draws_another_start(given) -> None:
+    for network in NETWORKS.values():
+        first, second = (folders.open_folder(given(network, seed)) for seed in (1, 2))
+        assert first.tensors.keys() == second.tensors.keys()
+        drawn = ("first/input", "pictures", *_weights("initial", first), *_weights("start", first))
+        for name in drawn:
+            one, other = (folders.array(made.tensors[name]) for made in (first, second))
+            assert not np.array_equal(one, other), name
+        starts = [request.read_start(made) for made in (first, second)]
+        assert starts[0].batches != starts[1].batches
+
+
+def _weights(place: str, made: Folder) -> list[str]:
+    return [f"{place}/{name}" for name in made.under(f"{place}/") if name.endswith("/weight")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["torch", *(pytest.param(name, marks=pytest.mark.long) for name in ("jax", "tensorflow"))],
+)
+@pytest.mark.parametrize("network", DROPPING)
+def test_another_seed_draws_other_masks(name, network, prove, places) -> None:
+    """From one start: what a step drops is all that is left to differ."""
+    after = []
+    for seed in (1, 1, 2):
+        prove(name, NETWORKS[network], seed=seed, start=1)
+        made = folders.open_made(Contained(places[-1]), places[-1] / "proved")
+        after.append({key: folders.array(one) for key, one in made.tensors.items()})
+    first, again, other = after
+    assert all(np.array_equal(one, again[key]) for key, one in first.items())
+    assert any(not np.array_equal(one, other[key]) for key, one in first.items())
