@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.analysis.run_comparison import Versus
+    from harness.analysis.between_runs.run_comparison import Versus
 
 
 @dataclass(frozen=True)

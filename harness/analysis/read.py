@@ -11,9 +11,11 @@ from harness.errors import RunError, UsageError
 from harness.store.layout import RunPaths
 
 if TYPE_CHECKING:
-    from harness.analysis.run_comparison import Versus
+    from harness.analysis.between_runs.run_comparison import Versus
 
 RUNS = Path("runs")
+_LOOKED_AT = 200
+"""So many of the runs beside two are looked at, the latest."""
 
 
 def run_directories(names: Sequence[str]) -> list[Path]:
@@ -59,9 +61,30 @@ def read_results(directories: Sequence[Path]) -> Results:
     return analyse(Dataset(directories))
 
 
-def read_comparison(before: Path, after: Path) -> Versus:
-    """Read two runs and compare the second with the first, as `bakeoff compare` does."""
-    from harness.analysis.run_comparison import versus
+def read_comparison(
+    before: Path, after: Path, metric: str = "rate", *, repeats: Sequence[Path] = ()
+) -> Versus:
+    """Read two runs and compare the second with the first.
+
+    How far two sessions differ is learnt from ``repeats`` and from the runs beside the two.
+    """
+    from harness.analysis.between_runs.repeated_runs import repeated
+    from harness.analysis.between_runs.run_comparison import versus
     from harness.store.dataset import Dataset
 
-    return versus(Dataset([before]), Dataset([after]))
+    first, second = Dataset([before]), Dataset([after])
+    there = [*repeats, *_beside(before, after)]
+    found = repeated(dict.fromkeys(one.resolve() for one in there), *first.runs, *second.runs)
+    return versus(first, second, metric, repeats=[Dataset([one]) for one in found])
+
+
+def _beside(*runs: Path) -> list[Path]:
+    """Find the runs that lie beside some, the latest first."""
+    own = {run.resolve() for run in runs}
+    there = {
+        place: place.stat().st_mtime
+        for folder in {run.parent for run in own}
+        for place in folder.iterdir()
+        if place not in own and place.is_dir() and not place.is_symlink() and is_run(place)
+    }
+    return sorted(there, key=lambda place: -there[place])[:_LOOKED_AT]

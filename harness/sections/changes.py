@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.analysis import numbers
+from harness.analysis.between_runs.metrics import METRICS
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
@@ -14,7 +15,7 @@ from harness.sections.contract.columns import parts
 from harness.sections.contract.section import Section
 
 if TYPE_CHECKING:
-    from harness.analysis.run_comparison import Versus
+    from harness.analysis.between_runs.run_comparison import Versus
 
 _MOST_DRAWN = 60
 
@@ -42,10 +43,6 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
 
 
 def _chart(comparison: Versus) -> Chart:
-    from harness.analysis.run_comparison import (
-        METRICS,  # brings numpy, which a page of one run does without
-    )
-
     columns = (
         Column("cell", "cell", "name"),
         Column("ratio", "×", "ratio"),
@@ -64,7 +61,9 @@ def _chart(comparison: Versus) -> Chart:
             pair.label,
             pair.change.ratio,
             pair.interval,
-            pair.change.answer,
+            f"{pair.change.answer}: {pair.change.why}"
+            if pair.change.is_bound
+            else pair.change.answer,
             *parts(pair.before.rate),
             *parts(pair.after.rate),
             pair.after.rate.unit if pair.after.rate else pair.after.unit,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb
+from typing import Protocol
 
 from harness.stats import answers
 from harness.stats.compare import Answer
@@ -19,6 +20,18 @@ from harness.stats.estimate import median
 
 CHANCE = 1 / 8
 """So rarely must chance give one cell as many of the losses: three of three, five of six."""
+
+
+class Uneven(Protocol):
+    """Losses of two sides, of which one lost more."""
+
+    @property
+    def side(self) -> int:
+        """1 where the side that is answered for lost more, -1 where the other did."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether chance does not explain that it was so often the same side."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ def stood_in(logs: Mapping[int, float], losses: Losses) -> dict[int, float]:
 
 
 def bounded(
-    told: Answer, beside: Answer, losses: Losses, *, equivalence: float, lost: str
+    told: Answer, beside: Answer, losses: Uneven, *, equivalence: float, lost: str
 ) -> Answer:
     """Give the answer that holds whatever became of the lost trials; ``lost`` says which they are.
 

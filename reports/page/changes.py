@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.analysis import numbers
-from harness.analysis.run_comparison import Versus
+from harness.analysis.between_runs.run_comparison import Versus
 
 _CLEAR = ("slower", "faster")
 

@@ -18,7 +18,7 @@ from reports.page.page import render
 from reports.page.raw_readings import write_readings
 
 if TYPE_CHECKING:
-    from harness.analysis.run_comparison import Versus
+    from harness.analysis.between_runs.run_comparison import Versus
 
 
 @dataclass(frozen=True)

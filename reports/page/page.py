@@ -23,7 +23,7 @@ from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment
 
-    from harness.analysis.run_comparison import Versus
+    from harness.analysis.between_runs.run_comparison import Versus
 
 _HERE = Path(__file__).parents[1]
 _LARGE = 600

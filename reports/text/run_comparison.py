@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.analysis import numbers
-from harness.analysis.run_comparison import METRICS, Pair, Versus
+from harness.analysis.between_runs.metrics import METRICS
+from harness.analysis.between_runs.run_comparison import Pair, Versus
 from harness.store.records import Hole
 
 _MOST_DIFFERENCES = 20
@@ -31,6 +32,12 @@ class ComparedCell:
     """How many stand behind each side."""
     failed: bool
     """Whether it changed as --fail-if forbids."""
+    is_bound: bool
+    """Whether the difference is at least that, and perhaps larger: trials were lost."""
+    sessions: int | None
+    """How many runs say what sessions differ by; unknown, nothing does."""
+    sessions_differ: float | None
+    """By how much two sessions may differ while nothing changes (95 %), as a share."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,14 @@ def sentence(pair: Pair) -> str:
     """Say one cell's change: ``resnet50 · torch: 0.94 × (interval 0.92–0.96): slower``."""
     change = pair.change
     ratio = numbers.ratio(change.ratio, pair.interval)
-    inside = numbers.ratio_span(pair.interval, change.ratio)
+    inside = "no interval"
+    if pair.interval is not None:
+        inside = f"interval {numbers.ratio_span(pair.interval, change.ratio)}"
     trials = f"{change.before} and {change.after} trials"
-    return f"{pair.label}: {ratio} × (interval {inside}, {trials}): {change.answer}"
+    if pair.scatter is not None:
+        trials += f"; sessions differ by up to {numbers.share(pair.scatter.reach)}"
+    why = f", {change.why}" if pair.scatter is None or change.is_bound else ""
+    return f"{pair.label}: {ratio} × ({inside}, {trials}): {change.answer}{why}"
 
 
 def as_text(told: Versus, failed: Sequence[Pair] = ()) -> str:
@@ -120,6 +132,8 @@ def as_junit(told: Versus, failed: Sequence[Pair] = ()) -> str:
         case = SubElement(suite, "testcase", classname=pair.workload, name=pair.label)
         if pair in failed:
             SubElement(case, "failure", message=sentence(pair))
+        elif pair.scatter is None:
+            SubElement(case, "skipped", message=pair.change.why)
         SubElement(case, "system-out").text = sentence(pair)
     for label, why in told.not_compared:
         case = SubElement(suite, "testcase", classname="not compared", name=label)
@@ -150,6 +164,9 @@ def compared(told: Versus, failed: Sequence[Pair] = ()) -> ComparedRuns:
                 why=pair.change.why,
                 trials=(pair.change.before, pair.change.after),
                 failed=pair in failed,
+                is_bound=pair.change.is_bound,
+                sessions=pair.scatter.sessions if pair.scatter else None,
+                sessions_differ=pair.scatter.reach if pair.scatter else None,
             )
             for pair in told.pairs
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,14 +11,14 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.analysis import run_comparison
+from harness.analysis.between_runs import metrics
 from harness.cli.verbs.compare import METRICS, command
 from harness.cli.verbs.show import command as show
 from harness.cli.verbs.sql import command as sql
 from harness.errors import BakeoffError, RunError, UsageError
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
-QUIET = Behaviour(trial_noise=0.004, window_noise=0.004, windows=20)
+QUIET = Behaviour(trial_noise=0.004, window_noise=0.004, windows=10)
 TORCH = RecordedCell(behaviour=QUIET)
 JAX = RecordedCell(framework="jax", behaviour=QUIET)
 SLOW = replace(JAX, behaviour=replace(QUIET, step_s=0.023))
@@ -26,6 +27,17 @@ SLOW = replace(JAX, behaviour=replace(QUIET, step_s=0.023))
 @pytest.fixture
 def before(tmp_path: Path) -> Path:
     return write_run(tmp_path, [TORCH, JAX], Recording(name="before", seed=1, block_noise=0.002))
+
+
+@pytest.fixture
+def repeated(before: Path, tmp_path: Path) -> Path:
+    """Write five more runs of what the first measured, beside it: days that differ by 0.4 %."""
+    for day, seed in enumerate((11, 12, 13, 14, 15)):
+        step_s = 0.02 * (1 + 0.002 * (-1) ** day)
+        slower = replace(QUIET, step_s=step_s)
+        cells = [replace(one, behaviour=slower) for one in (TORCH, JAX)]
+        write_run(tmp_path, cells, Recording(name=f"day-{day}", seed=seed, block_noise=0.002))
+    return before
 
 
 def later(folder: Path, *cells: RecordedCell, **told: object) -> Path:
@@ -42,44 +54,105 @@ def compare(*arguments: object) -> Result:
     return result
 
 
-def test_a_slower_cell_fails_the_gate(before: Path, tmp_path: Path) -> None:
-    result = compare(before, later(tmp_path, TORCH, SLOW), "--fail-if", "slower > 3 %")
+def test_a_slower_cell_fails_the_gate(repeated: Path, tmp_path: Path) -> None:
+    result = compare(repeated, later(tmp_path, TORCH, SLOW), "--fail-if", "slower > 3 %")
     assert result.return_value == 1
     assert "FAIL  tinycnn · jax: 0.87" in result.output
     assert "slower" in result.output
 
 
-def test_without_a_gate_a_slower_cell_is_only_told(before: Path, tmp_path: Path) -> None:
-    result = compare(before, later(tmp_path, TORCH, SLOW))
+def test_without_a_gate_a_slower_cell_is_only_told(repeated: Path, tmp_path: Path) -> None:
+    result = compare(repeated, later(tmp_path, TORCH, SLOW))
     assert result.return_value == 0
     assert "slower" in result.output
 
 
-def test_an_unchanged_run_passes(before: Path, tmp_path: Path) -> None:
-    result = compare(before, later(tmp_path, TORCH, JAX), "--fail-if", "slower > 3 %")
+def test_an_unchanged_run_passes(repeated: Path, tmp_path: Path) -> None:
+    result = compare(repeated, later(tmp_path, TORCH, JAX), "--fail-if", "slower > 3 %")
     assert result.return_value == 0
-    assert result.output.count(": same") == 2
+    assert "slower" not in result.output.replace("slower > 3 %", "")
+    assert "By 5 repeated runs" in result.output
 
 
-def test_a_loss_within_the_limit_passes(before: Path, tmp_path: Path) -> None:
-    result = compare(before, later(tmp_path, TORCH, SLOW), "--fail-if", "slower > 20 %")
+def test_without_a_repeated_run_no_change_is_told_and_the_gate_says_that_it_is_none(
+    before: Path, tmp_path: Path
+) -> None:
+    after = later(tmp_path, TORCH, SLOW)
+    told = compare(before, after)
+    assert told.return_value == 0
+    assert told.output.count("cannot tell") == 2
+    assert "the second session is slower as such, but nothing here says" in told.output
+    assert "bakeoff compare --now before after" in told.output
+    junit = tmp_path / "junit.xml"
+    gate = compare(before, after, "--fail-if", "slower > 3 %", "--junit", junit)
+    assert gate.return_value == 2
+    assert "A gate that can never fail would be none" in gate.output
+    assert ElementTree.parse(junit).getroot()[0].get("skipped") == "2"
+
+
+def test_a_day_that_is_slower_than_the_limit_is_no_change(repeated: Path, tmp_path: Path) -> None:
+    day = replace(QUIET, step_s=0.0203)
+    after = later(tmp_path, replace(TORCH, behaviour=day), replace(JAX, behaviour=day))
+    result = compare(repeated, after, "--fail-if", "slower > 1 %")
+    assert result.return_value == 0
+    assert result.output.count("cannot tell") + result.output.count(": same") == 2
+
+
+def test_repeated_runs_are_named_where_they_lie_elsewhere(
+    before: Path, repeated: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for run in tmp_path.glob("day-*"):
+        run.rename(elsewhere / run.name)
+    after = later(tmp_path, TORCH, SLOW)
+    assert "slower as such" in compare(before, after).output
+    told = json.loads(compare(before, after, "--repeats", elsewhere, "--json").output)
+    assert [one["answer"] for one in told["cells"]][1] == "slower"
+    assert [one["sessions"] for one in told["cells"]] == [5, 5]
+
+
+def test_a_run_of_another_machine_repeats_nothing(before: Path, tmp_path: Path) -> None:
+    other = {"name": "desk", "title": "A desk", "hardware": {"cpus": 2}}
+    for seed in (11, 12, 13):
+        recording = Recording(name=f"desk-{seed}", seed=seed, platform=other)
+        write_run(tmp_path, [TORCH, JAX], recording)
+    assert "no change is told" in compare(before, later(tmp_path, TORCH, SLOW)).output
+
+
+def test_a_session_that_lost_its_slow_trials_is_not_called_faster(
+    repeated: Path, tmp_path: Path
+) -> None:
+    fast = replace(JAX, behaviour=replace(QUIET, step_s=0.017))
+    timed_out = replace(fast, outcomes={2: "timed-out", 3: "timed-out", 5: "timed-out"})
+    whole = compare(repeated, later(tmp_path / "whole", TORCH, fast)).output
+    assert re.search(r"jax: 1\.1\d.*: faster", whole)
+    lost = compare(repeated, later(tmp_path / "lost", TORCH, timed_out)).output
+    assert re.search(r"jax: 1\.1\d.*: cannot tell", lost)
+    slow = replace(SLOW, outcomes={2: "timed-out", 3: "timed-out", 5: "timed-out"})
+    bound = compare(repeated, later(tmp_path / "slow", TORCH, slow)).output
+    assert "slower, it lost trials in 0 of 6 blocks of the first run and in 3 of 6" in bound
+
+
+def test_a_loss_within_the_limit_passes(repeated: Path, tmp_path: Path) -> None:
+    result = compare(repeated, later(tmp_path, TORCH, SLOW), "--fail-if", "slower > 20 %")
     assert result.return_value == 0
 
 
-def test_more_time_is_worse(before: Path, tmp_path: Path) -> None:
+def test_more_time_is_worse(repeated: Path, tmp_path: Path) -> None:
     result = compare(
-        before, later(tmp_path, TORCH, SLOW), "--metric", "p50", "--fail-if", "slower > 3 %"
+        repeated, later(tmp_path, TORCH, SLOW), "--metric", "p50", "--fail-if", "slower > 3 %"
     )
     assert result.return_value == 1
 
 
-def test_it_says_what_else_differs_and_that_the_evidence_is_weaker(
+def test_it_says_what_else_differs_and_that_they_were_not_measured_together(
     before: Path, tmp_path: Path
 ) -> None:
     after = later(tmp_path, TORCH, JAX, versions={"torch": "2.14.0"})
     output = compare(before, after).output
     assert "environment.torch-cpu.versions.torch: 2.13.0 → 2.14.0" in output
-    assert "weaker evidence" in output
+    assert "The two runs were not measured together" in output
 
 
 def test_cells_of_one_run_only_are_named(before: Path, tmp_path: Path) -> None:
@@ -114,11 +187,11 @@ def test_a_gate_that_is_not_understood_is_refused(before: Path) -> None:
         compare(before, before, "--fail-if", "worse by 3")
 
 
-def test_other_programs_can_read_the_answer(before: Path, tmp_path: Path) -> None:
+def test_other_programs_can_read_the_answer(repeated: Path, tmp_path: Path) -> None:
     after = later(tmp_path, TORCH, SLOW)
     junit, summary = tmp_path / "junit.xml", tmp_path / "summary.md"
     options = ("--fail-if", "slower > 3 %", "--junit", junit, "--github-summary", summary, "--json")
-    told = json.loads(compare(before, after, *options).output)
+    told = json.loads(compare(repeated, after, *options).output)
     assert [cell["answer"] for cell in told["cells"]] == ["same", "slower"]
     assert [cell["failed"] for cell in told["cells"]] == [False, True]
     suite = ElementTree.parse(junit).getroot()[0]
@@ -127,7 +200,7 @@ def test_other_programs_can_read_the_answer(before: Path, tmp_path: Path) -> Non
 
 
 def test_every_metric_is_offered() -> None:
-    assert tuple(run_comparison.METRICS) == METRICS
+    assert tuple(metrics.METRICS) == METRICS
 
 
 def ask(*arguments: object) -> str:

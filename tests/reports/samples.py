@@ -7,10 +7,10 @@ import math
 import random
 import statistics
 
+from harness.analysis.between_runs.run_comparison import Pair, Versus
 from harness.analysis.evidence import Channel, Evidence, Mark, Recordings, Timeline
 from harness.analysis.results import Results
-from harness.analysis.run_comparison import Pair, Versus
-from harness.stats.unpaired import Change
+from harness.stats.between_runs.unpaired import Change
 from harness.store.records import Gate, Hole, RunInfo
 from harness.verdicts.io_results import CheckpointResult, InputResult
 from harness.verdicts.results import (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from harness.stats import moderated
+from harness.stats.between_runs.unpaired import changes
 from harness.stats.compare import (
     all_pairs,
     compare,
@@ -19,7 +20,6 @@ from harness.stats.compare import (
     reachable_looks,
 )
 from harness.stats.student import critical_t
-from harness.stats.unpaired import changes
 from tests.stats.truth import TRUTHS, monte_carlo_error, tally
 
 NOISE = (0.004, -0.006, 0.001, 0.008, -0.003, -0.002)

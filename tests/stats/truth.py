@@ -13,10 +13,10 @@ from math import log, sqrt
 import numpy as np
 
 from harness.stats.answers import ALPHA
+from harness.stats.between_runs.unpaired import changes
 from harness.stats.compare import compare
 from harness.stats.estimate import LEVEL, median_interval
 from harness.stats.repetition.repeat import decide, schedule
-from harness.stats.unpaired import changes
 from harness.stats.windows.steady import begin, describe
 from harness.verdicts.thresholds import SEVERITY, judge, worst
 from tests.stats.simulator import (

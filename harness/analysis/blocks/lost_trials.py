@@ -22,7 +22,7 @@ _OF_THE_CELL = (Ended.TIMED_OUT, Ended.OUT_OF_MEMORY, Ended.FAILED)
 
 def losses(cell: CellResult, reference: CellResult, rejected: Collection[str]) -> Losses:
     """Name the blocks that each of two cells lost a trial in."""
-    return Losses(*(frozenset(_lost(one, rejected)) for one in (cell, reference)))
+    return Losses(*(frozenset(lost_by_block(one, rejected)) for one in (cell, reference)))
 
 
 def described(
@@ -30,7 +30,7 @@ def described(
 ) -> str:
     """Say which blocks were lost by the one that lost more, and how."""
     loser, other = (cell, reference) if told.side > 0 else (reference, cell)
-    lost, kept = _lost(loser, rejected), _lost(other, rejected)
+    lost, kept = lost_by_block(loser, rejected), lost_by_block(other, rejected)
     tried = {trial.block for trial in loser.trials if trial.block != PILOT}
     how = ", ".join(f"{count} {why}" for why, count in Counter(lost.values()).most_common())
     who = "it" if told.side > 0 else "the reference"
@@ -48,7 +48,7 @@ def as_bound(told: Comparison) -> Comparison:
     return replace(told, why=why)
 
 
-def _lost(cell: CellResult, rejected: Collection[str]) -> dict[int, str]:
+def lost_by_block(cell: CellResult, rejected: Collection[str]) -> dict[int, str]:
     """Say by block how a cell's first lost trial ended, or which verdict rejected it."""
     found: dict[int, str] = {}
     for trial in cell.trials:

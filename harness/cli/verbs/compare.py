@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.light_numpy import import_numpy
-from harness.cli.output import emit
+from harness.cli.output import emit, note
 from harness.errors import UsageError
+from harness.units import counted
 
 if TYPE_CHECKING:
-    from harness.analysis.run_comparison import Pair, Versus
+    from harness.analysis.between_runs.run_comparison import Pair, Versus
 
 METRICS = ("rate", "p50", "p95", "p99", "first-step")
 _LIMIT = re.compile(r"^\s*(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%\s*$")
@@ -23,6 +24,12 @@ _LIMIT = re.compile(r"^\s*(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%\s*$")
 @click.argument("before", metavar="RUN_A")
 @click.argument("after", metavar="RUN_B")
 @click.option("--fail-if", "limit", help='Exit with 1 on such a change, e.g. "slower > 3 %".')
+@click.option(
+    "--repeats",
+    multiple=True,
+    metavar="RUN",
+    help="A run, or a folder of runs, of the same cells here; those beside A and B are found.",
+)
 @click.option("--metric", type=click.Choice(METRICS), default="rate", help="What is compared.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML.")
 @click.option(
@@ -36,6 +43,7 @@ def command(
     after: str,
     *,
     limit: str | None,
+    repeats: tuple[str, ...],
     metric: str,
     junit: Path | None,
     github_summary: Path | None,
@@ -43,19 +51,19 @@ def command(
 ) -> int:
     """Say in which cells RUN_B is faster or slower than RUN_A, and what else differs between them.
 
-    Cells are joined by what they are, so runs of different machines and days may be compared. A
-    cell fails --fail-if only if its interval excludes "no change" and its ratio exceeds the limit.
+    Cells are joined by what they are. Two sessions differ by their day too: how far is learnt from
+    runs that repeat the same cells on the same machine, and without any no change is told. A cell
+    fails --fail-if only if its interval excludes "no change" and its ratio exceeds the limit.
     """
     way, share = _parse(limit)
     import_numpy()
-    from harness.analysis.read import run_directories
-    from harness.analysis.run_comparison import versus
-    from harness.store.dataset import Dataset
+    from harness.analysis.read import read_comparison, run_directories
     from harness.store.files import explained, write_whole
     from reports.text import run_comparison
 
     first, second = (_one(name, run_directories([name])) for name in (before, after))
-    versus_first = versus(Dataset([first]), Dataset([second]), metric)
+    named = run_directories(repeats) if repeats else ()
+    versus_first = read_comparison(first, second, metric, repeats=named)
     failed = _failed(versus_first, way, share)
     if junit is not None:
         write_whole(junit, run_comparison.as_junit(versus_first, failed))
@@ -67,7 +75,19 @@ def command(
         lambda: run_comparison.as_text(versus_first, failed),
         as_json=as_json,
     )
-    return 1 if failed else 0
+    if failed:
+        return 1
+    if limit is not None and (open_ones := [one for one in versus_first.pairs if not one.scatter]):
+        note(_no_gate(len(open_ones), len(versus_first.pairs)))
+        return 2
+    return 0
+
+
+def _no_gate(cells: int, of: int) -> str:
+    return (
+        f"--fail-if: of {cells} of {counted(of, 'cell')} nothing can be said, for nothing says how "
+        "far two sessions differ. A gate that can never fail would be none: this ends with 2."
+    )
 
 
 def _parse(limit: str | None) -> tuple[str | None, float]:

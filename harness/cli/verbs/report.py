@@ -56,7 +56,7 @@ def command(
     place = output or (
         RunPaths(directories[0]).report if len(directories) == 1 else Path("report.html")
     )
-    comparison = read_comparison(*directories) if compare_them else None
+    comparison = read_comparison(directories[0], directories[1]) if compare_them else None
     try:
         written = write_page(directories, place, comparison=comparison)
     except RunError as problem:

@@ -3,8 +3,8 @@
 Nothing pairs the blocks of one run with those of another, so whole blocks are relabelled: if the
 runs do not differ, every choice of which blocks make up the second run is as likely as the real
 one (a permutation test, with the largest studentised difference over cells as in ``resample``).
-That shows a difference between two sessions. Whether the change caused it, or the hour, no test
-can say: a machine that was slower that day looks the same.
+That shows a difference between two sessions. Whether the change caused it, or the hour, it does not
+say: a machine that was slower that day looks the same. ``sessions.py`` goes on from there.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ class Change:
     """Trials in the first run."""
     after: int
     why: str
+    is_between: bool = False
+    """Whether the interval holds what sessions differ by; else it is of these two alone."""
+    is_bound: bool = False
+    """Whether it stands on lost trials, and the difference may be larger."""
 
 
 def changes(

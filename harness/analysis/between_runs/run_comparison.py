@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 from typing import Any
 
 from harness.analysis.analyse import estimate_cells
+from harness.analysis.between_runs.assumptions import assumptions
+from harness.analysis.between_runs.changes import told_changes
+from harness.analysis.between_runs.metrics import METRICS, Metric, logs
+from harness.analysis.between_runs.repeated_runs import known_scatter, session
 from harness.analysis.differences import flatten
 from harness.errors import RunError
-from harness.stats.unpaired import Change, changes
+from harness.stats.between_runs.sessions import Scatter
+from harness.stats.between_runs.unpaired import Change
 from harness.store.dataset import Dataset
 from harness.store.records import RunInfo
 from harness.study.recorded_variables import is_telling
-from harness.verdicts.results import CellResult, Interval, TrialResult
+from harness.verdicts.results import CellResult, Interval
 from harness.worker.redaction.redact import NAMES_A_PLACE, redact_values
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A figure of a trial, and which direction is better."""
-
-    title: str
-    more_is_better: bool
-    of: Callable[[TrialResult], float | None]
-
-
-METRICS: Mapping[str, Metric] = {
-    "rate": Metric("work per second", True, lambda trial: trial.rate),
-    "p50": Metric("median step time", False, lambda trial: trial.p50_s),
-    "p95": Metric("95th percentile of step time", False, lambda trial: trial.p95_s),
-    "p99": Metric("99th percentile of step time", False, lambda trial: trial.p99_s),
-    "first-step": Metric("time of the first step", False, lambda trial: trial.first_step_s),
-}
 
 
 @dataclass(frozen=True)
@@ -48,13 +34,16 @@ class Pair:
     after: CellResult
     change: Change
 
+    scatter: Scatter | None = None
+    """How far sessions of it differ while nothing changes; None where nothing says so."""
+
     @property
     def interval(self) -> Interval | None:
         """Where the ratio plausibly lies."""
         one = self.change
         if one.low is None or one.high is None:
             return None
-        meaning = f"{one.before} and {one.after} trials, relabelled; holds for all cells together"
+        meaning = "holds what sessions of this machine differ by, and for all cells together"
         return Interval(one.low, one.high, one.level, meaning)
 
 
@@ -73,8 +62,18 @@ class Versus:
     warnings: tuple[str, ...]
 
 
-def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int = 0) -> Versus:
-    """Compare all cells that both runs have; refuse runs that have nothing comparable."""
+def versus(
+    before: Dataset,
+    after: Dataset,
+    metric: str = "rate",
+    *,
+    repeats: Sequence[Dataset] = (),
+    seed: int = 0,
+) -> Versus:
+    """Compare all cells that both runs have; refuse runs that have nothing comparable.
+
+    ``repeats`` are runs that repeat theirs: they say how far two sessions differ.
+    """
     first, second = before.runs[0], after.runs[0]
     if first.info.is_simulated != second.info.is_simulated:
         raise RunError("What a model said is not compared with what was measured.")
@@ -96,11 +95,17 @@ def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int =
             f"nothing to compare: {first.info.name} and {second.info.name} have no comparable "
             "cell.\n" + "\n".join(f"    {label}: {why}" for label, why in skipped[:10])
         )
-    changed = changes(
-        _rows(old, shared, METRICS[metric]), _rows(new, shared, METRICS[metric]), seed=seed
+    here, there, *others = (session(one, METRICS[metric]) for one in (before, after, *repeats))
+    known = {key: known_scatter(key, here, there, others) for key in shared}
+    changed = told_changes(
+        [(old[key], new[key]) for key in shared],
+        METRICS[metric],
+        known,
+        measures=(first.info.measure, second.info.measure),
+        seed=seed,
     )
     pairs = [
-        Pair(key, old[key].label, old[key].workload, old[key], new[key], changed[key])
+        Pair(key, old[key].label, old[key].workload, old[key], new[key], changed[key], known[key])
         for key in shared
     ]
     compared: Versus = redact_values(
@@ -111,7 +116,10 @@ def versus(before: Dataset, after: Dataset, metric: str = "rate", *, seed: int =
             pairs=tuple(pairs),
             not_compared=tuple(skipped),
             differences=tuple(_differences(first.info, second.info, pairs)),
-            warnings=tuple(_warnings(before, after, pairs)),
+            warnings=(
+                *assumptions(first.info, second.info, known, others),
+                *_warnings(before, after, pairs),
+            ),
         )
     )
     return compared
@@ -135,30 +143,10 @@ def _incomparable(old: CellResult, new: CellResult, metric: Metric) -> str:
     for cell, which in ((old, "first"), (new, "second")):
         if cell.refusal:
             return f"in the {which} run {cell.refusal}"
-        if not _logs(cell, metric):
+        if not logs(cell, metric):
             reasons = [trial.reason for trial in cell.trials if trial.reason]
             return f"no figure in the {which} run" + (f": {reasons[0]}" if reasons else "")
     return ""
-
-
-def _rows(
-    cells: Mapping[str, CellResult], keys: Sequence[str], metric: Metric
-) -> dict[str, list[float | None]]:
-    """Give each cell's logarithms with one column per block of the run, None where missing."""
-    logs = {key: _logs(cells[key], metric) for key in keys}
-    blocks = sorted({block for row in logs.values() for block in row})
-    return {key: [row.get(block) for block in blocks] for key, row in logs.items()}
-
-
-def _logs(cell: CellResult, metric: Metric) -> dict[int, float]:
-    """Give the logarithm of the figure of each block, turned so that more is better."""
-    sign = 1 if metric.more_is_better else -1
-    logs = {}
-    for trial in cell.trials:
-        value = metric.of(trial)
-        if trial.counted and value is not None and value > 0:
-            logs[trial.block] = sign * log(value)
-    return logs
 
 
 # values that differ between any two runs and explain nothing
@@ -203,10 +191,6 @@ def _described(run: RunInfo) -> dict[str, str]:
 
 
 def _warnings(before: Dataset, after: Dataset, pairs: Sequence[Pair]) -> Iterator[str]:
-    yield (
-        "The two runs were not measured together, so this is weaker evidence than cells of one "
-        "run: a machine that was slower that day looks the same as a change."
-    )
     if before.origins != ("measured",):
         yield f"These trials are {' and '.join(before.origins)}; they measure no machine."
     if before.runs[0].info.platform.get("name") != after.runs[0].info.platform.get("name"):
