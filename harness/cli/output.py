@@ -20,6 +20,7 @@ from typing import TextIO
 import click
 
 from harness.store.json_text import json_text
+from harness.worker.redaction.writings import without_colours
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def visible(text: str) -> str:
     """Replace what could steer a terminal; lines and tabs stay."""
     if text.isprintable():
         return text
-    return "".join(map(_visible, text))
+    return "".join(map(_visible, without_colours(text)))
 
 
 def width(text: str) -> int:

@@ -21,6 +21,7 @@ from harness.toml import line_numbers
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _MOST_BYTES = 16 << 20
+_DEEPEST = 100
 
 Place = tuple[str | int, ...]
 
@@ -35,10 +36,13 @@ class Document:
         self._moved: dict[Place, Place | str] = {}
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
+            is_too_deep = _is_too_deep(self.data)
         except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
             raise FaultyFile([_broken(file, text, str(error))]) from None
         except RecursionError:
-            raise FaultyFile([Fault(file, None, "", "it is nested too deeply.")]) from None
+            is_too_deep = True
+        if is_too_deep:
+            raise FaultyFile([Fault(file, None, "", "it is nested too deeply.")])
 
     @cached_property
     def _lines(self) -> Mapping[Place, int]:
@@ -150,6 +154,21 @@ def _broken(file: str, text: str, error: str) -> Fault:
         last = text.rstrip().count("\n") + 1
         return Fault(file, last, "", f"not valid TOML: {what} (at the end of the file).")
     return Fault(file, int(match[1]), "", f"not valid TOML: {what} (column {match[2]}).")
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Tell whether tables lie deeper than any file needs: dotted keys ask for no recursion."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _value(text: str) -> Any:

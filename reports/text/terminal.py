@@ -34,7 +34,7 @@ class _Line:
 
 def printable(text: str) -> str:
     """Drop what could steer a terminal: names come from files that others wrote."""
-    return "".join(c if c.isprintable() else "�" for c in text)
+    return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
 
 
 def text_bar(share: float, width: int) -> str:

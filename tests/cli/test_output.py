@@ -138,4 +138,4 @@ def test_every_command_prints_warnings_so(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert ended.stderr.startswith("Warning: two\N{REPLACEMENT CHARACTER}[2J lines (RuntimeWarning")
+    assert ended.stderr.startswith("Warning: two lines (RuntimeWarning")

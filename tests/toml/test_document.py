@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import FaultyFile, UsageError
 from harness.toml.document import read_document
 
 
@@ -27,3 +27,10 @@ def test_a_file_that_is_too_large_is_refused_in_one_sentence(tmp_path: Path) -> 
     os.truncate(large, (16 << 20) + 1)
     with pytest.raises(UsageError, match=r"this file is larger than 16 MiB\."):
         read_document(large)
+
+
+def test_dotted_keys_that_lie_too_deep_are_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "deep.toml"
+    file.write_text(f"[{'a.' * 20_000}b]\nx = 1\n")
+    with pytest.raises(FaultyFile, match="it is nested too deeply"):
+        read_document(file)

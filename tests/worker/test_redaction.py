@@ -117,6 +117,8 @@ def test_every_kind_is_hidden_in_quoted_values(kind: Kind) -> None:
         "token ids: 12 13 14; key-value cache; secret of success; author: me@example.org",
         "hf_hub_download_with_cache npm_config_user_agent r8_something_else_here fw_version_number",
         "1e-5 0x7f3c2a1b MIIMarch AQ SK 12:AA Q~ {SHA} sess-ion",
+        "\x1b[32mstep 3\x1b[0m of 5%3d; AT&amp;T",
+        "docker run -u 1000:1000 image",
         "-----BEGIN CERTIFICATE----- and LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t",
     ],
 )
@@ -297,3 +299,34 @@ def test_every_kind_is_hidden_among_many_lines(kind: Kind, form: str) -> None:
     shown = redact_text("\n".join([*lines, text, *lines]))
     assert kind.secret not in shown
     assert [line for line in shown.split("\n") if line.startswith("step")][:20] == lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[33mpassword\x1b[0m=\x1b[35mplumtree\x1b[0m",
+        "pass\x1b[0mword=plumtree",
+        "\x1b]8;;https://x.example\x07token\x1b]8;;\x07: plumtree",
+        "\x1b[1mpassword\x1b[0m:\n  \x1b[2mplumtree\x1b[0m",
+        r"password\u003dplumtree",
+        r"{\u0022password\u0022\u003A\u0022plumtree\u0022}",
+        "GET /login?user%3Dme&password%3Dplumtree",
+        "<td>&quot;token&quot;:&#34;plumtree&#34;</td>",
+        *("OAUTH=plumtree", "oauth: plumtree", "bindpw=plumtree", "passcode: plumtree"),
+        "CURL_OPTS=-u bob:plumtree",
+    ],
+)
+@pytest.mark.parametrize("lines", [0, 20])
+def test_a_secret_is_hidden_however_its_line_is_coloured_or_encoded(text: str, lines: int) -> None:
+    assert "plumtree" not in redact_text(text + "\nstep 1 took 5 ms" * lines)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("GITHUB_OAUTH", "OAUTH2", "PAM_AUTHTOK", "PASSCODE", "PINCODE", "OTP", "MYAUTH", "HMAC"),
+        *("RSAPRIVATE", "SEED_PHRASE", "MNEMONIC", "SIGNING"),
+    ],
+)
+def test_a_telling_variable_is_hidden_though_its_value_is_a_word(name: str) -> None:
+    assert redact(name, "plumtree") == HIDDEN

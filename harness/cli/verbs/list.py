@@ -151,7 +151,7 @@ def _run(paths: RunPaths) -> Row:
         "left": count.left,
         "planned": count.total,
         "at_work": None if holder is None else str(holder),
-        "doubts": doubts(paths),
+        "doubts": [redact_text(one) for one in doubts(paths)],
     }
 
 

@@ -121,7 +121,7 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
     if result.interrupted:
         return result.interrupted
     counts, has_passed = False, True
-    if result.ok:
+    if result.done:
         page = RunPaths(result.run).report
         then = f"make the page with `bakeoff report {_near(result.run)}`"
         with once_there_is_space(then), staying_the_same(result.run, result.made):

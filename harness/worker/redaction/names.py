@@ -11,15 +11,19 @@ from typing import Container
 MOST_KNOWN = 1 << 14
 """Of the texts that were looked at before: the same names occur often."""
 SECRET_VARIABLE = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:CREDS?|KEYS?|PWD?|PASS)(?:$|_)|"
-    r"(?:^|_)(?:PAT|AUTH|JWT|DSN|COOKIE|SESSION|SIGNATURE|SIG|BEARER|PRIVATE|LICENSE|LICENCE)(?:$|_)",
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|PINCODE|CREDENTIAL|MNEMONIC|SEED_?PHRASE|AUTHTOK|"
+    r"(?:CREDS?|KEYS?|PWD?|PASS|AUTH\d?|PRIVATE)(?:$|_)|"
+    r"(?:^|_)(?:PAT|JWT|DSN|COOKIE|SESSION|SIGNATURE|SIG|SIGNING|BEARER|HMAC|T?OTP|LICEN[SC]E)(?:$|_)",
     re.IGNORECASE,
 )
 _OF_A_FIELD = re.compile(
-    r"(?<!CHARS_)TOKEN(?!S|I[SZ]|_?(?:ID|COUNT|LEN|TYPE))|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIALS?$|"
+    r"(?<!CHARS_)TOKEN(?!S|I[SZ]|_?(?:ID|COUNT|LEN|TYPE))|SECRET|PASSW(?:OR)?D|PASSPHRASE|PASSCODE|"
+    r"CREDENTIALS?$|"
+    r"MNEMONIC$|SEED_?PHRASE|AUTHTOK|(?:BIND|ROOT|ADMIN|USER|DB)_?PW$|"
     r"(?:API|ACCESS|ACCOUNT|PRIVATE|SIGNING|ENCRYPTION|MASTER|AUTH|XLA|CLIENT|SSH|DEPLOY|STORAGE)"
     r"_?(?:KEY|PASS)|"
-    r"(?:^|_)(?:PWD?|PASS|CREDS?|AUTH|JWT|COOKIE|SIG|SIGNATURE|BEARER|DSN|AUTHORIZATION)$|CREDS$|"
+    r"(?:^|_)(?:PWD?|PASS|CREDS?|O?AUTH\d?|JWT|T?OTP|HMAC|COOKIE|SIG|SIGNATURE|BEARER|DSN|"
+    r"AUTHORIZATION)$|CREDS$|"
     r"REQUIREPASS|MASTERAUTH",
     re.IGNORECASE,
 )
@@ -28,7 +32,8 @@ _OF_WEB_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
 _OF_WORDS = re.compile(r"[A-Za-z0-9][_-]+[A-Za-z0-9]|[a-z][A-Z]")
 OF_NAMES = (
     *("token", "secret", "pass", "pw", "key", "cred", "auth", "jwt", "dsn", "cookie", "session"),
-    *("sig", "bearer", "private", "licen", "_pat", "pat=", "pat:", 'pat"'),
+    *("sig", "bearer", "private", "licen", "_pat", "pat=", "pat:", 'pat"', "phrase", "pincode"),
+    *("mnemonic", "hmac", "otp"),
 )
 """One of these stands in each name of a secret, in small letters."""
 _NO_SECRETS = frozenset({"PWD", "OLDPWD"})

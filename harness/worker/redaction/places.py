@@ -70,6 +70,7 @@ _SAID = r"""\\*["']?(?:[^\s\\"'-]|\\(?![nrt\\"']))(?:[^\s\\"']|\\(?![nrt\\"']))*
 _LOGIN = (
     rf"""({BEGINS}login\s+\S+\s+(?:account\s+\S+\s+)?password\s+){_SAID}"""
     rf"""|({BEGINS}(?:{"|".join(_CLIENTS)})\b[^\n]{{0,500}}?\s-[pwa]\s*){_SAID}"""
+    rf"""|((?<![\w-])-u[ =](?!\d+:\d+\b)[\w.@-]+:)[^\s\\"',]+"""
     rf"""|({BEGINS}curl\b[^\n]{{0,500}}?\s(?:-u|-U|--user|--proxy-user)[\s=]+){_SAID}"""
     rf"""|({BEGINS}(?:docker|podman|helm|skopeo|oras|buildah|az|oc|apptainer|singularity)\s+"""
     rf"""(?:registry\s+)?login\b[^\n]{{0,200}}?\s-p\s*){_SAID}"""
@@ -77,6 +78,8 @@ _LOGIN = (
     rf"""{_SAID}"""
 )
 _OF_LOGINS = (
+    "-u ",
+    "-u=",
     "login",
     "mysql",
     "mariadb",

@@ -33,6 +33,7 @@ from harness.worker.redaction.shapes import (
     may_hold_shape,
     without_shapes,
 )
+from harness.worker.redaction.writings import decoded, without_colours
 
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 _SHORTEST = 8
@@ -53,7 +54,7 @@ def redact(name: str, value: str) -> str:
         return HIDDEN
     if holds_shape(value) or any(map(is_random, _WORD.findall(value))):
         return HIDDEN
-    value = without_placed(value, is_secret_variable)
+    value = without_placed(_as_read(value), is_secret_variable)
     return value if len(value) <= _LONGEST else f"{value[:_LONGEST]} … ({len(value)} characters)"
 
 
@@ -61,6 +62,7 @@ def redact_text(text: str, known: Sequence[str] = ()) -> str:
     """Hide the secrets in a text, and whatever ``known`` ones it repeats."""
     for secret in known:
         text = text.replace(secret, HIDDEN)
+    text = _as_read(text)
     if len(text) <= _SHORT or "\n" not in text or has_any(BLOCKS, text):
         return _without_secrets(text)
     shown: List[str] = []
@@ -76,6 +78,20 @@ def redact_text(text: str, known: Sequence[str] = ()) -> str:
             shown.append(_without_secrets("\n".join(run)))
             run = []
     return "\n".join([*shown, _without_secrets("\n".join(run))] if run else shown)
+
+
+def _as_read(text: str) -> str:
+    """Undo what a line's colours and encodings do where they could hide a secret from us."""
+    if "\x1b" not in text and decoded(text) == text:
+        return text
+    return "\n".join(map(_line_as_read, text.split("\n")))
+
+
+def _line_as_read(line: str) -> str:
+    plain = without_colours(line)
+    line = plain if _may_hold_secret(plain) else line
+    plain = decoded(line)
+    return plain if _may_hold_secret(plain) and _without_secrets(plain) != plain else line
 
 
 def _is_open(run: Sequence[str]) -> bool:
