@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
+    from harness.store.attribution import Attribution
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ class Evidence:
     questions: Questions | None = None
     damaged: tuple[str, ...] = ()
     """What could not be read, and was left out."""
+    attributions: Mapping[str, Attribution | str] | None = None
+    """What the steps of one run's cells divide into, or why that is not known, by cell."""
     comparison: Versus | None = None
     """The second of exactly two runs against the first, where a page is to compare them."""
 

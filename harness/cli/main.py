@@ -47,6 +47,7 @@ VERBS = {
     "cancel": "Take a run's jobs back from the queue.",
     "list": "List workloads, frameworks, platforms, studies or runs.",
     "show": "Show a run's answer and ranking in the terminal.",
+    "explain": "Say why one cell of a run is slower than another.",
     "report": "Write the HTML page of one or more runs.",
     "predict": "Predict what more nodes than were measured would reach.",
     "compare": "Compare two runs cell by cell; a gate for CI.",

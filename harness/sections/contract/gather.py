@@ -21,6 +21,7 @@ from harness.analysis.evidence import (
     Timeline,
     Unread,
 )
+from harness.analysis.explain.cells import attributions
 from harness.analysis.results import Results
 from harness.analysis.timelines.phases import by_phase, in_turns
 from harness.analysis.timelines.timelines import RecordingTitle, timelines
@@ -41,7 +42,8 @@ def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Eviden
     damaged: list[str] = []
     recordings = _recorded(dataset, results) if "recordings" in needs else None
     asked = questions(results, damaged.append) if "questions" in needs else None
-    shown: Evidence = redact_values(Evidence(recordings, asked, tuple(damaged)))
+    divided = attributions(results) if "attributions" in needs else None
+    shown: Evidence = redact_values(Evidence(recordings, asked, tuple(damaged), divided))
     return shown
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.worker.attribution.account import Attribution
 from harness.worker.events import Events
+from harness.worker.redaction.redact import redact_values
 
 DIGITS = 6
 
@@ -19,9 +20,15 @@ def say(events: Events, found: Attribution) -> None:
             site=part.place.site,
             phase=part.place.phase,
             shares=[round(one, DIGITS) for one in part.shares],
-            operations=[
-                {**one, "times": round(one["times"], DIGITS), "share": round(one["share"], DIGITS)}
-                for one in part.operations
-            ],
+            operations=redact_values(
+                [
+                    {
+                        **one,
+                        "times": round(one["times"], DIGITS),
+                        "share": round(one["share"], DIGITS),
+                    }
+                    for one in part.operations
+                ]
+            ),
             more=part.more,
         )

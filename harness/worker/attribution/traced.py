@@ -72,13 +72,12 @@ def _of_xla(
         if instruction is None:
             yield Ran(event.start, end, number, UNMARKED, Operation(name, "", ""))
         elif instruction.opcode not in CONTAINERS:
-            place = marks.place(instruction.op_name)
+            place, name = marks.place(instruction.op_name), plain(instruction.op_name)
             if instruction.is_nameless and place.phase == OF_UPDATE:
-                place = marks.of_gradient(instruction.argument, instruction.op_name)
+                place, name = marks.of_gradient(instruction.argument, instruction.op_name), ""
             if instruction.moves_only and place.phase != OF_UPDATE:
                 place = Place(place.site, LAYOUT_COPY)
-            kind = "" if instruction.is_nameless else plain(instruction.op_name)
-            kind = "{} {}".format(instruction.opcode, kind).strip()
+            kind = "{} {}".format(instruction.opcode, name).strip()
             yield Ran(
                 event.start,
                 end,

@@ -1,0 +1,1 @@
+"""Why one cell is slower than another: the difference of their steps, layer by layer."""

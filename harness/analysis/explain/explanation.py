@@ -1,0 +1,280 @@
+"""Account for the difference between two cells' steps, each part with its interval.
+
+The step of each cell was timed untraced, in paired blocks; its shares are those of the traced
+steps. A part's difference is its share of one step less its share of the other. Over the blocks it
+varies as the steps do; to that comes what the shares vary from traced step to traced step. The
+parts, with what carries no mark (unexplained), add up to the difference by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import fmean, variance
+
+from harness.analysis import numbers
+from harness.analysis.blocks.paired_blocks import log_ratios, rates_beside, rates_by_block
+from harness.analysis.explain.step_shares import UNEXPLAINED, Key, Share, StepShares, step_shares
+from harness.stats import compare
+from harness.stats.answers import ALPHA, FEWEST_BLOCKS
+from harness.stats.student import critical_t
+from harness.store.attribution import Attribution, Operation
+from harness.store.records import EQUIVALENT
+from harness.verdicts.results import CellResult, Interval
+
+DISTURBED = 0.25
+"""A traced step that differs from the timed one by more explains nothing."""
+NOTHING = "nothing to explain"
+INPUT: Key = ("", "input")
+LISTED = 12
+"""Parts that are listed by themselves; the intervals of these hold together."""
+SMALLER: Key = ("", "smaller parts")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One part of the difference, in seconds; above zero the first cell takes longer."""
+
+    key: Key
+    first_s: float
+    second_s: float
+    interval: Interval | None
+    """Of the difference."""
+    first_operations: tuple[Operation, ...] = ()
+    second_operations: tuple[Operation, ...] = ()
+    parts: int = 1
+
+    @property
+    def difference_s(self) -> float:
+        """Give what the part adds to the first cell's step."""
+        return self.first_s - self.second_s
+
+    @property
+    def is_told(self) -> bool:
+        """Tell whether it can be told from noise."""
+        found = self.interval
+        return found is not None and (found.low > 0 or found.high < 0)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the first cell's step takes longer than the second's, or why nothing says that."""
+
+    first: CellResult
+    second: CellResult
+    refusal: str = ""
+    """Why nothing is explained; then nothing else is known."""
+    ratio: float = 1.0
+    """The first cell's step over the second's."""
+    ratio_interval: Interval | None = None
+    first_step_s: float = 0.0
+    second_step_s: float = 0.0
+    blocks: int = 0
+    terms: tuple[Term, ...] = ()
+    """Largest first; what is unexplained comes last."""
+    traced: tuple[str, ...] = ()
+    """Of each cell, by what and how much slower its steps were while they were traced."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Tell whether a difference, if there is one, stays unexplained."""
+        return self.refusal != "" and not self.refusal.startswith(NOTHING)
+
+    @property
+    def difference_s(self) -> float:
+        """Give the whole difference."""
+        return self.first_step_s - self.second_step_s
+
+    @property
+    def unexplained(self) -> Term | None:
+        """Give what carries no mark."""
+        return next((one for one in self.terms if one.key == UNEXPLAINED), None)
+
+    @property
+    def causes(self) -> tuple[Term, ...]:
+        """Give the parts that can be told from noise and add to the difference."""
+        sign = 1 if self.difference_s > 0 else -1
+        named = [one for one in self.terms if one.key not in (UNEXPLAINED, SMALLER)]
+        return tuple(one for one in named if one.is_told and sign * one.difference_s > 0)
+
+
+def explain(
+    one: CellResult,
+    other: CellResult,
+    attributions: Mapping[str, Attribution | str],
+    *,
+    seed: int,
+) -> Explanation:
+    """Explain the slower of two cells of one run against the faster one."""
+    refusal = _refusal(one, other)
+    if refusal:
+        return Explanation(one, other, refusal)
+    logs = log_ratios(one, other)
+    row = [logs[block] for block in sorted(logs)]
+    answer = compare.compare({"": row}, seed=seed)[""]
+    if answer.answer not in ("faster", "slower"):
+        words = "they are equally fast"
+        if answer.answer != "same":
+            words = f"their rates cannot be told apart: {answer.why}"
+        return Explanation(one, other, f"{NOTHING}: {words}")
+    first, second = (one, other) if answer.answer == "slower" else (other, one)
+    shares = {cell.key: _shares(cell, attributions) for cell in (first, second)}
+    for cell in (first, second):
+        if isinstance(found := shares[cell.key], str):
+            return Explanation(first, second, f"{cell.label}: {found}")
+    terms = _terms(first, second, shares)
+    low, high, ratio = answer.low, answer.high, answer.ratio or 1.0
+    interval = None
+    if low and high:
+        ends = (1 / high, 1 / low) if first is one else (low, high)
+        interval = Interval(*ends, answer.level, "of the ratio of the steps")
+    return Explanation(
+        first,
+        second,
+        ratio=1 / ratio if first is one else ratio,
+        ratio_interval=interval,
+        first_step_s=_step_s(first),
+        second_step_s=_step_s(second),
+        blocks=len(logs),
+        terms=terms,
+        traced=tuple(_traced(cell, shares[cell.key]) for cell in (first, second)),
+    )
+
+
+def _refusal(one: CellResult, other: CellResult) -> str:
+    if one.key == other.key:
+        return "it is the same cell twice"
+    if one.task != other.task:
+        return f"they do different work: {one.task}, {other.task}"
+    for cell in (one, other):
+        if not cell.is_comparable or cell.gate.state != EQUIVALENT:
+            why = cell.refusal or f"the gate says {cell.gate.state}"
+            return f"nothing shows that they compute the same: {cell.label}: {why}"
+        if cell.rate is None:
+            return f"{cell.label} has no rate"
+        if cell.scale.devices > 1:
+            return f"{cell.label}: steps of several devices are not attributed"
+    return ""
+
+
+def _step_s(cell: CellResult) -> float:
+    assert cell.rate is not None
+    return cell.scale.batch_per_step / cell.rate.value
+
+
+def _waited(cell: CellResult) -> float:
+    """Give the share of its steps in which a cell waited for input."""
+    shares = [
+        trial.input.wait_share
+        for trial in cell.trials
+        if trial.counted and trial.input is not None and trial.input.wait_share is not None
+    ]
+    return fmean(shares) if shares else 0.0
+
+
+def _shares(cell: CellResult, attributions: Mapping[str, Attribution | str]) -> StepShares | str:
+    found = attributions.get(cell.key, "nothing attributed its step")
+    if isinstance(found, str):
+        return found
+    shares = step_shares(found)
+    timed_s = _step_s(cell) * (1 - _waited(cell))
+    slowed = shares.traced_step_s / timed_s - 1
+    if abs(slowed) > DISTURBED:
+        way = "longer" if slowed > 0 else "shorter"
+        return (
+            f"disturbed: its steps took {abs(slowed):.0%} {way} while they were traced, and "
+            f"explain nothing (at most {DISTURBED:.0%} may differ)"
+        )
+    waited = _waited(cell)
+    parts = {
+        key: replace(part, mean=part.mean * (1 - waited), error=part.error * (1 - waited))
+        for key, part in shares.parts.items()
+    }
+    if waited:
+        parts[INPUT] = Share(waited, 0.0, ())
+    return replace(shares, parts=parts)
+
+
+def _traced(cell: CellResult, shares: StepShares | str) -> str:
+    assert not isinstance(shares, str)
+    slowed = shares.traced_step_s / (_step_s(cell) * (1 - _waited(cell))) - 1
+    way = "longer" if slowed > 0 else "shorter"
+    return (
+        f"{cell.label}: {shares.steps} steps traced by {shares.traced_by}, "
+        f"{numbers.share(abs(slowed))} {way} than those that were timed"
+    )
+
+
+def _terms(
+    first: CellResult, second: CellResult, shares: Mapping[str, StepShares | str]
+) -> tuple[Term, ...]:
+    mine, theirs = shares[first.key], shares[second.key]
+    assert isinstance(mine, StepShares)
+    assert isinstance(theirs, StepShares)
+    steps = _paired_steps(first, second)
+    nothing = Share(0.0, 0.0, ())
+    keys = [*dict.fromkeys((*mine.parts, *theirs.parts, UNEXPLAINED))]
+    whole = [
+        _term(first, second, key, mine.parts.get(key, nothing), theirs.parts.get(key, nothing))
+        for key in keys
+    ]
+    ordered = sorted(whole, key=lambda one: -abs(one.difference_s))
+    listed = [one for one in ordered if one.key != UNEXPLAINED][:LISTED]
+    smaller = [one for one in ordered if one.key != UNEXPLAINED][LISTED:]
+    listed += [one for one in ordered if one.key == UNEXPLAINED]
+    level = ALPHA / len(listed)
+    told = [
+        replace(
+            one,
+            interval=_interval(
+                one,
+                mine.parts.get(one.key, nothing),
+                theirs.parts.get(one.key, nothing),
+                steps,
+                level,
+            ),
+        )
+        for one in listed
+    ]
+    if smaller:
+        first_s, second_s = (sum(getattr(x, n) for x in smaller) for n in ("first_s", "second_s"))
+        told.insert(-1, Term(SMALLER, first_s, second_s, None, parts=len(smaller)))
+    return tuple(told)
+
+
+def _term(first: CellResult, second: CellResult, key: Key, mine: Share, theirs: Share) -> Term:
+    return Term(
+        key,
+        mine.mean * _step_s(first),
+        theirs.mean * _step_s(second),
+        None,
+        mine.operations,
+        theirs.operations,
+    )
+
+
+def _paired_steps(first: CellResult, second: CellResult) -> Sequence[tuple[float, float]]:
+    """Give the seconds of both cells' steps in each block that both have."""
+    mine, theirs = rates_beside(first, second), rates_by_block(second)
+    return [
+        (first.scale.batch_per_step / mine[block], second.scale.batch_per_step / theirs[block])
+        for block in sorted(mine.keys() & theirs.keys())
+    ]
+
+
+def _interval(
+    term: Term, mine: Share, theirs: Share, steps: Sequence[tuple[float, float]], alpha: float
+) -> Interval | None:
+    """Give where a part's difference lies: Student's t over the blocks, and the shares' errors."""
+    if len(steps) < FEWEST_BLOCKS:
+        return None
+    each = [mine.mean * one - theirs.mean * other for one, other in steps]
+    first_s, second_s = (fmean(column) for column in zip(*steps, strict=True))
+    error = sqrt(
+        variance(each) / len(each) + (mine.error * first_s) ** 2 + (theirs.error * second_s) ** 2
+    )
+    reach = critical_t(alpha, len(each) - 1) * error
+    middle = term.difference_s
+    meaning = f"Student's t over {len(each)} paired blocks, with the shares' own error"
+    return Interval(middle - reach, middle + reach, 1 - alpha, meaning)

@@ -1,0 +1,86 @@
+"""Say an explanation in words: what a part is called, and one sentence for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis import numbers
+from harness.analysis.explain.explanation import SMALLER, Explanation, Term
+from harness.store.attribution import Operation
+from harness.verdicts.results import Interval
+
+_NAMED = 2
+"""Kinds of operations that are named of a part."""
+_MILLISECONDS = 1e3
+
+
+def part_name(term: Term) -> str:
+    """Call a part: ``conv2, backward``."""
+    site, phase = term.key
+    if term.key == SMALLER:
+        return f"{term.parts} {phase}"
+    return f"{site}, {phase}" if site else phase
+
+
+def operations_words(operations: Sequence[Operation]) -> str:
+    """Name the operations that took longest, with their types and shapes; "" for none."""
+    told = [
+        " ".join(filter(None, (f"{one.times:.3g} ×", one.name, one.type, one.shapes)))
+        for one in sorted(operations, key=lambda one: -one.share)[:_NAMED]
+    ]
+    rest = len(operations) - len(told)
+    return "; ".join(told) + (f"; {rest} more kinds" if rest > 0 else "")
+
+
+def milliseconds(term: Term) -> tuple[str, str]:
+    """Give a part's difference in milliseconds with its sign, and its interval."""
+    value, found = term.difference_s * _MILLISECONDS, term.interval
+    if found is None:
+        return _signed(numbers.number(value), value), ""
+    scaled = Interval(
+        found.low * _MILLISECONDS, found.high * _MILLISECONDS, found.level, found.meaning
+    )
+    shown, bracket = numbers.with_interval(value, scaled)
+    return _signed(shown, value), bracket
+
+
+def headline(of: Explanation, first: str, second: str) -> str:
+    """Say how much longer the first cell's step takes; or why nothing is said."""
+    if of.refusal:
+        return f"Not explained: {of.refusal}." if of.is_refused else f"{of.refusal.capitalize()}."
+    steps = f"{first} takes {numbers.seconds(of.first_step_s)} a step, "
+    steps += f"{second} {numbers.seconds(of.second_step_s)}"
+    ratio = numbers.ratio(of.ratio, of.ratio_interval)
+    span = f" ({numbers.ratio_span(of.ratio_interval, of.ratio)})" if of.ratio_interval else ""
+    return f"{steps}: {ratio} × as long{span}, over {of.blocks} blocks."
+
+
+def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
+    """Give one sentence for each cause that can be told from noise, then one of what is left."""
+    if of.refusal:
+        return
+    found = of.causes
+    for term in found:
+        yield _cause(of, term, first, second)
+    if not found:
+        yield "No single part of the difference can be told from noise."
+    unexplained = of.unexplained
+    if unexplained is not None:
+        part = numbers.share(abs(unexplained.difference_s / of.difference_s))
+        yield f"{part} of the difference is unexplained: it carries no layer's mark."
+
+
+def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
+    share, found = term.difference_s / of.difference_s, term.interval
+    assert found is not None
+    ends = sorted((found.low / of.difference_s, found.high / of.difference_s))
+    span = f"{ends[0] * 100:.0f}–{ends[1] * 100:.0f}"
+    times = f"{numbers.seconds(term.first_s)} against {numbers.seconds(term.second_s)}"
+    mine = operations_words(term.first_operations)
+    theirs = operations_words(term.second_operations)
+    doing = f"; {first}: {mine or 'nothing'}; {second}: {theirs or 'nothing'}"
+    return f"{share * 100:.0f} % ({span}) of it is {part_name(term)}: {times}{doing}."
+
+
+def _signed(shown: str, value: float) -> str:
+    return f"+{shown}" if value > 0 else shown

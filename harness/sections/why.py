@@ -1,0 +1,103 @@
+"""The section of why cells are slower or faster than their reference, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.explain.explanation import Explanation, explain
+from harness.analysis.explain.words import causes, headline, operations_words, part_name
+from harness.analysis.results import Results
+from harness.analysis.tables import Column, Table
+from harness.sections.contract.blocks import Block, Group, Note, Sheet
+from harness.sections.contract.section import Section
+from harness.verdicts.results import Interval
+
+_COLUMNS = (
+    Column("slower", "slower cell", "name"),
+    Column("faster", "faster cell", "name"),
+    Column("part", "part of the step", "name"),
+    Column("slower_s", "slower cell", "seconds"),
+    Column("faster_s", "faster cell", "seconds"),
+    Column("difference_ms", "difference, ms", "number"),
+    Column("interval_ms", "interval", "interval"),
+    Column("share", "of the difference", "share"),
+    Column("slower_operations", "slower cell's operations", "long"),
+    Column("faster_operations", "faster cell's operations", "long"),
+)
+_HOW = (
+    "Each step is divided among the network's layers by an untimed job that traces it; a part's "
+    "time is its share times the step as it was timed. Parts add up to the difference, with what "
+    "carries no layer's mark as “unexplained”. The intervals of a pair hold together; without one, "
+    "a part is too small, or blocks are too few."
+)
+
+
+def _table(of: Explanation, first: str, second: str) -> Table:
+    rows = []
+    for one in of.terms:
+        found = one.interval
+        scaled = None if found is None else _milliseconds(found)
+        rows.append(
+            (
+                first,
+                second,
+                part_name(one),
+                one.first_s,
+                one.second_s,
+                one.difference_s * 1e3,
+                scaled,
+                one.difference_s / of.difference_s,
+                operations_words(one.first_operations) or None,
+                operations_words(one.second_operations) or None,
+            )
+        )
+    return Table("why", f"Why {first} is slower than {second}", _COLUMNS, tuple(rows))
+
+
+def _milliseconds(of: Interval) -> Interval:
+    return replace(of, low=of.low * 1e3, high=of.high * 1e3)
+
+
+def _explanations(results: Results, evidence: Evidence) -> Iterator[tuple[Explanation, str, str]]:
+    """Explain each task's reference against its other cells, in a page of one run."""
+    read, names = evidence.attributions or {}, results.names
+    for ranking in results.rankings:
+        reference = ranking.reference
+        for cell in ranking.cells:
+            if (
+                reference is None
+                or cell.key == reference.key
+                or isinstance(read.get(cell.key), str)
+            ):
+                continue
+            found = explain(cell, reference, read, seed=results.runs[0].seed)
+            first, second = found.first, found.second
+            yield found, names[first.run, first.key], names[second.run, second.key]
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    explained = list(_explanations(results, evidence))
+    if not explained:
+        return
+    yield Note(_HOW)
+    for one, first, second in explained:
+        if not one.refusal:
+            yield Group(
+                (
+                    Note(headline(one, first, second)),
+                    *(Note(sentence) for sentence in causes(one, first, second)),
+                    Sheet(_table(one, first, second)),
+                    Note(". ".join(one.traced) + "."),
+                ),
+                f"{first} and {second}",
+            )
+    for one, first, second in explained:
+        if one.refusal:
+            yield Note(f"{first} and {second}: {one.refusal}.")
+
+
+SECTION = Section(
+    "Why cells are slower", 450, _blocks, contents="Why", needs=frozenset({"attributions"})
+)

@@ -1,0 +1,202 @@
+"""Account for the difference of two cells: planted causes come first, equal cells have none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.analysis.explain.explanation import Explanation, explain
+from harness.analysis.explain.step_shares import UNEXPLAINED
+from harness.analysis.explain.words import causes, headline, part_name
+from harness.store.attribution import Attribution, Operation, Part
+from harness.store.records import Gate
+from harness.verdicts.io_results import InputResult
+from harness.verdicts.results import CellResult
+from tests.reports.samples import cell
+
+BATCH, STEPS = 16, 20
+CLEAN_MS = {
+    ("conv1", "forward"): 3.0,
+    ("conv1", "backward"): 5.0,
+    ("", "update"): 1.0,
+    ("conv1", "layout copy"): 0.5,
+    ("", "host gaps"): 0.4,
+    ("", "other"): 0.1,
+}
+
+
+def timed(framework: str, step_ms: float, **changes: Any) -> CellResult:
+    return cell("tinycnn", framework, "fp32", BATCH / step_ms * 1e3, None, noise=0.01, **changes)
+
+
+def attributed(
+    milliseconds: Mapping[tuple[str, str], float], slowed: float = 1.05, seed: int = 0
+) -> Attribution:
+    """Trace steps in which each part takes about so long."""
+    draw = random.Random(seed)
+    rows = [
+        {key: value * draw.gauss(1, 0.02) for key, value in milliseconds.items()}
+        for _ in range(STEPS)
+    ]
+    parts = tuple(
+        Part(
+            *key,
+            tuple(row[key] / sum(row.values()) for row in rows),
+            (Operation(f"work of {key[1]}", "float32", "16x3", 1.0, 1.0),),
+            0,
+        )
+        for key in milliseconds
+    )
+    return Attribution("a trace", tuple(sum(r.values()) * slowed / 1e3 for r in rows), parts)
+
+
+def explained(
+    first: Mapping[tuple[str, str], float],
+    second: Mapping[tuple[str, str], float] = CLEAN_MS,
+    slowed: float = 1.05,
+    **changes: Any,
+) -> Explanation:
+    one = timed("jax", sum(first.values()), **changes)
+    other = timed("torch", sum(second.values()))
+    read = {one.key: attributed(first, slowed), other.key: attributed(second, 1.05, seed=1)}
+    return explain(one, other, read, seed=1)
+
+
+def planted(key: tuple[str, str], more_ms: float) -> dict[tuple[str, str], float]:
+    return {**CLEAN_MS, key: CLEAN_MS.get(key, 0.0) + more_ms}
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (("conv1", "backward"), "conv1, backward"),
+        (("conv1", "forward"), "conv1, forward"),
+        (("", "update"), "update"),
+        (("fc", "layout copy"), "layout copy"),
+        (("", "host gaps"), "host gaps"),
+    ],
+)
+def test_a_planted_cause_comes_first_and_has_its_size(key: tuple[str, str], name: str) -> None:
+    found = explained(planted(key, 4.0))
+    first = found.terms[0]
+    assert part_name(first) == name
+    assert first.difference_s == pytest.approx(4e-3, rel=0.2)
+    assert first.interval is not None
+    assert first.interval.low < 4e-3 < first.interval.high
+    assert found.causes[0] == first
+
+
+def test_the_slower_cell_is_explained_whichever_is_named_first() -> None:
+    slow, fast = planted(("conv1", "forward"), 4.0), CLEAN_MS
+    told = explained(fast, slow)
+    assert (told.first.framework, told.second.framework) == ("torch", "jax")
+    assert told.ratio == pytest.approx(1.4, rel=0.03)
+    assert told.ratio_interval is not None
+    assert told.ratio_interval.low < told.ratio < told.ratio_interval.high
+
+
+def test_the_parts_add_up_to_the_difference() -> None:
+    found = explained(planted(("conv1", "backward"), 4.0))
+    assert sum(one.difference_s for one in found.terms) == pytest.approx(found.difference_s)
+    assert found.terms[-1].key == UNEXPLAINED
+
+
+def test_small_parts_beyond_those_listed_are_one_and_have_no_interval() -> None:
+    many = {(f"conv{number}", "forward"): 0.01 for number in range(2, 30)}
+    found = explained({**planted(("conv1", "backward"), 4.0), **many})
+    assert [part_name(one) for one in found.terms[-2:]] == ["21 smaller parts", "unexplained"]
+    assert found.terms[-2].interval is None
+    assert sum(one.difference_s for one in found.terms) == pytest.approx(found.difference_s)
+
+
+def test_what_carries_no_mark_is_unexplained_and_no_cause() -> None:
+    found = explained(planted(("", "other"), 4.0))
+    assert found.unexplained is not None
+    assert found.unexplained.difference_s == pytest.approx(4e-3, rel=0.2)
+    assert UNEXPLAINED not in [one.key for one in found.causes]
+    assert "unexplained" in list(causes(found, "jax", "torch"))[-1]
+
+
+def test_waiting_for_input_is_a_part_of_its_own() -> None:
+    one = timed("jax", 20.0)
+    waits = InputResult("warm", wait_share=0.5)
+    one = replace(one, trials=tuple(replace(trial, input=waits) for trial in one.trials))
+    other = timed("torch", 10.0)
+    read = {one.key: attributed(CLEAN_MS), other.key: attributed(CLEAN_MS, seed=1)}
+    found = explain(one, other, read, seed=1)
+    assert part_name(found.terms[0]) == "input"
+    assert found.terms[0].difference_s == pytest.approx(10e-3, rel=0.05)
+
+
+def test_of_cells_that_cannot_be_told_apart_there_is_nothing_to_explain() -> None:
+    """The same step twice, twenty times: at most one has anything explained."""
+    told = 0
+    for number in range(20):
+        one = timed("jax", 10.0, run=f"run {number}")
+        other = timed("torch", 10.0, run=f"run {number}")
+        read = {one.key: attributed(CLEAN_MS), other.key: attributed(CLEAN_MS, seed=1)}
+        found = explain(one, other, read, seed=number)
+        told += not found.refusal.startswith("nothing to explain")
+    assert told <= 1
+
+
+def test_a_sentence_says_the_share_and_what_both_do() -> None:
+    found = explained(planted(("conv1", "backward"), 4.0))
+    assert headline(found, "jax", "torch").startswith("jax takes ")
+    first, *_ = causes(found, "jax", "torch")
+    assert "of it is conv1, backward" in first
+    assert "jax: 1 × work of backward float32 16x3" in first
+
+
+def test_a_trace_that_disturbs_the_step_explains_nothing() -> None:
+    found = explained(planted(("conv1", "forward"), 4.0), slowed=1.4)
+    assert "disturbed" in found.refusal
+    assert "longer" in found.refusal
+    assert found.terms == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"gate": "differs"}, "computes something else"),
+        ({"gate": "not checked"}, "the gate says not checked"),
+        ({"batch": 32}, "they do different work"),
+    ],
+)
+def test_cells_that_are_not_proved_to_compute_the_same_are_refused(
+    changes: dict[str, Any], why: str
+) -> None:
+    one, other = timed("jax", 20.0), timed("torch", 10.0)
+    if "gate" in changes:
+        one = replace(one, gate=Gate(changes["gate"], ""))
+    else:
+        one = replace(one, workload="alexnet")
+    assert why in explain(one, other, {}, seed=1).refusal
+
+
+def test_a_cell_that_nothing_attributed_is_named_with_the_reason() -> None:
+    one, other = timed("jax", 20.0), timed("torch", 10.0)
+    found = explain(one, other, {one.key: attributed(CLEAN_MS, 2.1)}, seed=1)
+    assert found.refusal == "tinycnn · torch · fp32: nothing attributed its step"
+
+
+def test_shares_are_those_of_the_quicker_half_of_the_traced_steps() -> None:
+    slow = attributed(planted(("", "host gaps"), 20.0))
+    quick = attributed(CLEAN_MS)
+    mixed = Attribution(
+        "a trace",
+        (*slow.step_s[:5], *quick.step_s),
+        tuple(
+            replace(one, shares=(*two.shares[:5], *one.shares))
+            for one, two in zip(quick.parts, slow.parts, strict=True)
+        ),
+    )
+    one, other = timed("jax", 10.0), timed("torch", 6.0)
+    less = {key: value * 0.6 for key, value in CLEAN_MS.items()}
+    found = explain(one, other, {one.key: mixed, other.key: attributed(less)}, seed=1)
+    gaps = next(term for term in found.terms if term.key == ("", "host gaps"))
+    assert gaps.first_s == pytest.approx(0.4e-3, rel=0.2)
