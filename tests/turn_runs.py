@@ -32,6 +32,10 @@ class Sharing:
     bursts: Mapping[tuple[str, int], Mapping[int, float]] = field(default_factory=dict)
     """Framework and block -> round -> how many times as long its steps took, though it counts."""
     foreign_cores: float = 0.0
+    settles: bool = True
+    """Whether turns say what they reached while they settled, as those of older runs do not."""
+    slow_start: Mapping[str, float] = field(default_factory=dict)
+    """Framework -> how many times as long the steps of the first half of a turn took."""
     known: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Framework -> what checks of earlier runs found."""
     turn_s: float | None = None
@@ -89,6 +93,17 @@ def _rewrite(
             chunk = lasting[(round_number - 1) * each : round_number * each]
             if sharing.turn_s is not None:
                 factor *= sharing.turn_s * 1e9 / sum(chunk)
+            slow = sharing.slow_start.get(cell.framework, 1.0)
+            half = len(chunk) // 2
+            chunk = [*(int(slow * one) for one in chunk[:half]), *chunk[half:]]
+            work_s = factor * sum(chunk) / 1e9
+            steps = measured[0]["steps"]
+            settled = {
+                "steps": len(chunk) * steps,
+                "work_s": work_s,
+                "settled_steps": len(chunk) * steps,
+                "settled_s": work_s,
+            }
             for phase, some in (
                 ("settle", [2 * chunk[0]] * 2),
                 ("disturbed" if lost else "measure", chunk),
@@ -97,7 +112,6 @@ def _rewrite(
                 for long in some:
                     end = now + int(long * factor)
                     window = {"event": "window", "phase": phase, "first": step, "start": now}
-                    steps = measured[0]["steps"]
                     told.append({**window, "steps": steps, "end": end, "turn": number})
                     now, step = end + 20_000, step + steps
             told.append({"event": "phase", "name": "wait", "t": now})
@@ -111,6 +125,7 @@ def _rewrite(
                     "end": now,
                     "disturbed": "others used 0.61 of the 2 cores" if lost else "",
                     "foreign_cores": 0.61 if lost else sharing.foreign_cores,
+                    **(settled if sharing.settles else {}),
                 }
             )
     for one in after:

@@ -23,9 +23,9 @@ from harness.run.setup import TrialBasis
 from harness.run.trials.prepared import ATTRIBUTION, COLD, PROBE, Prepared, SessionContext
 from harness.run.trials.trial import begin_trial, run_trial
 from harness.run.trust import knows_session, remember_session
-from harness.run.turns.bias_checks import BiasChecks
 from harness.run.turns.block import Blocks
 from harness.run.turns.groups import Group
+from harness.run.turns.known_bias import KnownBias
 from harness.run.turns.live_trial import LiveTrial
 from harness.run.turns.taking_turns import TakingTurns
 from harness.store.events.running_trial import read_trial_progress, units_per_s
@@ -83,8 +83,8 @@ class Work:
         self._blocks: Blocks | None = None
         """Where trials of a block may live at the same time."""
         if plan.measure.turns and not plan.platform.is_simulated:
-            checks = BiasChecks(plan.measure, cells, known.id)
-            self._blocks = Blocks(plan, paths, ledger.due, checks)
+            bias = KnownBias(plan.measure, cells, known.id)
+            self._blocks = Blocks(plan, paths, ledger.due, bias)
         self._carry_out_one: Callable[..., Outcome] = partial(run_trial, self._bench)
         if plan.platform.is_simulated:
             from harness.run.trials.simulated_trial import Simulation  # most sessions measure
@@ -221,7 +221,7 @@ class Work:
         taking = TakingTurns(
             measure=self._plan.measure,
             tick=tick,
-            checks=blocks.checks,
+            bias=blocks.bias,
             is_stopped=lambda: self._interrupts.count > 0,
         )
         for outcome in taking.run(group, block, begin):

@@ -14,7 +14,7 @@ block, in random order, so that a machine that drifts drifts for all of them; ce
 within blocks."""
 
 _TURNS = """Where they can, the trials of a block live at the same time and take turns, unless a
-study says otherwise: one is at work, the others stand still. A turn's first steps are left out,
+study says otherwise: one is at work, the others stand still. A turn settles first, uncounted,
 and a turn in which others used the cores is repeated, or dropped. The ratio of a block is the
 median over its rounds of the ratio within a round; what the machine does to both within seconds
 cancels."""

@@ -8,21 +8,39 @@ same in all of its rounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import log
+from collections.abc import Mapping, Sequence
+from math import log, pi, sqrt
 
 from harness.stats.estimate import median
 
 FEWEST_ROUNDS = 3
 """A block in which two cells have fewer rounds in common does not count for them, unless their
 steps are so long that fewer were planned."""
+_NORMAL = 1.4826
+"""Standard deviations of a normal distribution in its median distance from the median."""
 
 
 def block_log_ratio(
     cell: Mapping[int, float], reference: Mapping[int, float], *, planned: int
 ) -> float | None:
     """Give the median log ratio of two cells' rates by round; None of too few common rounds."""
-    common = cell.keys() & reference.keys()
-    if len(common) < max(1, min(FEWEST_ROUNDS, planned)):
+    logs = log_ratios(cell, reference)
+    return median(logs) if len(logs) >= max(1, min(FEWEST_ROUNDS, planned)) else None
+
+
+def log_ratios(cell: Mapping[int, float], reference: Mapping[int, float]) -> list[float]:
+    """Give the log ratio of each round that both have."""
+    common = sorted(cell.keys() & reference.keys())
+    return [log(cell[number] / reference[number]) for number in common]
+
+
+def standard_error(logs: Sequence[float]) -> float | None:
+    """Give that of the median of a block's rounds, from their own; None of too few.
+
+    From the median distance to the median, so that a burst in one turn does not count.
+    """
+    if len(logs) < FEWEST_ROUNDS:
         return None
-    return median([log(cell[number] / reference[number]) for number in common])
+    middle = median(logs)
+    deviation = _NORMAL * median([abs(one - middle) for one in logs])
+    return deviation * sqrt(pi / 2 / len(logs))

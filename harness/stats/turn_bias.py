@@ -1,8 +1,8 @@
 """Say how far a cell's rate by turns is from its rate alone, and widen ratios by what it may be.
 
-An alternation is the logarithm of the rate in a turn that follows another trial's over that in the
-next turn, which follows its own. Their median is the bias, with the exact interval between two of
-them in order, whatever their distribution. The bias of a ratio is the difference of two; what is
+An alternation is the logarithm of the rate right after another trial's turn over that right after
+the trial's own. Their median is the bias, with the exact interval between two of them in order,
+whatever their distribution. The bias of a ratio is the difference of two; what is
 left of the ratio without it, that of rates alone, has an interval that follows from all three by
 MOVER (Zou & Donner, Statistics in Medicine 27, 2008). A ratio is not corrected: its interval is
 drawn out until it holds both, that by turns and that of rates alone.
@@ -18,6 +18,9 @@ from harness.stats.estimate import median, median_interval
 
 FEWEST = 20
 """Alternations below which nothing is said."""
+_SHOWN = 0.99
+_SLOWEST = 4.5
+"""(1 + q) / 2 (1 - q), where 0.8 of a bias is left after half a turn."""
 _MOST = 400
 _NARROW = log(1.01)
 """Half an interval: a bias that is known so well needs no more alternations."""
@@ -43,6 +46,21 @@ def turn_bias(alternations: Sequence[float]) -> TurnBias | None:
     if interval is None or len(alternations) < FEWEST:
         return None
     return TurnBias(median(alternations), interval.low, interval.high, len(alternations))
+
+
+def fading(changes: Sequence[float]) -> TurnBias | None:
+    """Give what is left of a bias in a rate that changes from one half of a turn to the other.
+
+    None unless a change is shown, at 99 %. ``changes`` are the logarithms of the first half's rate
+    over the second's. What fades at once leaves half of the change in the mean of both halves; what
+    fades more slowly leaves more, and what takes two turns 4.5 times the change.
+    """
+    interval = median_interval(changes, _SHOWN)
+    if interval is None or len(changes) < FEWEST or interval.low <= 0 <= interval.high:
+        return None
+    low, high = interval.low, interval.high
+    least, most = (low / 2, high * _SLOWEST) if low > 0 else (low * _SLOWEST, high / 2)
+    return TurnBias(median(changes) / 2, least, most, len(changes))
 
 
 def is_known(alternations: Sequence[float]) -> bool:

@@ -94,7 +94,11 @@ class TurnsTaken:
     rounds: tuple[Round, ...] = ()
     """Those that count."""
     alternations: tuple[float, ...] = ()
-    """Logarithms of the rate in a turn after another trial's over that in one after its own."""
+    """Logarithms of the rate right after another trial's turn over that right after its own."""
+    changes: tuple[float, ...] = ()
+    """Logarithms of the rate in the first half of a turn over that in the second."""
+    settled: bool = False
+    """Whether each turn settled, uncounted, for as long as it takes to forget another's."""
     known: tuple[float, ...] = ()
     """Such of earlier runs on this machine."""
 

@@ -43,6 +43,7 @@ THRESHOLDS = {
     for limit in (
         Threshold("noisy", "spread", 0.10, "robust deviation of a window's time over the median"),
         Threshold("noisy", "hiccups", 0.05, "share of the time lost in windows over 1.5 medians"),
+        Threshold("noisy", "rounds", 0.05, "standard error of a block's ratio, from its rounds"),
         Threshold("noisy", "windows", FEWEST_WINDOWS, "fewer windows cannot be judged"),
         Threshold("straggler", "behind", 0.10, "a rank's step time over the median of the others"),
         Threshold("unsteady", "drift", 0.03, "change from the first to the last steady window"),

@@ -5,7 +5,7 @@ number may be NaN or Infinity, as a loss may.
 
     anchor     version, rank, local_rank, size, host, pid, wall_ns, mono_ns      always first
     phase      name, t            open, build, warm-up, measure, prove, examine, close; of a trial
-                                  that takes turns also wait, settle, disturbed, check;
+                                  that takes turns also wait, settle, disturbed;
                                   lasts until the next phase
     versions   versions           library -> version
     identity   parameters, macs, shapes, digest, lowered      what was asserted before timing;
@@ -17,8 +17,8 @@ number may be NaN or Infinity, as a loss may.
                turn: the number of the turn that it is a part of, where the trial takes turns
     turn       number, round, attempt, start, end      after all that was seen in it; disturbed:
                why it does not count, "" if it does; foreign_cores: what others used meanwhile;
-               steps, work_s: what was measured in it, by the slowest rank's clock; check: whether
-               it followed a turn of its own trial, to be compared with that one, and never counts
+               steps, work_s: what was measured in it, by the slowest rank's clock; settled_steps,
+               settled_s: what was reached before, after the first two windows, and never counts
     epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
                bytes, digest, order, left_out; cache (as ``input/cold.py`` calls it), cold_fraction,
                witness, resident_before, read_bytes; given_bytes: what storage gave the whole

@@ -85,14 +85,15 @@ def run(
         windows.take(1)
         gc.collect()  # or what the first step threw away would be frozen too
         gc.freeze()
-        step_s = _warm_up(windows, warmup, until)
-        steps = window_steps or steps_per_window(step_s, until)
+        recent = _warm_up(windows, warmup, until)
+        steps = window_steps or steps_per_window(_median(recent), until)
         if turns is None:
             windows.begin("measure")
             while windows.is_amid_epoch() or not windows.is_over(until):
                 windows.take(rest(steps, until, windows.done))
         else:
-            turns.take(windows, steps, step_s)
+            # a neighbour of a short warm-up must not leave a block with a round or two
+            turns.take(windows, steps, min(recent))
         windows.prove()
         if proof is not None:
             windows.begin("examine")
@@ -109,15 +110,15 @@ def steps_per_window(step_s: float, until: Span) -> int:
     return steps if until.steps is None else min(steps, max(1, until.steps // WINDOWS))
 
 
-def _warm_up(windows: Windows, warmup: Span, until: Span) -> float:
-    """Warm up; give the seconds that a step takes."""
+def _warm_up(windows: Windows, warmup: Span, until: Span) -> Deque[float]:
+    """Warm up; give the seconds that a step took in the last windows."""
     recent: Deque[float] = deque(maxlen=5)
     windows.restart(done=1)
     steps = 1
     while windows.is_amid_epoch() or windows.fewest() < WARMUP_STEPS or not windows.is_over(warmup):
         recent.append(windows.take(rest(steps, warmup, windows.done)))
         steps = min(2 * steps, steps_per_window(_median(recent), until))
-    return _median(recent)
+    return recent
 
 
 def _median(values: Iterable[float]) -> float:

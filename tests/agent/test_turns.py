@@ -55,7 +55,6 @@ def turn(number: int, *, most_foreign: dict[str, float] | None = None) -> bytes:
         attempt=1,
         span=span,
         helpers=[],
-        check=False,
         most_foreign=most_foreign,
     )
 

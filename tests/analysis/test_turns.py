@@ -168,8 +168,11 @@ def test_the_page_says_how_cells_were_measured(tmp_path: Path) -> None:
     (ranking,) = told(tmp_path, sharing, cells=(TORCH, JAX, mxnet)).rankings
     assert how_measured(ranking) == (
         "Cells took turns of 1.00 s, 7 rounds a block, one at work while the others stood still; "
-        "3 disturbed turns dropped. How far turns change the rates of torch, jax is not known yet: "
-        "of 20 checks that takes there are 0. mxnet ran alone: it reads files."
+        "3 disturbed turns dropped. By the scatter of its rounds a block's ratio is known to "
+        "± 0.0 %, at worst ± 0.0 %; how far single windows spread is in that, and marks no trial. "
+        "By turns against alone with the others stopped: torch +0.0 % [+0.0, +0.0], jax +0.0 % "
+        "[+0.0, +0.0]; that is in the time which each turn settles, and in no rate. mxnet ran "
+        "alone: it reads files."
     )
 
 
@@ -177,8 +180,8 @@ SPREAD = tuple(0.002 * (place - 9.5) / 9.5 for place in range(20))
 """Twenty checks around none."""
 
 
-def test_what_turns_may_do_to_a_ratio_widens_its_interval(tmp_path: Path) -> None:
-    sharing = Sharing(known={"torch": SPREAD, "jax": [0.01 + one for one in SPREAD]})
+def test_what_turns_that_do_not_settle_may_do_widens_an_interval(tmp_path: Path) -> None:
+    sharing = Sharing(settles=False, known={"torch": SPREAD, "jax": [0.01 + one for one in SPREAD]})
     before = of(told(tmp_path / "unknown", Sharing()), "jax").comparison
     results = told(tmp_path / "known", sharing)
     jax = of(results, "jax").comparison
@@ -202,7 +205,7 @@ def test_an_answer_that_turns_may_have_made_is_withdrawn(tmp_path: Path) -> None
     assert of(told(tmp_path / "a", Sharing(), cells=(TORCH, faster)), "jax").comparison.answer == (
         "faster"
     )
-    sharing = Sharing(known={"torch": SPREAD, "jax": [0.06 + one for one in SPREAD]})
+    sharing = Sharing(settles=False, known={"torch": SPREAD, "jax": [0.06 + one for one in SPREAD]})
     results = told(tmp_path / "b", sharing, cells=(TORCH, faster))
     comparison = of(results, "jax").comparison
     assert comparison is not None
@@ -211,8 +214,8 @@ def test_an_answer_that_turns_may_have_made_is_withdrawn(tmp_path: Path) -> None
     assert "Not shown to be within 3 %: jax." in how_measured(results.rankings[0])
 
 
-def test_the_checks_of_a_trial_compare_a_turn_with_the_next_of_its_own(tmp_path: Path) -> None:
-    run = recorded(tmp_path, Sharing())
+def test_the_checks_of_older_runs_compare_a_turn_with_the_next_of_its_own(tmp_path: Path) -> None:
+    run = recorded(tmp_path, Sharing(settles=False))
     file = RunPaths(run).trial(JAX.key, TrialName(1)).events(0)
     events = [json.loads(line) for line in file.read_text().splitlines()]
     turns = [one for one in events if one["event"] == "turn" and one["round"] < 4]
@@ -230,14 +233,50 @@ def test_the_checks_of_a_trial_compare_a_turn_with_the_next_of_its_own(tmp_path:
     assert taken.disturbed == 0
 
 
+def test_what_turns_do_while_they_settle_is_in_no_rate(tmp_path: Path) -> None:
+    before = of(told(tmp_path / "unknown", Sharing()), "jax").comparison
+    known = {"torch": SPREAD * 9, "jax": [0.06 + one for one in SPREAD * 9]}
+    results = told(tmp_path / "known", Sharing(known=known))
+    assert of(results, "jax").comparison == before
+    said = how_measured(results.rankings[0])
+    assert "jax +6.1 % [" in said
+    assert "in no rate. Not shown to be within 3 %: jax." in said
+
+
+def test_a_rate_that_still_changes_within_turns_widens_an_interval(tmp_path: Path) -> None:
+    before = of(told(tmp_path / "even", Sharing()), "jax").comparison
+    results = told(tmp_path / "slow", Sharing(slow_start={"jax": 1.04}))
+    jax = of(results, "jax").comparison
+    assert before is not None
+    assert jax is not None
+    assert before.interval is not None
+    assert jax.interval is not None
+    assert before.ratio is not None
+    assert jax.interval.high > before.ratio * 1.04**0.5
+    assert "Rates still change within what counts of a turn" in how_measured(results.rankings[0])
+
+
+def test_a_trial_by_turns_is_noisy_by_its_rounds_not_by_its_windows(tmp_path: Path) -> None:
+    restless = replace(JAX, behaviour=replace(JAX.behaviour, window_noise=0.2, windows=700))
+    quiet = of(told(tmp_path / "windows", Sharing(), cells=(TORCH, restless)), "jax")
+    assert {trial.verdict for trial in quiet.trials} == {"valid"}
+    bursts = {("jax", 2): dict(zip(range(1, 8), (1, 1.5, 2, 0.6, 1, 2.5, 0.5), strict=True))}
+    jax = of(told(tmp_path / "rounds", Sharing(bursts=bursts)), "jax")
+    marks = {trial.block: (trial.verdict, trial.evidence[:1]) for trial in jax.trials}
+    assert marks[1][0] == "valid"
+    assert marks[2][0] == "noisy"
+    assert "rounds leave the ratio to the reference in doubt by" in marks[2][1][0]
+
+
 def test_each_cell_says_with_how_many_it_took_turns_or_why_it_ran_alone(tmp_path: Path) -> None:
     mxnet = RecordedCell(framework="mxnet", behaviour=replace(QUIET, step_s=0.025))
     results = told(tmp_path, Sharing(alone={"mxnet": "it reads files"}), cells=(TORCH, JAX, mxnet))
     table = cells(results, {})
     at = [column.key for column in table.columns].index("turns")
+    shared = "in turns with 1 other; +0.0 % [+0.0, +0.0] by turns against alone, in 42 turns"
     assert {row[1]: row[at] for row in table.rows} == {
-        "torch": "in turns with 1 other",
-        "jax": "in turns with 1 other",
+        "torch": shared,
+        "jax": shared,
         "mxnet": "alone: it reads files",
     }
 

@@ -42,7 +42,7 @@ OTHERS = {
     "harness/run/storage/lustre.py": "folders on a storage tier",
     "harness/run/storage/tiers.py": "folders on a storage tier",
     "harness/run/trust.py": "the user's own state folder",
-    "harness/run/turns/bias_checks.py": "the user's own state folder",
+    "harness/run/turns/known_bias.py": "the user's own state folder",
     "harness/ranks/interrupts.py": "a pipe",
     "harness/ranks/on_nodes.py": "a pipe",
     "harness/ranks/payload.py": "the worker side as it is installed, and copies just checked",

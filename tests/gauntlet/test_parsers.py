@@ -23,7 +23,7 @@ _OTHERWISE = {
     "harness/gate/kept_parts": "this user's own cache, of files that are whole or not there",
     "harness/locks": "at most 256 bytes, and tests/gauntlet/attacks.py plants them",
     "harness/machine/share": "lines of the kernel's, which the machine's reader reads as well",
-    "harness/run/turns/bias_checks": "this user's own state, of which only numbers are taken",
+    "harness/run/turns/known_bias": "this user's own state, of which only numbers are taken",
     "harness/run/turns/memory": "lines of the kernel's, which the machine's reader reads as well",
     "harness/store/files": "the careful reader that others call",
     "harness/store/paths/birth": "numbers that the kernel puts into our memory",

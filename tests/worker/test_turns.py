@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,7 +22,13 @@ from tests.worker.paced import Log, Work
 class Giver:
     """The agent's end: gives turns one after the other, and hears what the rank says."""
 
-    def __init__(self, step_s: float, words: list[dict[str, Any]], tmp_path: Any) -> None:
+    def __init__(
+        self,
+        step_s: float,
+        words: list[dict[str, Any]],
+        tmp_path: Any,
+        work: Callable[[Log, float], Work] = Work,
+    ) -> None:
         ours, theirs = socket.socketpair()
         self.heard: list[dict[str, Any]] = []
         self.log = Log()
@@ -32,7 +39,7 @@ class Giver:
         giving.start()
         try:
             loop.run(
-                Work(self.log, step_s),
+                work(self.log, step_s),
                 events,
                 warmup=Span(steps=20),
                 until=Span(seconds=3),
@@ -64,15 +71,12 @@ def _outlive_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_end_with_parent", lambda: None)
 
 
-def turn(
-    number: int, *, attempt: int = 1, before: str = "", check: bool = False, **span: float
-) -> dict[str, Any]:
+def turn(number: int, *, attempt: int = 1, before: str = "", **span: float) -> dict[str, Any]:
     return {
         "say": "turn",
         "round": number,
         "attempt": attempt,
         "span": span,
-        "check": check,
         "disturbed": before,
         "foreign_cores": 0.25,
     }
@@ -89,12 +93,40 @@ def test_a_trial_measures_in_its_turns_and_says_how_long_a_step_takes(tmp_path: 
     assert per_turn == [100, 50]
 
 
-def test_the_first_steps_of_a_turn_settle_and_never_count(tmp_path: Any) -> None:
-    giver = Giver(0.01, [turn(1, seconds=1.0), turn(2, seconds=1.0), FINISH], tmp_path)
-    settling = giver.windows("settle")
-    assert [one["turn"] for one in settling] == [1, 1, 2, 2]
+class Disturbed(Work):
+    """Most of the last steps of a warm-up take ten times as long."""
+
+    def step(self) -> None:
+        super().step()
+        if 17 <= self.steps <= 19:
+            self.log.now += round(9e9 * self.seconds)
+
+
+def test_a_neighbour_of_the_warm_up_does_not_make_a_step_seem_long(tmp_path: Any) -> None:
+    giver = Giver(0.01, [turn(1, seconds=1.0), FINISH], tmp_path, Disturbed)
+    assert giver.heard[0]["step_s"] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("step_s", "span", "settling"),
+    [
+        (0.01, {"seconds": 1.0}, 30),
+        (0.01, {"seconds": 0.1}, 10),
+        (0.01, {"steps": 50}, 30),
+        (0.01, {"steps": 7}, 7),
+        (0.2, {"seconds": 1.0}, 3),
+        (2.0, {"seconds": 1.0}, 3),
+    ],
+)
+def test_a_turn_settles_as_long_as_it_measures_but_no_longer_than_it_takes(
+    tmp_path: Any, step_s: float, span: dict[str, float], settling: int
+) -> None:
+    giver = Giver(step_s, [turn(1, **span), turn(2, **span), FINISH], tmp_path)
     first = {n: min(w["first"] for w in giver.windows("measure") if w["turn"] == n) for n in (1, 2)}
-    assert all(one["first"] < first[one["turn"]] for one in settling)
+    for number in (1, 2):
+        some = [one for one in giver.windows("settle") if one["turn"] == number]
+        assert sum(one["steps"] for one in some) == settling
+        assert all(one["first"] < first[number] for one in some)
 
 
 def test_a_turn_has_a_few_steps_however_long_they_take(tmp_path: Any) -> None:
@@ -125,17 +157,16 @@ def test_a_disturbed_turn_leaves_no_measured_window(tmp_path: Any) -> None:
     )
 
 
-def test_a_check_is_recorded_with_what_it_reached_and_never_measured(tmp_path: Any) -> None:
-    giver = Giver(0.01, [turn(1, seconds=1.0), turn(1, check=True, seconds=1.0), FINISH], tmp_path)
-    assert {one["turn"] for one in giver.windows("measure")} == {1}
-    assert {one["turn"] for one in giver.windows("check")} == {2}
-    counted, check = giver.said("turn")
-    assert (counted["check"], check["check"]) == (False, True)
-    for said, phase in ((counted, "measure"), (check, "check")):
-        windows = giver.windows(phase)
-        assert said["steps"] == sum(one["steps"] for one in windows)
-        lasting = sum(one["end"] - one["start"] for one in windows)
-        assert said["work_s"] == pytest.approx(lasting / 1e9)
+def test_a_turn_says_what_it_reached_while_it_settled_and_what_it_measured(tmp_path: Any) -> None:
+    giver = Giver(0.01, [turn(1, seconds=1.0), FINISH], tmp_path)
+    (said,) = giver.said("turn")
+    settling = giver.windows("settle")[turns.SETTLING_WINDOWS :]
+    for some, steps, seconds in (
+        (settling, said["settled_steps"], said["settled_s"]),
+        (giver.windows("measure"), said["steps"], said["work_s"]),
+    ):
+        assert steps == sum(one["steps"] for one in some)
+        assert seconds == pytest.approx(sum(one["end"] - one["start"] for one in some) / 1e9)
 
 
 def test_every_window_of_a_turn_lies_within_it(tmp_path: Any) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from harness.agent.protocol import Lines, RankCommand, line
 from harness.agent.turns.foreign_use import ForeignUse
 
-_TOLD = ("say", "round", "attempt", "span", "check")
+_TOLD = ("say", "round", "attempt", "span")
 """What a rank hears of a word."""
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from math import isclose
 
 from harness.analysis import stopping
-from harness.analysis.blocks import lost_trials, paired_blocks
+from harness.analysis.blocks import lost_trials, noisy_rounds, paired_blocks
 from harness.analysis.blocks.bias_of_turns import with_bias
 from harness.analysis.blocks.paired_blocks import rates_by_block
 from harness.stats import compare, losses
@@ -105,7 +105,8 @@ def compared_task(
             if answers[cell.key].is_bound:
                 comparison = lost_trials.as_bound(comparison)
             comparison = _unless_contended(comparison, base, cell, rejected)
-            beside = replace(_beside(base.rate, cell, comparison.ratio), comparison=comparison)
+            judged = noisy_rounds.marked(cell, base)
+            beside = replace(_beside(base.rate, judged, comparison.ratio), comparison=comparison)
             compared_cells.append(beside)
         else:
             compared_cells.append(cell)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from math import exp
 
 from harness.analysis import numbers
-from harness.analysis.blocks.bias_of_turns import alternations, bias
+from harness.analysis.blocks.bias_of_turns import alternations, bias, has_settled, left_in_rate
+from harness.analysis.blocks.noisy_rounds import known_to
 from harness.analysis.ranking import Ranking
 from harness.stats.answers import EQUIVALENCE
 from harness.stats.estimate import median
@@ -34,7 +35,9 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
     shared = [one for some in taken.values() for one in some if not one.alone]
     if shared:
         yield f"{_turns(shared)}."
+        yield from _rounds(ranking)
         yield _by_turns_and_alone(ranking)
+        yield from _left(ranking)
     groups = {
         (trial.block, frozenset(trial.turns.together.items()))
         for cell in ranking.cells
@@ -59,7 +62,7 @@ def in_a_word(cell: CellResult) -> str | None:
     said = [f"in turns with {counted(len(one.together) - 1, 'other')}" for one in shared]
     found = bias(cell)
     if found is not None:
-        said.append(f"{_percent(found)} by turns against alone, {found.count} checks")
+        said.append(f"{_percent(found)} by turns against alone, in {found.count} turns")
     return "; ".join((*dict.fromkeys(said), *(f"alone: {why}" for why in alone))) or None
 
 
@@ -79,17 +82,47 @@ def _by_turns_and_alone(ranking: Ranking) -> str:
         counts = [len(alternations(c)) for c in cells if ranking.name(c) in unknown]
         return (
             f"How far turns change the rates of {_listed(unknown)} is not known yet: of "
-            f"{FEWEST} checks that takes there are {min(counts)}."
+            f"{FEWEST} turns that takes there are {min(counts)}."
         )
     found = {name: one for name, one in known.items() if one is not None}
     said = [f"{name} {_percent(one)}" for name, one in found.items()][:_NAMED]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     wide = [name for name, one in found.items() if not one.is_within(EQUIVALENCE)]
     doubt = f" Not shown to be within {EQUIVALENCE * 100:.0f} %: {_listed(wide)}." if wide else ""
+    part = "intervals of ratios are wider by that"
+    if all(map(has_settled, cells)):
+        part = "that is in the time which each turn settles, and in no rate"
     return (
-        f"By turns against alone with the others stopped: {', '.join(said)}{more}; intervals of "
-        f"ratios are wider by that.{doubt}"
+        f"By turns against alone with the others stopped: {', '.join(said)}{more}; {part}.{doubt}"
     )
+
+
+def _left(ranking: Ranking) -> Iterator[str]:
+    """Say where a rate still changes in what counts of a turn."""
+    found = {ranking.name(cell): left_in_rate(cell) for cell in ranking.cells if has_settled(cell)}
+    said = [f"{name} by {_percent(one)}" for name, one in found.items() if one is not None]
+    if said:
+        yield (
+            f"Rates still change within what counts of a turn, and may differ from those alone: "
+            f"{_listed(said)}; intervals of ratios are wider by that."
+        )
+
+
+def _rounds(ranking: Ranking) -> Iterator[str]:
+    """Say what a block's ratio rests on: trials by turns are not judged by single windows."""
+    by_key = {cell.key: cell for cell in ranking.cells}
+    errors = [
+        error
+        for cell in ranking.cells
+        if cell.comparison is not None and cell.comparison.reference_key in by_key
+        for error in known_to(cell, by_key[cell.comparison.reference_key]).values()
+    ]
+    if errors:
+        usual, worst = (f"{one * 100:.1f} %" for one in (median(errors), max(errors)))
+        yield (
+            f"By the scatter of its rounds a block's ratio is known to ± {usual}, at worst ± "
+            f"{worst}; how far single windows spread is in that, and marks no trial."
+        )
 
 
 def _percent(found: TurnBias) -> str:

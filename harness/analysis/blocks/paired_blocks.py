@@ -6,9 +6,10 @@ within a round. Elsewhere it is that of their whole trials, which ran one after 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import exp, log
 
+from harness.stats import rounds
 from harness.stats.rounds import block_log_ratio
 from harness.store.layout import TrialName
 from harness.verdicts.results import CellResult, TrialResult
@@ -31,23 +32,39 @@ def log_ratios(
     reference is in every group of its block, and again in one that is made again.
     """
     theirs = rates_by_block(other)
-    by_name = {_name(trial): trial for trial in other.trials if _stands(trial, rejected)}
     logs: dict[int, float] = {}
-    for trial in cell.trials:
-        if not trial.counted or trial.rate is None:
-            continue
-        at_the_same_time = _together(trial, other.key)
-        if at_the_same_time is not None:
-            beside = by_name.get(at_the_same_time)
-            value = None
-            if beside is not None and _together(beside, cell.key) == _name(trial):
-                value = block_log_ratio(_rounds(trial), _rounds(beside), planned=_planned(trial))
-        else:
+    for trial, beside in _pairs(cell, other, rejected):
+        if _together(trial, other.key) is None:
             rate = theirs.get(trial.block)
-            value = None if rate is None else log(trial.rate / rate)
+            value = None if rate is None or trial.rate is None else log(trial.rate / rate)
+        elif beside is not None:
+            value = block_log_ratio(_rounds(trial), _rounds(beside), planned=_planned(trial))
+        else:
+            value = None
         if value is not None:
             logs[trial.block] = value
     return logs
+
+
+def rounds_by_block(cell: CellResult, other: CellResult) -> Mapping[int, Sequence[float]]:
+    """Give the log ratio of each round of the blocks in which both took turns."""
+    return {
+        trial.block: rounds.log_ratios(_rounds(trial), _rounds(beside))
+        for trial, beside in _pairs(cell, other, REJECTING)
+        if beside is not None
+    }
+
+
+def _pairs(
+    cell: CellResult, other: CellResult, rejected: Collection[str]
+) -> Iterator[tuple[TrialResult, TrialResult | None]]:
+    """Give the trials that count, and which of the other's lived at the same time."""
+    by_name = {_name(trial): trial for trial in other.trials if _stands(trial, rejected)}
+    for trial in cell.trials:
+        if trial.counted and trial.rate is not None:
+            beside = by_name.get(_together(trial, other.key) or "")
+            is_mutual = beside is not None and _together(beside, cell.key) == _name(trial)
+            yield trial, beside if is_mutual else None
 
 
 def rates_beside(cell: CellResult, other: CellResult) -> Mapping[int, float]:

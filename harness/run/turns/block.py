@@ -8,8 +8,8 @@ from harness.plan.plan import Plan
 from harness.plan.turn_rules import reasons, task_of
 from harness.run.due import Due
 from harness.run.turns import pilot
-from harness.run.turns.bias_checks import BiasChecks
 from harness.run.turns.groups import Group, divide
+from harness.run.turns.known_bias import KnownBias
 from harness.run.turns.memory import MemoryUse, available_bytes
 from harness.store.layout import PILOT, RunPaths, TrialName
 from harness.store.outcome import Outcome, TurnsRecord
@@ -22,11 +22,11 @@ LEFT_ALONE = "no trial of its work was left to take turns with"
 class Blocks:
     """The blocks of one session, as far as their trials live at the same time."""
 
-    def __init__(self, plan: Plan, paths: RunPaths, due: Due, checks: BiasChecks) -> None:
+    def __init__(self, plan: Plan, paths: RunPaths, due: Due, bias: KnownBias) -> None:
         self._plan = plan
         self._paths = paths
         self._due = due
-        self.checks = checks
+        self.bias = bias
         self._why = dict(reasons(plan, plan.platform))
         ended = (one for trials in outcomes(paths).values() for one in trials.values())
         self.memory = MemoryUse(ended)
@@ -43,13 +43,13 @@ class Blocks:
         return TurnsRecord(alone=self._why.get(key, LEFT_ALONE))
 
     def learn(self, outcome: Outcome) -> None:
-        """Keep what a trial's checks found of its turns."""
+        """Keep what a trial's turns told of taking turns."""
         key, name = outcome.cell_key, TrialName.parse(outcome.trial)
         together = len(outcome.turns.together) if outcome.turns is not None else 0
-        if outcome.is_ok and name is not None and self.checks.wanted(key, together):
+        if outcome.is_ok and name is not None and self.bias.is_wanted(key, together):
             from harness.verdicts.trial import alternations  # loads what statistics load
 
-            self.checks.learn(key, together, alternations(self._paths.trial(key, name)))
+            self.bias.learn(key, together, alternations(self._paths.trial(key, name)))
 
     def groups(
         self, block: int, keys: Sequence[str], is_left: Callable[[str], bool]

@@ -68,15 +68,11 @@ class LiveTrial:
         attempt: int,
         span: Span,
         *,
-        check: bool,
         helpers: Sequence[int | None],
         most_foreign: Mapping[str, float] | None,
         on_tick: Callable[[], None],
     ) -> str | None:
-        """Let it measure one turn; say what disturbed it, None if it ended.
-
-        A ``check`` follows a turn of its own, and never counts.
-        """
+        """Let it measure one turn; say what disturbed it, None if it ended."""
         known = [pid for pid in (os.getpid(), *helpers) if pid is not None]
         told = {name: value for name, value in vars(span).items() if value is not None}
         self._agent.give(
@@ -84,7 +80,6 @@ class LiveTrial:
             round=number,
             attempt=attempt,
             span=told,
-            check=check,
             helpers=known,
             most_foreign=most_foreign,
         )

@@ -2,9 +2,8 @@
 
 They start one after the other, so that each warms up alone. Then come the rounds; in each every
 trial has one turn, in an order of its own. A turn in which others used the cores is repeated at
-once, a few times; some are followed by a check of what taking turns does. A trial that ends before
-its time leaves the others going on. The reference is ended first: were the session killed among the
-ends, the others could be made again beside it.
+once, a few times. A trial that ends before its time leaves the others going on. The reference is
+ended first: were the session killed among the ends, the others could be made again beside it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from harness.plan.order import shuffled
-from harness.run.turns.bias_checks import BiasChecks
 from harness.run.turns.groups import Group
+from harness.run.turns.known_bias import KnownBias
 from harness.run.turns.live_trial import LiveTrial
 from harness.run.turns.rounds import Rounds, rounds
 from harness.store.outcome import Outcome, TurnsRecord
@@ -28,14 +27,6 @@ _MOST_REPEATED = 0.5
 """Turns repeated for each round: a neighbour may never leave."""
 
 
-@dataclass
-class _Left:
-    """What a trial of a block may still take beyond one turn a round."""
-
-    repeats: int
-    checks: int
-
-
 @dataclass(frozen=True)
 class TakingTurns:
     """What the groups of a session have in common."""
@@ -43,7 +34,7 @@ class TakingTurns:
     measure: Measure
     tick: Callable[[LiveTrial, str], None]
     """Called at each turn and about once a second: the trial at work, and what it does."""
-    checks: BiasChecks
+    bias: KnownBias
     is_stopped: Callable[[], bool]
     """Tells whether somebody asked to end the session."""
 
@@ -73,7 +64,7 @@ class TakingTurns:
                     reference=group.reference,
                     rounds=planned,
                     at_work_s=trial.at_work_s,
-                    known=self.checks.known(trial.key, len(trials)),
+                    known=self.bias.known(trial.key, len(trials)),
                 )
             )
 
@@ -83,13 +74,12 @@ class TakingTurns:
         if not steps_s or self.is_stopped():
             return 0
         planned = rounds(self.measure.until, turn_s=self.measure.turn_s, steps_s=steps_s)
-        most = int(planned.count * _MOST_REPEATED)
-        left = {one.key: _Left(most, self.checks.wanted(one.key, len(trials))) for one in trials}
         by_key = {trial.key: trial for trial in trials}
+        left = dict.fromkeys(by_key, int(planned.count * _MOST_REPEATED))
         for number in range(1, planned.count + 1):
             for key in shuffled(by_key, self.measure.seed, block, number):
                 if by_key[key].is_alive and not self.is_stopped():
-                    self._take_turn(by_key[key], trials, planned, number, left[key])
+                    left[key] -= self._take_turn(by_key[key], trials, planned, number, left[key])
         return planned.count
 
     def _take_turn(
@@ -98,12 +88,9 @@ class TakingTurns:
         trials: Sequence[LiveTrial],
         planned: Rounds,
         number: int,
-        left: _Left,
-    ) -> None:
-        """Let a trial measure its turn, again where others disturbed it; check it if that is due.
-
-        A trial that lives on alone has nobody whose turn its own could follow.
-        """
+        most_repeats: int,
+    ) -> int:
+        """Let a trial measure its turn, again where others disturbed it; tell how often again."""
         tick = partial(self.tick, trial, f"round {number} of {planned.count}")
         tick()
         turn = partial(
@@ -114,14 +101,12 @@ class TakingTurns:
             most_foreign=self._most_foreign,
             on_tick=tick,
         )
-        attempt = 1
-        while (disturbed := turn(attempt, check=False)) and attempt < MOST_ATTEMPTS:
-            if left.repeats <= 0 or self.is_stopped():
+        repeats = 0
+        while turn(1 + repeats) and 1 + repeats < MOST_ATTEMPTS:
+            if repeats >= most_repeats or self.is_stopped():
                 break
-            attempt, left.repeats = attempt + 1, left.repeats - 1
-        is_due = left.checks > 0 and sum(one.is_alive for one in trials) > 1
-        if disturbed == "" and is_due and not self.is_stopped() and turn(1, check=True) == "":
-            left.checks -= 1
+            repeats += 1
+        return repeats
 
     @property
     def _most_foreign(self) -> Mapping[str, float] | None:

@@ -21,9 +21,11 @@ class Turn:
     foreign_cores: float | None
     """Cores that others kept busy meanwhile; None is unknown."""
     is_check: bool = False
-    """Whether it followed a turn of its own trial: it never counts."""
+    """Whether it followed a turn of its own trial, as some of older runs did: it never counts."""
     steps_per_s: float | None = None
     """What it reached; None in runs that do not say."""
+    settling_steps_per_s: float | None = None
+    """What it reached before, once its first windows were over; None in older runs."""
 
     @property
     def seconds(self) -> float:
@@ -43,8 +45,13 @@ def read_turns(events: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
             one["disturbed"],
             one.get("foreign_cores"),
             bool(one.get("check")),
-            one["steps"] / one["work_s"] if one.get("steps") and one.get("work_s") else None,
+            _reached(one, "steps", "work_s"),
+            _reached(one, "settled_steps", "settled_s"),
         )
         for one in events
     )
     return tuple(sorted(turns, key=lambda turn: turn.start_ns))
+
+
+def _reached(turn: Mapping[str, Any], steps: str, seconds: str) -> float | None:
+    return turn[steps] / turn[seconds] if turn.get(steps) and turn.get(seconds) else None

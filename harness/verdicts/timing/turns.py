@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from harness.stats.windows.shape import Shape
 
 
+_FEWEST_HALF = 3
+"""Windows; fewer say nothing of half a turn."""
+
+
 def took_turns(streams: Sequence[Stream]) -> bool:
     """Tell whether every rank told of turns."""
     return bool(streams) and all(stream.turns for stream in streams)
@@ -66,19 +70,40 @@ def taken(outcome: TurnsRecord | None, streams: Sequence[Stream], unit: str) -> 
         turn_s=median([one.seconds for one in rounds]) if rounds else None,
         rounds=rounds,
         alternations=tuple(_alternations(first)),
+        changes=tuple(_changes(first)),
+        settled=all(turn.settling_steps_per_s for turn in counted(first).values()),
         known=outcome.known,
     )
 
 
 def _alternations(stream: Stream) -> Iterator[float]:
-    """Compare each check with the turn of its round that counts; ranks measure the same steps."""
+    """Compare what came right after another trial's turn with what came next of its own.
+
+    That is how it settled beside what it measured; in older runs, the turn beside its check. What
+    was repeated followed a turn of its own. Ranks measure the same steps.
+    """
     turns = counted(stream)
+    for turn in turns.values():
+        if turn.attempt == 1 and turn.settling_steps_per_s and turn.steps_per_s:
+            yield log(turn.settling_steps_per_s / turn.steps_per_s)
     for check in stream.turns:
-        turn = turns.get(check.round)
-        if not check.is_check or check.disturbed or turn is None:
+        before = turns.get(check.round)
+        if not check.is_check or check.disturbed or before is None:
             continue
-        if turn.steps_per_s and check.steps_per_s:
-            yield log(turn.steps_per_s / check.steps_per_s)
+        if before.steps_per_s and check.steps_per_s:
+            yield log(before.steps_per_s / check.steps_per_s)
+
+
+def _changes(stream: Stream) -> Iterator[float]:
+    """Compare the first half of what counts in each turn with the second, for one of the ranks."""
+    each_ns = stream.elapsed_ns / stream.steps
+    for turn in counted(stream).values():
+        place = _place(stream, turn)
+        half = (place.stop - place.start) // 2
+        if half >= _FEWEST_HALF:
+            early = each_ns[place.start : place.start + half]
+            late = each_ns[place.stop - half : place.stop]
+            yield log(float(late.mean()) / float(early.mean()))
 
 
 def _rounds(streams: Sequence[Stream], unit: str) -> Iterator[Round]:
@@ -109,15 +134,18 @@ def within(streams: Sequence[Stream], times: NDArray[np.float64]) -> NDArray[np.
 
 
 def within_turns(shape: Shape, streams: Sequence[Stream]) -> Shape:
-    """Leave out of a trial's shape what is slower than its turns: rounds take it out of ratios.
+    """Leave out of a trial's shape what rounds take out of ratios, and what they show themselves.
 
-    A mean over an eighth of the trial is that of about one turn, and so is a long rhythm.
+    What is slower than turns cancels in a round; a mean over an eighth of the trial is that of
+    about one turn, and so is a long rhythm. How far windows spread moves a turn's mean, and so the
+    scatter of rounds, by which a block is judged.
     """
     turns = len(counted(streams[0]))
     windows_a_turn = shape.windows / turns if turns else shape.windows
     is_quick = shape.period is not None and 2 * shape.period <= windows_a_turn
     period = shape.period if is_quick else None
-    return replace(shape, drift=0.0, drift_clear=0.0, wander=0.0, period=period)
+    even = replace(shape, spread=0.0, hiccups=0.0, drift=0.0, drift_clear=0.0, wander=0.0)
+    return replace(even, period=period)
 
 
 def foreign_cores(streams: Sequence[Stream]) -> float | None:

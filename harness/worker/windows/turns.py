@@ -4,17 +4,17 @@ The agent holds the other end of a socket, one a rank (``harness/agent/turns/``)
 
     to the agent    {"say": "ready", "step_s": S}      warm, and waits; a step takes S seconds
                     {"say": "turned"}                  the turn is over, and it waits
-    to the rank     {"say": "turn", "round", "attempt", "span": {"seconds": S} or {"steps": K},
-                     "check": whether it follows a turn of this very trial}
+    to the rank     {"say": "turn", "round", "attempt", "span": {"seconds": S} or {"steps": K}}
                     {"say": "finish"}                  there is no further turn
 
 Each word to the rank says of the turn before whether others disturbed it (``disturbed``,
 ``foreign_cores``): until then its events are held back, for a disturbed turn is measured again and
 its windows must never count. The process may be stopped whenever it waits.
 
-The first steps of a turn find the caches as the others left them, and are slower: they settle, and
-are recorded but never count. A turn that follows one of the same trial shows whether that is
-enough: it is a check, and never counts either.
+The first steps of a turn find caches and threads as the others left them, and are slower: a turn
+begins by settling, for as long as it will measure but no longer than a rate takes to settle. That
+is recorded and never counts. What is reached in it after the first windows, beside what is measured
+then, tells what taking turns would do to a rate that counted it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from harness.worker.job import Span
 from harness.worker.windows.windows import Windows, rest
 
 SETTLING_WINDOWS = 2
+SETTLING_S = 0.3
+"""A rate changes for about a quarter of a second after another trial's turn."""
 FEWEST_STEPS = 3
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
@@ -62,17 +64,16 @@ class RankTurns:
             windows.turn_number = number
             windows.begin("settle")
             windows.events.hold()
-            for _ in range(SETTLING_WINDOWS):
-                windows.take(steps)
+            span = Span(**word["span"])
+            turn = {name: word[name] for name in ("round", "attempt")}
+            turn.update(_settle(windows, steps, span))
             windows.begin("measure")
-            turn = {name: word[name] for name in ("round", "attempt", "check")}
-            turn["work_s"] = _measure(windows, steps, Span(**word["span"]))
+            turn["work_s"] = _measure(windows, steps, span)
             windows.turn_number = None
             turn.update(number=number, steps=windows.done, start=start, end=windows.clock())
-            counted = "check" if word["check"] else "measure"
             windows.begin("wait")
             word = self._ask(say="turned")
-            windows.events.release("disturbed" if word["disturbed"] else counted)
+            windows.events.release("disturbed" if word["disturbed"] else "measure")
             turn.update({name: word[name] for name in ("disturbed", "foreign_cores")})
             windows.events.say("turn", **turn)
 
@@ -89,14 +90,28 @@ class RankTurns:
         return word
 
 
+def _settle(windows: Windows, steps: int, span: Span) -> Dict[str, float]:
+    """Give the steps that were done after the first windows, and the slowest rank's seconds."""
+    for _ in range(SETTLING_WINDOWS):
+        windows.take(steps)
+    first, seconds = windows.done, _take(windows, steps)
+    while not (windows.is_over(Span(seconds=SETTLING_S)) or windows.is_over(span)):
+        seconds += _take(windows, steps)
+    return {"settled_steps": windows.done - first, "settled_s": seconds}
+
+
 def _measure(windows: Windows, steps: int, span: Span) -> float:
     """Take whole windows until a span is over; give the seconds of the slowest rank in them."""
     seconds = 0.0
     while windows.done < FEWEST_STEPS or not windows.is_over(span):
-        done = windows.done
-        each_s = windows.take(rest(steps, span, done))
-        seconds += each_s * (windows.done - done)
+        seconds += _take(windows, rest(steps, span, windows.done))
     return seconds
+
+
+def _take(windows: Windows, steps: int) -> float:
+    done = windows.done
+    each_s = windows.take(steps)
+    return each_s * (windows.done - done)
 
 
 def _end_with_parent() -> None:

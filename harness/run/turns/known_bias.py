@@ -1,9 +1,8 @@
-"""Decide how many checks of its turns a trial needs, and keep what they find for later runs.
+"""Keep what taking turns does to the rates of cells on this machine, for later runs.
 
-A check is a second turn of a trial, right after one that followed another trial's: by how much the
-two differ is what taking turns does to the cell's rate. What was found is kept by cell, code,
-environment, platform, machine, length of turns and number of trials that live together, one small
-file each, under ``STATE/turns/``.
+A turn begins by settling; by how much the rate then differs from the one that is measured next is
+what taking turns does to it. It is kept by cell, code, environment, platform, machine, length of
+turns and number of trials that live together, one small file each, under ``STATE/turns/``.
 """
 
 from __future__ import annotations
@@ -11,16 +10,15 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from math import ceil, isfinite
+from math import isfinite
 from pathlib import Path
 
 from harness.environments import cache
 from harness.machine import share
 from harness.run.trials.prepared import Prepared
-from harness.stats.turn_bias import FEWEST, is_known
+from harness.stats.turn_bias import is_known
 from harness.store.json_text import parse_line
 from harness.study.measure import Measure
 
@@ -28,31 +26,27 @@ _MOST_BYTES = 1 << 16
 _MOST_LOGS = 400
 
 
-class BiasChecks:
-    """The checks of one session."""
+class KnownBias:
+    """What is known to one session, and found in it."""
 
     def __init__(self, measure: Measure, cells: Mapping[str, Prepared], run: str) -> None:
         self._measure = measure
         self._cells = cells
         self._run = run
-        self._found: dict[str, list[float]] = defaultdict(list)
 
-    def wanted(self, key: str, together: int) -> int:
-        """Say how many checks a block should hold of a cell that lives with so many, itself too."""
-        if is_known((*self.known(key, together), *self._found[key])):
-            return 0
-        return ceil(FEWEST / self._measure.trials)
+    def is_wanted(self, key: str, together: int) -> bool:
+        """Tell whether more should be found of a cell that lives with so many, itself too."""
+        return together > 1 and not is_known(self.known(key, together))
 
     def known(self, key: str, together: int) -> tuple[float, ...]:
-        """Give what earlier runs found of a cell here, the newest last."""
+        """Give what earlier runs found of such a cell here, the newest last."""
         logs = [log for run, logs in self._kept(key, together) if run != self._run for log in logs]
         return tuple(logs[-_MOST_LOGS:])
 
     def learn(self, key: str, together: int, logs: tuple[float, ...]) -> None:
-        """Keep what the checks of a trial found; where nothing can be kept, less is known later."""
+        """Keep what the turns of a trial told; where nothing can be kept, less is known later."""
         if not logs:
             return
-        self._found[key] += logs
         line = json.dumps({"run": self._run, "logs": [round(log, 5) for log in logs]}) + "\n"
         file = self._file(key, together)
         with suppress(OSError):
