@@ -31,6 +31,10 @@ from tests.gate import network as gated
 from tests.needs import framework
 
 INSIDE = "workloads/gated.py"
+FORKING = Path(__file__).parent / "forking.py"
+COMPILERS = {"torch": ("torch._dynamo",)}
+"""What an adapter imports besides its framework before it does anything, in most of a trial's time:
+torch's settings of determinism reach its compiler's."""
 Change = tuple[str, str]
 """What stands in a source once, and what a mistake puts there."""
 
@@ -74,7 +78,7 @@ class Workers:
         name = subject.stands_in or subject.name
         if name not in self._started:
             self._started[name] = subprocess.Popen(
-                [framework(name), Path(__file__).parent / "forking.py", name],
+                [framework(name), FORKING, name, *COMPILERS.get(name, ())],
                 env={"PATH": os.environ["PATH"], **compile_caches(name, self._compiled)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -57,6 +57,8 @@ def _repeated(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
         samples = [sample for epoch in order for sample in epoch]
         size = asked.batch
         batches = {tuple(samples[at : at + size]) for at in range(0, len(samples), size)}
+        if len(set(samples)) == 1 and len(samples) > 1:
+            yield f"every sample that is fed is sample {samples[0]} of the files"
         if len(batches) == 1 and len(samples) > size:
             yield "the first batch is fed again and again"
 

@@ -147,6 +147,7 @@ def test_vectors_are_held_to_their_samples(tmp_path) -> None:
 PLACES = "samples do not come in the order "
 ONCE = FIRST[:BATCH]
 ORDERS: dict[str, tuple[list[list[int]], str]] = {
+    "one sample": ([[7] * 12, [7] * 12], "every sample that is fed is sample 7 of the files"),
     "one batch": ([ONCE * 3, ONCE * 3], "the first batch is fed again and again"),
     "a sample twice": ([[3, *FIRST[:-1]], SECOND], "sample 3 is fed twice in epoch 0"),
     "one order": ([FIRST, FIRST], "every epoch has the same order"),

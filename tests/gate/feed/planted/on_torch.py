@@ -83,7 +83,9 @@ FAULTS: dict[str, FeedFault] = {
         },
     ),
     **instead(
-        BATCHES, SAMPLE, {"other samples' bytes": (SAMPLE.replace("sample", "0", 1), "labels|with")}
+        BATCHES,
+        SAMPLE,
+        {"other samples' bytes": (SAMPLE.replace("sample", "0", 1), "every sample .* is sample 0")},
     ),
     **instead(
         PICTURES,
