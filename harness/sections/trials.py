@@ -11,7 +11,10 @@ from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
 from harness.sections.contract.columns import place, why
 from harness.sections.contract.section import Section
+from harness.store.records import RunInfo
 from harness.verdicts.credibility.amount import amount_in_words
+from harness.verdicts.credibility.findings import FLOOR
+from harness.verdicts.credibility.plausible import rate_in_words
 from harness.verdicts.results import CellResult, TrialResult
 
 _MOST_LISTED = 3000
@@ -31,6 +34,7 @@ _COLUMNS = (
     Column("verdict", "verdict"),
     Column("proof", "proof", "long"),
     Column("multiplications", "multiplications", "long"),
+    Column("implied", "implied operations", "long"),
     Column("counted", "counted", "flag"),
     Column("why", "why", "long"),
     Column("origin", "origin"),
@@ -45,6 +49,7 @@ def trials(results: Results) -> Table:
         for ranked in results.rankings
         for cell in (*ranked.cells, *ranked.set_aside, *ranked.without)
     }
+    runs = {run.name: run for run in results.runs}
     rows = [
         (
             *labels[(cell.run, cell.key)],
@@ -60,6 +65,7 @@ def trials(results: Results) -> Table:
             trial.verdict,
             trial.proof,
             amount_in_words(trial.facts.get("multiplications")),
+            _implied(runs.get(cell.run), cell, trial),
             trial.counted,
             why(trial),
             trial.origin,
@@ -69,6 +75,14 @@ def trials(results: Results) -> Table:
         for trial in cell.trials
     ]
     return Table("trials", "Every trial", _COLUMNS, tuple(rows))
+
+
+def _implied(run: RunInfo | None, cell: CellResult, trial: TrialResult) -> str:
+    """Say what a rate implies, and what it is held to; nothing of a trial that nothing computed."""
+    if run is None or trial.origin != "measured" or cell.framework == FLOOR:
+        return ""
+    name = trial.facts.get("device_name")
+    return rate_in_words(run, cell, trial.rate, hosts=trial.nodes, device_name=name)
 
 
 def _place(cell: CellResult, trial: TrialResult) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.read import read_results
+from harness.sections.trials import trials
 from harness.store.layout import RunPaths, TrialName
 from harness.verdicts.credibility.amount import amount_in_words
 from harness.verdicts.credibility.gpu_peaks import gpu_peak
@@ -175,6 +176,24 @@ def test_a_gpu_s_peak_is_stated_or_follows_from_its_cores(
     found = gpu_peak(name, machine)
     assert found is not None
     assert found.of(precision) == pytest.approx(peak, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("factors", "facts", "machine", "words"),
+    [
+        ({"device": "gpu"}, {"device_name": "Some GPU"}, MACHINE, "peak unknown (Some GPU): "),
+        ({"device": "gpu"}, {}, MACHINE, "peak unknown (the GPU): the rate is held to nothing"),
+        ({}, {}, None, "peak unknown (the processors): the rate is held to nothing"),
+        ({}, {}, MACHINE, "; 2 cores × 64 operations a cycle (avx512f) × 6.2 GHz do at most 793.6"),
+    ],
+)
+def test_every_trial_says_what_its_rate_implies_and_is_held_to(
+    recorded: Recorded, tmp_path: Path, factors, facts, machine, words
+) -> None:
+    recorded(replace(TORCH, factors=factors), FALLS, machine=machine, facts=facts)
+    table = trials(read_results(list(tmp_path.iterdir())))
+    at = next(at for at, column in enumerate(table.columns) if column.key == "implied")
+    assert all("FLOP/s; " in row[at] and words in row[at] for row in table.rows)
 
 
 def test_the_peak_of_a_gpu_that_nothing_is_known_of_is_unknown() -> None:
