@@ -78,6 +78,14 @@ def read_comparison(
     return versus(first, second, metric, repeats=[Dataset([one]) for one in found])
 
 
+def read_one_session(run: Path, metric: str = "rate") -> Versus:
+    """Read a run with two sides, and compare the second with the first."""
+    from harness.analysis.between_runs.one_session import in_one_session
+    from harness.store.dataset import Dataset
+
+    return in_one_session(Dataset([run]), metric)
+
+
 def _beside(*runs: Path) -> list[Path]:
     """Find the runs that lie beside some, the latest first."""
     own = {run.resolve() for run in runs}

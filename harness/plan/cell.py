@@ -50,6 +50,10 @@ class Cell:
     """The folder that describes a user's own files, where it reads those."""
     own_files: str | None = None
     """The folder that those files lie in."""
+    payload: str | None = None
+    """The folder of the run that its code lies in, where a side of a comparison has its own."""
+    against: str | None = None
+    """The cell of the other side that it is held against, where a plan has two sides."""
 
     @property
     def other_factors(self) -> dict[str, Any]:
@@ -147,4 +151,6 @@ def _text(value: Value) -> str:
 
 def to_json(cell: Cell) -> dict[str, Any]:
     """Give a cell as plan.json holds it."""
-    return {**vars(cell), "scale": vars(cell.scale)}
+    of_sides = {name for name in ("payload", "against") if getattr(cell, name) is None}
+    known = {name: value for name, value in vars(cell).items() if name not in of_sides}
+    return {**known, "scale": vars(cell.scale)}

@@ -44,7 +44,7 @@ def accept(
     is_kept = allowed.payload or not mix or trust.knows_payload(paths, basis.payload, allowed)
     if is_kept and trust.admit_payload(paths, basis.payload, allowed) and not mix:
         there = copied(payload, paths.files, basis.payload)
-        basis = of_payload(plan, basis.interpreters, there)
+        basis = of_payload(plan, basis.interpreters, there, basis.own)
         words = _environment_changes(paths, basis)
         record_environments(paths, basis)
         accepted = {**known.accepted, **basis.fingerprints}
@@ -64,7 +64,7 @@ def accept(
         )
     session_log.log(paths, "mixed", changed=words)
     payload = _next_payload(paths)
-    digests = write_payload(payload, paths, basis)
+    digests = write_payload(payload, paths, basis.payload)
     record_environments(paths, basis)
     accepted = {**known.accepted, **basis.fingerprints}
     mixed = [*mixes(paths), *words]
@@ -88,7 +88,8 @@ def _with_its_variables(
             new[name] = replace(now, variables=of_before)
     if not new:
         return known
-    before = of_payload(plan, {**basis.interpreters, **new}, basis.payload).fingerprints
+    interpreters = {**basis.interpreters, **new}
+    before = of_payload(plan, interpreters, basis.payload, basis.own).fingerprints
     taken = {
         cell.key: basis.fingerprints[cell.key]
         for cell in plan.cells

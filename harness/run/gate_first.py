@@ -91,9 +91,12 @@ def prove(
         gate_results.store_result(paths, key, due[key], asdict(replace(result, log="")))
 
     some = replace(plan, cells=tuple(cell for cell in plan.cells if cell.key in due))
-    payload = copied(paths.root / known.payload, paths.files, basis.payload)
+    ensured: dict[str, Result] = {}
     try:
-        ensured = ensure(some, keep=keep, watch=observer.doing, payload=payload)
+        for folder in dict.fromkeys(cell.payload for cell in some.cells):
+            alike = replace(some, cells=tuple(c for c in some.cells if c.payload == folder))
+            payload = copied(paths.root / (folder or known.payload), paths.files, basis.payload)
+            ensured |= ensure(alike, keep=keep, watch=observer.doing, payload=payload)
     except (KeyboardInterrupt, SystemExit) as stop:
         session_log.log(paths, "gate interrupted")
         return int(getattr(stop, "code", None) or 130)

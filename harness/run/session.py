@@ -6,7 +6,7 @@ run directory is whole, and ``resume`` goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from harness.errors import RunError, Unavailable
 from harness.plan.plan import Plan
 from harness.plan.turn_rules import with_partners
 from harness.ranks import nodes
-from harness.ranks.payload import gather
+from harness.ranks.payload import Payload, gather
 from harness.run.acceptance import accept
 from harness.run.due import read_due
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
 from harness.run.setup import lay_out, prepared, read_plan, survey, with_hidden_values
+from harness.run.sides import own_payloads
 from harness.run.trials.prepared import Prepared
 from harness.run.trust import (
     NOTHING,
@@ -50,15 +51,20 @@ def start(
     observer: ProgressListener,
     rejects: Rejects = lambda _: None,
     ensure: Prove | None = None,
+    own: Mapping[str, Payload] | None = None,
+    is_trusted: bool = False,
 ) -> SessionResult:
     """Make the run directory ``root`` and carry the plan out in it.
 
     With ``numbered`` the directory gets a number where there is one of that name. ``ensure`` is the
-    gate, which examines the cells before their first trials.
+    gate, which examines the cells before their first trials. ``own`` is code that some cells have
+    of their own, by the folder that it will lie in; ``is_trusted`` where nobody here knows it.
     """
     nodes.launcher(plan.platform)
-    basis = survey(plan)
-    paths = lay_out(plan, root.resolve(), study_text, basis, numbered=numbered)
+    basis = survey(plan, own)
+    paths = lay_out(
+        plan, root.resolve(), study_text, basis, numbered=numbered, is_trusted=is_trusted
+    )
     with once_there_is_space(f"go on with `bakeoff resume {paths.root}`"), opening.locked(paths):
         session_log.log(paths, "started", trials=len(plan.order), looks=list(plan.measure.looks))
         known = identity(paths)
@@ -119,7 +125,7 @@ def resume(
             _claim(paths, {*waiting, *read_due(paths).left()}, trust)
             for doubt in doubts(paths):
                 observer.noted(f"{paths.root}: {doubt}.")
-            basis = survey(plan)
+            basis = survey(plan, own_payloads(paths, plan, gather(), trust))
             ready = sorted(with_partners(plan, plan.platform, waiting))
             _, basis = accept(paths, plan, basis, ready, mix=mix, allowed=trust)
             cells = prepared(plan, basis, identity(paths))
@@ -128,7 +134,7 @@ def resume(
             try:
                 require_plan(paths, plan, trust)
                 plan = with_hidden_values(paths, plan)
-                basis = survey(plan)
+                basis = survey(plan, own_payloads(paths, plan, gather(), trust))
                 _, basis = accept(paths, plan, basis, (), mix=False, allowed=trust)
             except (RunError, Unavailable) as problem:  # it is complete all the same
                 basis = None
@@ -150,7 +156,8 @@ def prepare_jobs(
         require_plan(paths, plan, trust)
         _claim(paths, read_due(paths).left(), trust)
         if mix:
-            basis = survey(with_hidden_values(paths, plan))
+            own = own_payloads(paths, plan, gather(), trust)
+            basis = survey(with_hidden_values(paths, plan), own)
             accept(paths, plan, basis, sorted(basis.fingerprints), mix=True, allowed=trust)
         else:
             admit_payload(paths, gather(), trust)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trials.prepared import Prepared
 from harness.store.gate_results import SEALS
 from harness.store.layout import VERSION, RunPaths
-from harness.store.run_code import digest_of, payload_digest
+from harness.store.run_code import TRUSTED, digest_of, payload_digest
 from harness.store.run_directory.identity import Identity
 from harness.store.run_directory.opening import creating, stored_plan
 from harness.store.typed import damage
@@ -48,6 +48,8 @@ class TrialBasis:
     payload: Payload
     fingerprints: Mapping[str, str]
     """By cell."""
+    own: Mapping[str, Payload] = field(default_factory=dict)
+    """Code that some cells have of their own, by the folder of the run that holds it."""
 
 
 def found(plan: Plan) -> dict[str, Interpreter]:
@@ -69,26 +71,34 @@ def found(plan: Plan) -> dict[str, Interpreter]:
     return interpreters
 
 
-def survey(plan: Plan) -> TrialBasis:
+def survey(plan: Plan, own: Mapping[str, Payload] | None = None) -> TrialBasis:
     """Find every interpreter and digest what each cell's trials would run; change nothing."""
-    return of_payload(plan, found(plan), gather())
+    return of_payload(plan, found(plan), gather(), own)
 
 
-def of_payload(plan: Plan, interpreters: Mapping[str, Interpreter], payload: Payload) -> TrialBasis:
-    """Digest what each cell's trials would run of a payload."""
-    closures = Closures(payload)
+def of_payload(
+    plan: Plan,
+    interpreters: Mapping[str, Interpreter],
+    payload: Payload,
+    own: Mapping[str, Payload] | None = None,
+) -> TrialBasis:
+    """Digest what each cell's trials would run of a payload, or of their own."""
+    closures: dict[str | None, Closures] = {None: Closures(payload)}
+    closures |= {name: Closures(one) for name, one in (own or {}).items()}
     # Without its secrets: a digest of them could be tried out, and a new one changes no number.
     facts = redact_values(plan.platform.model_dump(mode="json", exclude_none=True))
     platform = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     fingerprints = {
         cell.key: fingerprint(
-            closures.digest(cell.workload_module, cell.adapter_module, *_readers(cell)),
+            closures[cell.payload].digest(
+                cell.workload_module, cell.adapter_module, *_readers(cell)
+            ),
             interpreters[cell.environment].identity,
             platform,
         )
         for cell in plan.cells
     }
-    return TrialBasis(interpreters, payload, fingerprints)
+    return TrialBasis(interpreters, payload, fingerprints, own or {})
 
 
 def _readers(cell: Cell) -> tuple[str, ...]:
@@ -114,9 +124,18 @@ def _missing_data(plan: Plan) -> list[str]:
 
 
 def lay_out(
-    plan: Plan, root: Path, study_text: str, basis: TrialBasis, *, numbered: bool
+    plan: Plan,
+    root: Path,
+    study_text: str,
+    basis: TrialBasis,
+    *,
+    numbered: bool,
+    is_trusted: bool = False,
 ) -> RunPaths:
-    """Make the run directory with everything but trials."""
+    """Make the run directory with everything but trials.
+
+    ``is_trusted`` is a run with code that nobody here knows, on trust alone; readers see it.
+    """
     identity_fields = {
         "name": plan.study.name,
         "title": redact_text(plan.study.title),
@@ -127,22 +146,27 @@ def lay_out(
         "accepted": dict(basis.fingerprints),
         SEALS: True,
     }
+    if is_trusted:
+        identity_fields[TRUSTED] = True
     with creating(root, identity_fields, numbered=numbered) as paths:
         paths.files.write(paths.study, redact_text(study_text))
         record_environments(paths, basis)
         paths.files.write_json(paths.provenance, provenance(Path(harness.__file__).parents[1]))
         text = json.dumps(plans.to_json(plan), indent=1, sort_keys=True, allow_nan=False) + "\n"
         plan_digest = digest_of({paths.plan.name: text.encode()})
-        record(paths, {paths.plan.name: plan_digest, **write_payload(paths.payload, paths, basis)})
+        digests = write_payload(paths.payload, paths, basis.payload)
+        for name, own in basis.own.items():
+            digests |= write_payload(paths.root / name, paths, own)
+        record(paths, {paths.plan.name: plan_digest, **digests})
         trust.remember_caches(paths)
         paths.files.write(paths.plan, text)  # last: without it, the run was never fully made
     return paths
 
 
-def write_payload(folder: Path, paths: RunPaths, basis: TrialBasis) -> dict[str, str]:
+def write_payload(folder: Path, paths: RunPaths, payload: Payload) -> dict[str, str]:
     """Copy a payload, and give its digest by its name once that is what the disk holds."""
-    basis.payload.copy(folder)
-    digest = basis.payload.digest()
+    payload.copy(folder)
+    digest = payload.digest()
     if payload_digest(paths.files, folder) != digest:
         raise RunError(f"{folder}: the disk does not hold what was written. Look after it.")
     return {folder.name: digest}

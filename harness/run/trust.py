@@ -81,6 +81,13 @@ def knows_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     return _is_known(digest, trust) or digest == installed.digest()
 
 
+def knows_code(digest: str, trust: Trust) -> bool:
+    """Whether code of this digest is this user's own, or trusted from now on."""
+    if digest and trust.payload:
+        remember(digest)
+    return _is_known(digest, trust)
+
+
 def admit_payload(paths: RunPaths, installed: Payload, trust: Trust) -> bool:
     """Refuse code of which nobody here knows; give whether it is carried out on trust alone."""
     digest = _code_digest(paths)

@@ -39,6 +39,8 @@ class CellRecord:
     """What the files hold that it reads; None if it reads none."""
     own_files: str | None = None
     """Where a user's own files lie, if it reads those."""
+    against: str | None = None
+    """The cell of the other side that it is held against, where a run has two sides."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ def sentence(pair: Pair) -> str:
     trials = f"{change.before} and {change.after} trials"
     if pair.scatter is not None:
         trials += f"; sessions differ by up to {numbers.share(pair.scatter.reach)}"
-    why = f", {change.why}" if pair.scatter is None or change.is_bound else ""
+    is_open = pair.is_together and change.answer == "cannot tell"
+    why = f", {change.why}" if not pair.is_judged or change.is_bound or is_open else ""
     return f"{pair.label}: {ratio} × ({inside}, {trials}): {change.answer}{why}"
 
 
@@ -132,7 +133,7 @@ def as_junit(told: Versus, failed: Sequence[Pair] = ()) -> str:
         case = SubElement(suite, "testcase", classname=pair.workload, name=pair.label)
         if pair in failed:
             SubElement(case, "failure", message=sentence(pair))
-        elif pair.scatter is None:
+        elif not pair.is_judged:
             SubElement(case, "skipped", message=pair.change.why)
         SubElement(case, "system-out").text = sentence(pair)
     for label, why in told.not_compared:

@@ -36,6 +36,13 @@ class Pair:
 
     scatter: Scatter | None = None
     """How far sessions of it differ while nothing changes; None where nothing says so."""
+    is_together: bool = False
+    """Whether both were measured in one session, block by block."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a change of it can be told at all."""
+        return self.is_together or self.scatter is not None
 
     @property
     def interval(self) -> Interval | None:
@@ -44,6 +51,8 @@ class Pair:
         if one.low is None or one.high is None:
             return None
         meaning = "holds what sessions of this machine differ by, and for all cells together"
+        if self.is_together:
+            meaning = "of both in one session; holds for all cells together"
         return Interval(one.low, one.high, one.level, meaning)
 
 

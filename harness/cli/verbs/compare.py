@@ -22,7 +22,11 @@ _LIMIT = re.compile(r"^\s*(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%\s*$")
 
 @click.command("compare")
 @click.argument("before", metavar="RUN_A")
-@click.argument("after", metavar="RUN_B")
+@click.argument("after", metavar="RUN_B", required=False)
+@click.option("--now", is_flag=True, help="Measure both once more, in one session by turns.")
+@click.option("--platform", metavar="NAME|FILE", help="With --now: the machine, for studies.")
+@click.option("--trust-plan", is_flag=True, help="With --now: as for bakeoff resume.")
+@click.option("--trust-payload", is_flag=True, help="With --now: as for bakeoff resume.")
 @click.option("--fail-if", "limit", help='Exit with 1 on such a change, e.g. "slower > 3 %".')
 @click.option(
     "--repeats",
@@ -40,8 +44,12 @@ _LIMIT = re.compile(r"^\s*(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%\s*$")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(
     before: str,
-    after: str,
+    after: str | None,
     *,
+    now: bool,
+    platform: str | None,
+    trust_plan: bool,
+    trust_payload: bool,
     limit: str | None,
     repeats: tuple[str, ...],
     metric: str,
@@ -51,19 +59,39 @@ def command(
 ) -> int:
     """Say in which cells RUN_B is faster or slower than RUN_A, and what else differs between them.
 
+    With --now, A and B are runs (carried out once more, with the code that they ran) or studies:
+    what both have is measured in one session by turns, and nothing of the day is in the answer.
+    RUN_A alone is such a session: its answer once more, for example after `bakeoff resume`.
+
     Cells are joined by what they are. Two sessions differ by their day too: how far is learnt from
     runs that repeat the same cells on the same machine, and without any no change is told. A cell
     fails --fail-if only if its interval excludes "no change" and its ratio exceeds the limit.
     """
     way, share = _parse(limit)
+    _refuse_without_now(now, platform=platform, trust_plan=trust_plan, trust_payload=trust_payload)
     import_numpy()
-    from harness.analysis.read import read_comparison, run_directories
+    from harness.analysis.read import read_comparison, read_one_session, run_directories
     from harness.store.files import explained, write_whole
     from reports.text import run_comparison
 
-    first, second = (_one(name, run_directories([name])) for name in (before, after))
-    named = run_directories(repeats) if repeats else ()
-    versus_first = read_comparison(first, second, metric, repeats=named)
+    code = 0
+    if now:
+        from harness.cli.compare_now import measure_both
+        from harness.run.trust import Trust
+
+        if after is None:
+            raise UsageError("--now takes two sides: runs, or studies.")
+        trust = Trust(payload=trust_payload, plan=trust_plan)
+        run, code = measure_both(before, after, platform=platform, trust=trust)
+        if code > 1:  # interrupted: there is no answer yet
+            return code
+        versus_first = read_one_session(run, metric)
+    elif after is None:
+        versus_first = read_one_session(_one(before, run_directories([before])), metric)
+    else:
+        first, second = (_one(name, run_directories([name])) for name in (before, after))
+        named = run_directories(repeats) if repeats else ()
+        versus_first = read_comparison(first, second, metric, repeats=named)
     failed = _failed(versus_first, way, share)
     if junit is not None:
         write_whole(junit, run_comparison.as_junit(versus_first, failed))
@@ -77,10 +105,17 @@ def command(
     )
     if failed:
         return 1
-    if limit is not None and (open_ones := [one for one in versus_first.pairs if not one.scatter]):
+    open_ones = [one for one in versus_first.pairs if not one.is_judged]
+    if limit is not None and open_ones:
         note(_no_gate(len(open_ones), len(versus_first.pairs)))
         return 2
-    return 0
+    return code
+
+
+def _refuse_without_now(now: bool, **given: object) -> None:
+    stray = next((name for name, value in given.items() if value), None)
+    if stray is not None and not now:
+        raise UsageError(f"--{stray.replace('_', '-')} is for --now.")
 
 
 def _no_gate(cells: int, of: int) -> str:

@@ -101,8 +101,10 @@ def create_missing(plan: Plan) -> None:
                 local.create(EnvironmentReference.parse(name), listener)
 
 
-def conclude(result: SessionResult, *, as_json: bool) -> int:
+def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> int:
     """Say what a session achieved, write the page, and give the exit code.
+
+    The results themselves are left to the caller where they are not shown.
 
     A run none of whose trials counts is no success, however well they all ended, nor is one with a
     cell that computes something else than it should, or whose examination failed.
@@ -132,6 +134,9 @@ def conclude(result: SessionResult, *, as_json: bool) -> int:
         has_passed = all(cell.gate.state not in wrong for cell in results.cells)
         summary_fields = {"run": result.run, "report": page, **vars(summary(results))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
+        if not is_shown:
+            note(f"Report: {_near(page)}")
+            return 0 if result.ok == result.total and counts and has_passed else 1
         emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
     return 0 if result.ok == result.total and counts and has_passed else 1
 

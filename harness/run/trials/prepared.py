@@ -106,7 +106,7 @@ def worker_of(bench: SessionContext, prepared: Prepared, name: str, token: str) 
     if name == COLD or prepared.cell.factors["compile_cache"] == COLD:
         bench.paths.files.remove(caches)
     bench.paths.files.make_folder(caches)  # a container can be given only what is there
-    factors, scale = prepared.cell.factors, prepared.cell.scale
+    factors, scale, own_code = prepared.cell.factors, prepared.cell.scale, prepared.cell.payload
     own = framework_info(prepared.cell.adapter).rank_variables(prepared.cell.strategy)
     env = environment(prepared.interpreter.env, caches, own.caches, _allocator(prepared.cell))
     if scale.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
@@ -114,7 +114,7 @@ def worker_of(bench: SessionContext, prepared: Prepared, name: str, token: str) 
     return Worker(
         argv=tuple(prepared.interpreter.argv),
         env=env,
-        payload=bench.payload,
+        payload=str(bench.paths.root / own_code) if own_code else bench.payload,
         token=token,
         nodes=bench.nodes.gather(scale.nodes, scale.ranks_per_node),
         quota=_quota(),
