@@ -13,12 +13,15 @@ from harness.plan.cell import Cell
 from harness.plan.gate_duration import gate_s
 from harness.plan.norm_parts import norm_parts_of
 from harness.plan.plan import Plan
+from harness.plan.rounds import rounds
+from harness.plan.turn_rules import reasons
 from harness.study.framework import framework_info
 from harness.units import duration
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.job import Span
 from harness.worker.network.shapes import couples_samples, has_dropout
 from harness.worker.network.workload import Training
+from harness.worker.windows.turns import SETTLING_S, SETTLING_WINDOWS
 
 # What training reaches on ordinary hardware, for a first guess only: FLOP/s of one CPU, and of one
 # accelerator.
@@ -63,7 +66,11 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     A cell with finished trials takes their median; the guesses for the others are scaled by what
     the finished ones took in proportion to theirs.
     """
-    guesses = {cell.key: _guess(plan, cell) for cell in plan.cells}
+    alone = reasons(plan, plan.platform) if plan.measure.turns else {one.key for one in plan.cells}
+    guesses = {
+        cell.key: _guess(plan, cell) + (0.0 if cell.key in alone else _settling_s(plan, cell))
+        for cell in plan.cells
+    }
     known = {key: median(seconds) for key, seconds in (observed or {}).items() if seconds}
     known = {key: seconds for key, seconds in known.items() if key in guesses}
     scale = median([known[key] / guesses[key] for key in known]) if known else 1.0
@@ -150,6 +157,14 @@ def _guess(plan: Plan, cell: Cell) -> float:
     if cell.content is not None and cell.macs is None:
         return start_s + sum(_epochs_s(span, cell) for span in spans)
     return start_s + sum(_span_s(span, step_s) for span in spans)
+
+
+def _settling_s(plan: Plan, cell: Cell) -> float:
+    """Estimate what the turns of a trial take beyond what they measure."""
+    measure, step_s = plan.measure, _step_s(plan, cell)
+    planned = rounds(measure.until, turn_s=measure.turn_s, steps_s=[step_s])
+    each_s = min(SETTLING_S, _span_s(measure.until, step_s) / planned.count)
+    return planned.count * max(each_s, (SETTLING_WINDOWS + 1) * step_s)
 
 
 def _epochs_s(span: Span, cell: Cell) -> float:

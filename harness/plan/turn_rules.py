@@ -12,6 +12,7 @@ from harness.study.framework import framework_info
 from harness.study.measure import Measure
 from harness.units import duration, listed
 from harness.worker.network.workload import task
+from harness.worker.windows.turns import SETTLING_S
 
 _HERE = "local"
 _NAMED = 5
@@ -48,10 +49,10 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
         alone.setdefault(reason, []).append(labels_by_key[key])
     first = (
         f"Turns: {together} of {len(plan.cells)} cells take turns of "
-        f"{duration(plan.measure.turn_s)}: those of one workload live at the same time in each "
-        "block, one works, the others are stopped. A block lasts as long as their trials one "
-        "after the other. What does not fit into memory together is divided, with the reference "
-        "in each part."
+        f"{duration(plan.measure.turn_s)}, each after {SETTLING_S} s at most in which it settles: "
+        "those of one workload live at the same time in each block, one works, the others are "
+        "stopped. A block lasts as long as their trials one after the other. What does not fit "
+        "into memory together is divided, with the reference in each part."
     )
     said = [first] if together else []
     for reason, labels in sorted(alone.items(), key=lambda one: -len(one[1])):

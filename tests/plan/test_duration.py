@@ -31,11 +31,22 @@ def test_the_first_guess_follows_the_protocol(planned: Planned) -> None:
     plan = planned(TEXT)
     first = estimate(plan)
     eager = next(c.key for c in plan.cells if c.workload == "tinycnn" and not c.factors["compile"])
-    assert first.trial_s[eager] == pytest.approx(75, abs=1)
+    settling = 60 * 0.3
+    assert first.trial_s[eager] == pytest.approx(75 + settling, abs=1)
     assert max(first.trial_s.values()) == 100  # compiling exceeds the timeout
     assert first.total_s == pytest.approx(3 * sum(first.trial_s.values()))
     assert first.node_hours == pytest.approx(first.total_s / 3600)
     assert not first.refined
+
+
+def test_what_turns_settle_comes_on_top_of_what_they_measure(planned: Planned) -> None:
+    text = TEXT.replace('["alexnet", "tinycnn"]', '"tinycnn"')
+    study = text.replace("compile = [false, true]", "batch = [16, 32]")
+    by_turns, alone = (
+        estimate(planned(study.replace("[measure]", f"[measure]\nturns = {turns}"))).trial_s
+        for turns in ("true", "false")
+    )
+    assert [by_turns[key] - alone[key] for key in alone] == pytest.approx([60 * 0.3] * 2)
 
 
 def test_finished_trials_replace_and_scale_the_guesses(planned: Planned) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from harness.plan.rounds import FEWEST_PLANNED_ROUNDS, rounds
 from harness.run.turns.groups import MOST_TOGETHER, Division, Group, divide
-from harness.run.turns.rounds import FEWEST_PLANNED_ROUNDS, rounds
 from harness.worker.job import Span
 
 NEEDS = {"a": 2, "b": 2, "c": 2, "large": 9}

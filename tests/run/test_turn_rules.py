@@ -89,7 +89,9 @@ def test_a_cell_without_company_runs_alone(tmp_path: Path) -> None:
 def test_a_plan_says_how_many_take_turns_and_who_does_not(tmp_path: Path) -> None:
     made = plan(tmp_path)
     (told,) = in_words(made, made.platform)
-    assert told.startswith("Turns: 2 of 2 cells take turns of 1 s: those of one workload live")
+    assert told.startswith(
+        "Turns: 2 of 2 cells take turns of 1 s, each after 0.3 s at most in which"
+    )
     saving = changed(made, factors={"checkpoint_every": 5})
     (told,) = in_words(saving, saving.platform)
     assert told.startswith("  alone in its block, because it saves checkpoints: tinycnn · null")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from harness.plan.order import shuffled
+from harness.plan.rounds import Rounds, rounds
 from harness.run.turns.groups import Group
 from harness.run.turns.known_bias import KnownBias
 from harness.run.turns.live_trial import LiveTrial
-from harness.run.turns.rounds import Rounds, rounds
 from harness.store.outcome import Outcome, TurnsRecord
 from harness.study.measure import Measure
 from harness.verdicts.thresholds import THRESHOLDS
