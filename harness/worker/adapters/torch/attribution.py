@@ -120,6 +120,8 @@ def _placed(events: List[Event], marks: Marks) -> Iterator[Ran]:
             ranges.append((event.end, opened))
             if event.name.startswith(NODE):
                 latest = opened
+            if event.name.startswith(OPTIMISER):  # Python's part of an update belongs to it
+                yield Ran(event.start, event.end, event.thread, opened, _operation(event))
             continue
         if event.name == STEP:
             continue
