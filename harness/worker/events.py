@@ -39,10 +39,10 @@ number may be NaN or Infinity, as a loss may.
     attribution  traced_by, step_s      of the untimed job that divides steps among layers: what
                traced them, and how long each took while it was traced
     part       site, phase        one layer's part of these steps, "" for none, in one phase:
-               forward, backward, loss, update, layout copy, host gaps, or other for what carries
-               no mark; shares: of each traced step, all parts' together are 1; operations: name,
-               type, shapes, times a step and share of the part of those that took longest;
-               more: how many further kinds
+               forward, backward, loss, update, layout copy, plain copy, host gaps, or other for
+               what carries no mark; shares: of each traced step, all parts' together are 1;
+               operations: name, type, shapes, times a step and share of the part of those that
+               took longest; more: how many further kinds
     failed     kind, message, trace      kind: unsupported, out-of-memory, error
     finished   t                  last line of a complete file
 """

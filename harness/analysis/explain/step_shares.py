@@ -18,7 +18,7 @@ Key = tuple[str, str]
 """A layer's path, empty where it is of the whole step, and the phase."""
 
 UNEXPLAINED = ("", "unexplained")
-_WHOLE = ("update", "loss", "layout copy", "host gaps")
+_WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps")
 """Phases that are compared as a whole: their operations are not divided alike everywhere."""
 
 

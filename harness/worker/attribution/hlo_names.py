@@ -30,6 +30,8 @@ class Instruction(NamedTuple):
     shape: str
     moves_only: bool
     """Whether it brings a tensor into another layout and does nothing else."""
+    is_plain_copy: bool
+    """Whether it copies a tensor as it lies: XLA keeps what is to be overwritten, or is donated."""
     is_nameless: bool
     argument: str
     """Of one without a name: an argument that is read where its result is used."""
@@ -41,6 +43,7 @@ class _Raw(NamedTuple):
     op_name: str
     type: str
     shape: str
+    layout: Tuple[int, ...]
     operands: Tuple[int, ...]
     called: Tuple[int, ...]
 
@@ -66,6 +69,7 @@ def instructions(hlo_proto: memoryview) -> Tuple[str, Dict[str, Instruction]]:
                 one.type,
                 one.shape,
                 _moves_only(one, computations),
+                _is_plain_copy(one, raw),
                 not name,
                 "" if name else _argument(at, raw, users),
             )
@@ -74,6 +78,7 @@ def instructions(hlo_proto: memoryview) -> Tuple[str, Dict[str, Instruction]]:
 
 def _raw(one: Fields) -> _Raw:
     shape = by_number(messages(one, 3)[-1]) if 3 in one else {}
+    layout = by_number(messages(shape, 5)[-1]) if 5 in shape else {}
     metadata = by_number(messages(one, 7)[-1]) if 7 in one else {}
     return _Raw(
         text(one, 1),
@@ -81,6 +86,7 @@ def _raw(one: Fields) -> _Raw:
         text(metadata, 2),
         TYPES.get(integer(shape, 2), ""),
         "x".join(str(size) for size in _numbers(shape, 3)),
+        tuple(_numbers(layout, 1)),
         tuple(_numbers(one, 36)),
         tuple(_numbers(one, 38)),
     )
@@ -141,6 +147,11 @@ def _argument(at: int, raw: Dict[int, _Raw], users: Dict[int, List[int]]) -> str
             if operand in raw and raw[operand].opcode == "parameter":
                 return raw[operand].op_name
     return ""
+
+
+def _is_plain_copy(one: _Raw, raw: Dict[int, _Raw]) -> bool:
+    read = [raw[operand].layout for operand in one.operands if operand in raw]
+    return one.opcode == "copy" and read == [one.layout]
 
 
 def _moves_only(one: _Raw, computations: Dict[int, Dict[int, _Raw]]) -> bool:

@@ -15,6 +15,7 @@ from harness.worker.attribution.hlo_names import CONTAINERS, Instruction
 from harness.worker.attribution.marks import (
     LAYOUT_COPY,
     OF_UPDATE,
+    PLAIN_COPY,
     STEP,
     UNMARKED,
     Marks,
@@ -75,7 +76,9 @@ def _of_xla(
             place, name = marks.place(instruction.op_name), plain(instruction.op_name)
             if instruction.is_nameless and place.phase == OF_UPDATE:
                 place, name = marks.of_gradient(instruction.argument, instruction.op_name), ""
-            if instruction.moves_only and place.phase != OF_UPDATE:
+            if instruction.is_plain_copy:
+                place = Place("", PLAIN_COPY)
+            elif instruction.moves_only and place.phase != OF_UPDATE:
                 place = Place(place.site, LAYOUT_COPY)
             kind = "{} {}".format(instruction.opcode, name).strip()
             yield Ran(
