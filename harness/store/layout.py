@@ -11,6 +11,8 @@ RUN/
                                a digest of each package's files, variables that steer it
   gate/                        results of the equivalence gate; of one that failed, KEY.log
   payload/                     the worker side exactly as it ran
+  payload.2/ …                 another: after `resume --mix`, or of a side of `compare --now`, whose
+                               cells name it in plan.json (and the cell that they are held against)
   report.html                  the page; its raw readings lie in report-data/
   results.json                 what the page says of the cells, as data; see docs/results.md
   cells/KEY/TRIAL/             one trial; TRIAL is ``trial-3`` or, re-run, ``trial-3.2``
