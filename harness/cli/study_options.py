@@ -32,6 +32,7 @@ class Selection:
     def plan(self) -> tuple[Study, Plan]:
         """Read the study and the platform and make the plan."""
         from harness.plan.plan import make_plan
+        from harness.plan.within_budget import within_budget
         from harness.platform.platform import load_platform
         from harness.ranks.nodes import launcher
         from harness.study.study import built_study, load_study
@@ -45,7 +46,7 @@ class Selection:
         platform = load_platform(name, beside=study.path.parent)
         launcher(platform)  # what it could not heed is refused here, as it is when run
         own = None if self.data is None else adopted(self.data)
-        return study, make_plan(study, platform, own)
+        return study, within_budget(make_plan(study, platform, own))
 
 
 def adopted(path: Path) -> UserData:

@@ -24,6 +24,8 @@ _LONGEST_S = 14 * 24 * 3600.0  # poll(2) counts milliseconds in 31 bits: 24 days
 _LEAST_MEMORY = 32 * 2**20
 """A worker that does nothing needs about half of this before its first event."""
 
+TRIALS, UNTIL = "trials", "until"
+
 Checked = TypeVar("Checked")
 
 
@@ -96,7 +98,8 @@ class MeasureTable(Table):
     trials_at_most: Annotated[int, Field(ge=1), _at_most(_MOST_TRIALS)] | None = None
     """Where `until_interval` or `stop` ends at the latest; by default 5 times `trials`, or 30."""
     budget: Seconds | None = None
-    """Beyond the first `trials`, no block is started that would end after so much measuring."""
+    """Chooses how many trials there are, and how long; with `until_interval` or `stop`, beyond the
+    first `trials` no block is started that would end after so much measuring."""
     timeout: Annotated[
         Seconds, _must(lambda s: 0 < s <= _LONGEST_S, "must be more than 0 s and at most 336 h")
     ] = 900.0
@@ -157,6 +160,8 @@ class Measure:
     stop: str | None = None
     added: tuple[int, ...] = ()
     """The numbers of blocks after which somebody who had seen the answers asked for more."""
+    chosen: tuple[str, ...] = ()
+    """What the budget chooses of `trials` and `until`."""
 
     @property
     def is_repeated(self) -> bool:
@@ -192,7 +197,15 @@ def resolved(table: MeasureTable) -> Measure:
         turns=table.turns,
         turn_s=table.turn,
         stop=table.stop,
+        chosen=_chosen(table),
     )
+
+
+def _chosen(table: MeasureTable) -> tuple[str, ...]:
+    """Name what a budget is to choose: where blocks are repeated it only ends them."""
+    if table.budget is None or table.until_interval is not None or table.stop is not None:
+        return ()
+    return tuple(name for name in (TRIALS, UNTIL) if name not in table.model_fields_set)
 
 
 def _trials(table: MeasureTable) -> int:

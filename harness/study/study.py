@@ -181,10 +181,13 @@ def _study(
 
 def _check_repetition(document: Document, measure: MeasureTable) -> None:
     """Refuse limits of a repetition that there is not, or that end before it begins."""
-    for key in ("trials_at_most", "budget"):
-        unused = measure.until_interval is None and measure.stop is None
-        if getattr(measure, key) is not None and unused:
-            document.fault(("measure", key), "says nothing without until_interval or stop")
+    is_repeated = measure.until_interval is not None or measure.stop is not None
+    if measure.trials_at_most is not None and not is_repeated:
+        problem = "says nothing without until_interval or stop"
+        document.fault(("measure", "trials_at_most"), problem)
+    if measure.budget is not None and not is_repeated and "trials" in measure.model_fields_set:
+        problem = 'chooses how many trials there are; leave out trials, or say stop = "answered"'
+        document.fault(("measure", "budget"), problem)
     if measure.until_interval is not None and measure.stop is not None:
         document.fault(("measure", "stop"), "and until_interval both say when to end; keep one")
     fewest = resolved(measure).trials  # fewer than the table's where answers end it

@@ -318,7 +318,7 @@ def test_a_repetition_declares_its_looks_before_it_starts(planned: Planned) -> N
 def test_limits_of_no_repetition_are_refused(refusal: Callable[..., str]) -> None:
     said = refusal(TWO + 'trials_at_most = 3\nbudget = "1 h"')
     assert "mine.toml:6: measure.trials_at_most: says nothing without until_interval" in said
-    assert "mine.toml:7: measure.budget: says nothing without until_interval" in said
+    assert "measure.budget" not in said
     assert "measure.trials_at_most: is fewer than trials, 6" in said
 
 

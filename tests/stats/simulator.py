@@ -61,8 +61,11 @@ def draw(truth: Truth, chance: np.random.Generator) -> Array:
     return ratios
 
 
-def trials(truth: Truth, chance: np.random.Generator) -> Array:
-    """Draw the logarithm of each trial's rate, the reference's first, cells by blocks."""
+def trials(truth: Truth, chance: np.random.Generator, *, in_blocks: bool = True) -> Array:
+    """Draw the logarithm of each trial's rate, the reference's first, cells by blocks.
+
+    Without blocks the trials of a cell follow each other, and then come those of the next.
+    """
     cells = len(truth.effects) + 1
     shape = (cells, truth.blocks)
     scale = np.full((cells, 1), truth.noise)
@@ -75,7 +78,8 @@ def trials(truth: Truth, chance: np.random.Generator) -> Array:
     if truth.tail == "one skewed":
         logs[1] = 5 * truth.noise * (chance.exponential(1, truth.blocks) - 1)
     elif truth.tail == "bad block":
-        logs[:, 0] += 0.2 * chance.standard_normal(cells)
+        first = logs[:, 0] if in_blocks else logs.reshape(-1)[:cells]
+        first += 0.2 * chance.standard_normal(cells)
     if truth.tail == "bursts":
         logs -= 0.1 * (chance.random(shape) < 0.1)
     elif truth.tail == "clocks":
@@ -83,8 +87,10 @@ def trials(truth: Truth, chance: np.random.Generator) -> Array:
     elif truth.tail == "nodes":
         logs += 0.02 * chance.standard_normal(4)[chance.integers(0, 4, shape)]
     elif truth.tail in ("drift", "autocorrelation"):
-        logs += _in_order(_course(truth, cells * truth.blocks, chance), shape, chance)
-    logs += truth.block_noise * chance.standard_normal(truth.blocks)
+        course = _course(truth, cells * truth.blocks, chance)
+        logs += _in_order(course, shape, chance) if in_blocks else course.reshape(shape)
+    together = truth.block_noise * chance.standard_normal(truth.blocks)
+    logs += together if in_blocks else np.repeat(together, cells).reshape(shape)
     logs += np.array((0.0, *truth.effects))[:, None]
     return np.round(logs, 2) if truth.tail == "ties" else logs
 

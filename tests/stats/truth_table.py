@@ -20,6 +20,7 @@ from pathlib import Path
 from zlib import crc32
 
 from harness.store.files import write_json
+from tests.stats import others
 from tests.stats.simulator import KINDS
 from tests.stats.truth import (
     MUST_BE_UNSTEADY,
@@ -65,6 +66,10 @@ def _null(name: str, studies: int, seed: Seed) -> Shares:
     return asdict(tally(NULLS[name], studies, seed))
 
 
+def _beside(name: str, studies: int, seed: Seed) -> Shares:
+    return others.beside(NULLS[name], studies, seed)
+
+
 def _runs(effect: float, studies: int, seed: Seed) -> Shares:
     return asdict(tally_runs(effect, studies, seed))
 
@@ -86,6 +91,10 @@ TABLES = {
         ("rejected", "false_news", "power", "same", "covered", "width", "medians"),
         tuple(Row(name, partial(_null, name)) for name in NULLS),
     ),
+    "beside other tools": Table(
+        others.COLUMNS,
+        tuple(Row(f"beside: {name}", partial(_beside, name)) for name in NULLS),
+    ),
     "repetition": Table(
         ("covered", "blocks"),
         tuple(Row(name, partial(_adaptive, width)) for name, width in WIDTHS.items()),
@@ -104,7 +113,8 @@ def tested_code() -> str:
         Path(str(known[name].__file__)) for name in known if name.startswith("harness.stats.")
     )
     simulator = [
-        Path(__file__).with_name(name) for name in ("truth.py", "simulator.py", "recorded.toml")
+        Path(__file__).with_name(name)
+        for name in ("truth.py", "simulator.py", "others.py", "recorded.toml")
     ]
     content = b"".join(file.read_bytes() for file in (*method, *simulator))
     return hashlib.sha256(content).hexdigest()[:12]

@@ -29,6 +29,8 @@ def command(*, as_json: bool, **typed: Any) -> None:
     from harness.plan.duration import doubts, estimate
     from harness.plan.holes import NothingLeft
     from harness.plan.plan import to_json
+    from harness.plan.prospects import warnings
+    from harness.run.known_noise import known
 
     try:
         _, plan = Selection(**typed).plan()
@@ -42,7 +44,7 @@ def command(*, as_json: bool, **typed: Any) -> None:
         "node_hours": guess.node_hours,
         "gate_s": guess.gate_s,
         "starts_s": guess.starts_s,
-        "notes": doubts(plan, guess),
+        "notes": [*doubts(plan, guess), *warnings(plan, known(plan))],
     }
     emit(
         {**to_json(plan), "estimate": timing} if as_json else None,
@@ -66,8 +68,9 @@ def headline(plan: Plan, guess: Estimate) -> str:
 def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
     from harness.plan.prospects import prospects
     from harness.plan.turn_rules import in_words
+    from harness.run.known_noise import known
 
-    measure, can_tell = plan.measure, prospects(plan)
+    measure, can_tell = plan.measure, prospects(plan, known(plan))
     parts: list[Part] = [
         plan.study.title,
         headline(plan, guess),
@@ -104,8 +107,11 @@ def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
 def notes(plan: Plan, guess: Estimate) -> list[str]:
     """Say what a person should know before running a plan."""
     from harness.plan.duration import doubts
+    from harness.plan.prospects import warnings
+    from harness.run.known_noise import known
 
-    return [f"Note: {note}" for note in (*plan.notes, *doubts(plan, guess))]
+    told = (*plan.notes, *doubts(plan, guess), *warnings(plan, known(plan)))
+    return [f"Note: {note}" for note in told]
 
 
 def _beforehand(guess: Estimate) -> list[str]:
@@ -134,6 +140,12 @@ def _observer(plan: Plan) -> str:
 def _schedule(plan: Plan) -> list[str]:
     """Say when it is decided to go on, and what the pilot block is for."""
     measure, lines = plan.measure, []
+    if measure.chosen and measure.budget_s is not None:
+        lines.append(
+            f"The budget of {duration(measure.budget_s)} chose {measure.trials} trials of "
+            f"{_span(measure.until)}: more blocks tell more than longer trials do, as long as "
+            "starting up does not take most of the time."
+        )
     if measure.until_interval is not None:
         *before, most = measure.looks
         after = f"after {', '.join(map(str, before))} and at most {most}" if before else f"{most}"

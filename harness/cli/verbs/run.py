@@ -109,6 +109,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
     A run none of whose trials counts is no success, however well they all ended, nor is one with a
     cell that computes something else than it should, or whose examination failed.
     """
+    from harness.run import known_noise
     from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
     from harness.store.paths.handles import staying_the_same
@@ -129,6 +130,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
         with once_there_is_space(then), staying_the_same(result.run, result.made):
             results = write_page([result.run], page).results
             write_missing_of_run(read_run(result.run))
+        known_noise.learn(results)
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         wrong = (DIFFERS, EXAMINATION_FAILED)
         has_passed = all(cell.gate.state not in wrong for cell in results.cells)

@@ -1,0 +1,72 @@
+"""Choose how many trials a cell has, and how long they measure, from the time that there is.
+
+More blocks tell more than longer trials do, until starting up takes most of the time: processes
+differ from each other however long they run. Half of the variance of a trial of a minute is taken
+to be between processes, and half to shrink with its length; of the lengths, the one is chosen with
+which the smallest difference is found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from math import sqrt
+
+from harness.errors import UsageError
+from harness.plan.duration import estimate
+from harness.plan.order import interleaved
+from harness.plan.plan import Plan
+from harness.plan.turn_rules import task_of
+from harness.stats.answers import FEWEST_BLOCKS
+from harness.stats.power import OFTEN, smallest_difference
+from harness.store.layout import PILOT
+from harness.study.measure import TRIALS, UNTIL
+from harness.units import duration
+from harness.worker.job import Span
+
+_LENGTHS_S = (120.0, 60.0, 30.0, 20.0, 10.0)
+_USUAL_S = 60.0
+_MOST_BLOCKS = 30
+
+
+def within_budget(plan: Plan) -> Plan:
+    """Give the plan with what its budget is to choose; the same where that is nothing."""
+    measure = plan.measure
+    if TRIALS not in measure.chosen:
+        return plan
+    spans = [measure.until]
+    if UNTIL in measure.chosen:
+        spans = [Span(seconds=one) for one in _LENGTHS_S if one < measure.timeout_s]
+    designs = [(span, _seconds(plan, span)) for span in spans]
+    budget_s = measure.budget_s or 0.0
+    able = []
+    for span, (before_s, block_s) in designs:
+        blocks = min(_MOST_BLOCKS, int((budget_s - before_s) / block_s))
+        if blocks >= FEWEST_BLOCKS:
+            able.append((_smallest(plan, blocks, span), span, blocks))
+    if not able:
+        least_s = min(before_s + FEWEST_BLOCKS * block_s for _, (before_s, block_s) in designs)
+        raise UsageError(
+            f"measure.budget is {duration(budget_s)}, and {FEWEST_BLOCKS} blocks of the shortest "
+            f"trials, the fewest that can tell anything, take about {duration(least_s)}. Give it "
+            "that, or compare fewer cells."
+        )
+    _, until, blocks = min(able, key=lambda one: one[0])
+    piloted = [key for key, block in plan.order if block == PILOT]
+    keys = [cell.key for cell in plan.cells]
+    order = interleaved(keys, trials=blocks, seed=measure.seed, piloted=piloted)
+    return replace(plan, measure=replace(measure, trials=blocks, until=until), order=order)
+
+
+def _seconds(plan: Plan, until: Span) -> tuple[float, float]:
+    """Guess how long everything before the first block takes, and a block."""
+    guess = estimate(replace(plan, measure=replace(plan.measure, until=until)))
+    pilot_s = sum(guess.trial_s[key] for key, block in plan.order if block == PILOT)
+    return guess.starts_s + pilot_s, sum(guess.trial_s.values())
+
+
+def _smallest(plan: Plan, blocks: int, until: Span) -> float:
+    """Give what is found by so many trials of this length, relative to others of other lengths."""
+    compared = max(1, max(Counter(map(task_of, plan.cells)).values()) - 1)
+    longer = _USUAL_S / until.seconds if until.seconds else 1.0
+    return smallest_difference(compared, blocks, 1e-3 * sqrt((1 + longer) / 2), share=OFTEN)

@@ -1,0 +1,119 @@
+"""Keep how much trials scattered on this machine, so that later plans can say what they will tell.
+
+What a run's comparisons scattered by is kept under ``STATE/noise/``, one small file for each
+machine, platform and way of measuring (by turns or one after the other): of the newest runs, by
+cell, the variance of one trial's logarithm and its degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from math import isfinite, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.environments import cache
+from harness.machine import share
+from harness.plan.prospects import KnownNoise
+from harness.plan.turn_rules import reasons
+from harness.store.files import write_json
+from harness.store.json_text import parse_line
+
+if TYPE_CHECKING:
+    from harness.analysis.results import Results
+    from harness.plan.plan import Plan
+    from harness.verdicts.results import CellResult
+
+_VERSION = 1  # 1: first
+_MOST_RUNS = 50
+_MOST_BYTES = 1 << 20
+_FEWEST_BLOCKS = 3
+_LEAST = 1e-4
+"""No machine is quieter than that."""
+
+
+def learn(results: Results) -> None:
+    """Keep what the comparisons of one run scattered by; where nothing can be kept, nothing is."""
+    (run,) = results.runs
+    if run.is_simulated:
+        return
+    platform = str(run.platform.get("name") or "")
+    by_key = {cell.key: cell for cell in results.cells}
+    found: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+    for cell in results.cells:
+        base = by_key.get(cell.comparison.reference_key) if cell.comparison is not None else None
+        if base is not None and base is not cell:
+            by_turns, variance, blocks = _variance(cell, base)
+            if blocks >= _FEWEST_BLOCKS:
+                found[by_turns][cell.key] = [float(f"{variance:.4g}"), blocks - 1]
+    name = f"{run.name}/{run.started_wall_ns}"
+    for by_turns, cells in found.items():
+        file = _file(platform, by_turns=by_turns)
+        if cells:
+            before = [one for one in _kept(file) if one["run"] != name]
+            kept = [*before, {"run": name, "cells": cells}][-_MOST_RUNS:]
+            with suppress(OSError):
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_json(file, {"version": _VERSION, "runs": kept})
+
+
+def known(plan: Plan) -> KnownNoise | None:
+    """Say how much a plan's trials will scatter, if those of earlier runs here are like them.
+
+    Cells that were measured here speak for themselves; where none was, all others do.
+    """
+    if plan.platform.is_simulated:
+        return None
+    alone = reasons(plan, plan.platform) if plan.measure.turns else plan.by_key
+    file = _file(plan.platform.name, by_turns=len(alone) < len(plan.cells))
+    runs = [_numbers(one["cells"]) for one in _kept(file)]
+    own = [{key: told for key, told in one.items() if key in plan.by_key} for one in runs]
+    chosen = [one for one in (own if any(own) else runs) if one]
+    told = [pair for one in chosen for pair in one.values()]
+    freedom = sum(count for _, count in told)
+    if not freedom:
+        return None
+    variance = sum(variance * count for variance, count in told) / freedom
+    return KnownNoise(max(sqrt(variance), _LEAST), len(chosen), any(own))
+
+
+def _variance(cell: CellResult, base: CellResult) -> tuple[bool, float, int]:
+    """Give whether two cells took turns, the variance of one trial, and their common blocks."""
+    from statistics import variance
+
+    from harness.analysis.blocks.paired_blocks import log_ratios, takes_turns_with
+
+    logs = list(log_ratios(cell, base).values())
+    each = variance(logs) / 2 if len(logs) > 1 else 0.0  # a ratio is of two trials
+    return takes_turns_with(cell, base), each, len(logs)
+
+
+def _kept(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        content = parse_line(file.read_bytes()[:_MOST_BYTES])
+    except (OSError, ValueError):  # less is known then
+        return
+    runs = content.get("runs") if isinstance(content, dict) else None
+    for one in runs if isinstance(runs, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("cells"), dict) and "run" in one:
+            yield one
+
+
+def _numbers(cells: Mapping[str, Any]) -> dict[str, tuple[float, int]]:
+    """Give the variances that are some; the file is the user's own, and may be damaged."""
+    found = {}
+    for key, pair in cells.items():
+        if isinstance(pair, list) and len(pair) == 2:
+            variance, freedom = pair
+            is_some = isinstance(variance, int | float) and isfinite(variance) and variance >= 0
+            if is_some and isinstance(freedom, int) and freedom > 0:
+                found[key] = (float(variance), freedom)
+    return found
+
+
+def _file(platform: str, *, by_turns: bool) -> Path:
+    here = (socket.gethostname(), share.cpu(), os.cpu_count(), platform, by_turns)
+    return cache.state_home() / "noise" / f"{cache.digest(list(here))}.json"
