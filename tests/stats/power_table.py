@@ -22,7 +22,9 @@ from harness.stats.compare import compare, declared_looks
 _NOISE = 1e-3
 """So little that logarithms are the differences."""
 _WANTED = 12_000
-"""Intervals behind each number."""
+"""Intervals behind each number, at least."""
+_STUDIES = 100
+"""Studies behind each number, at least: the cells of one are not independent."""
 COMPARED = (1, 2, 5, 10, 20, 50)
 BLOCKS = (6, 7, 8, 10, 12, 15, 20, 30)
 LOOKS = declared_looks(FEWEST_BLOCKS, 30)
@@ -40,7 +42,7 @@ def needed(
     is_sequence = is_look and compared == 1
     alpha = ALPHA / len(LOOKS) if is_look and not is_sequence else ALPHA
     found: list[float] = []
-    while len(found) < intervals:
+    while len(found) < max(intervals, _STUDIES * compared):
         trials = _NOISE * chance.standard_normal((compared + 1, blocks))
         rows = {str(place): list(row) for place, row in enumerate(trials[1:] - trials[0])}
         told = compare(rows, alpha=alpha, at_any_time=is_sequence).values()
