@@ -43,14 +43,14 @@ def test_more_time_buys_blocks_first_and_longer_trials_then(planned: Planned) ->
     ]
     lengths = [one.until.seconds for one in designs]
     assert lengths == sorted(lengths)
-    assert designs[0].trials >= 8
+    assert 6 <= designs[0].trials < designs[-1].trials
     assert (designs[-1].trials, lengths[-1]) == (30, 60.0)
 
 
 def test_a_length_that_was_said_stays(planned: Planned) -> None:
     told = within_budget(planned(f'{CELLS}budget = "1 h"\nuntil = "40 s"\n')).measure
     assert told.until.seconds == 40
-    assert 12 < told.trials < 3600 / (5 * 40)
+    assert 6 <= told.trials < 3600 / (5 * 40)
 
 
 def test_too_small_a_budget_is_refused_with_what_it_takes(planned: Planned) -> None:
