@@ -55,6 +55,8 @@ def _table(blocks: Sequence[int], intervals: int, *, is_look: bool) -> list[list
     for compared in COMPARED:
         row = [needed(compared, count, intervals, is_look=is_look) for count in blocks]
         rows.append([[round(one, 3) for one in shares] for shares in row])
+        if len(rows) > 2:  # of several cells, more never find less: what chance says else is undone
+            rows[-1] = [list(map(max, *pair)) for pair in zip(rows[-1], rows[-2], strict=True)]
         sys.stderr.write(f"{compared} compared{', at looks' * is_look}\n")
     return rows
 
