@@ -32,7 +32,7 @@ class Selection:
     def plan(self) -> tuple[Study, Plan]:
         """Read the study and the platform and make the plan."""
         from harness.plan.plan import make_plan
-        from harness.plan.within_budget import within_budget
+        from harness.plan.power.within_budget import within_budget
         from harness.platform.platform import load_platform
         from harness.ranks.nodes import launcher
         from harness.study.study import built_study, load_study

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.plan.plan import Plan
-from harness.plan.prospects import KnownNoise, prospects, warnings
+from harness.plan.power.prospects import KnownNoise, prospects, warnings
 from harness.stats.compare import compare
 from harness.stats.power import OFTEN, power, smallest_difference
 

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import UsageError
 from harness.plan.duration import estimate
 from harness.plan.plan import Plan
-from harness.plan.within_budget import within_budget
+from harness.plan.power.within_budget import within_budget
 
 Planned = Callable[..., Plan]
 CELLS = """\

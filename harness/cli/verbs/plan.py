@@ -26,11 +26,11 @@ def command(*, as_json: bool, **typed: Any) -> None:
 
     STUDY is a .toml file, or the name of one under studies/.
     """
+    from harness.doctor.known_noise import known
     from harness.plan.duration import doubts, estimate
     from harness.plan.holes import NothingLeft
     from harness.plan.plan import to_json
-    from harness.plan.prospects import warnings
-    from harness.run.known_noise import known
+    from harness.plan.power.prospects import warnings
 
     try:
         _, plan = Selection(**typed).plan()
@@ -66,9 +66,9 @@ def headline(plan: Plan, guess: Estimate) -> str:
 
 
 def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
-    from harness.plan.prospects import prospects
+    from harness.doctor.known_noise import known
+    from harness.plan.power.prospects import prospects
     from harness.plan.turn_rules import in_words
-    from harness.run.known_noise import known
 
     measure, can_tell = plan.measure, prospects(plan, known(plan))
     parts: list[Part] = [
@@ -106,9 +106,9 @@ def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
 
 def notes(plan: Plan, guess: Estimate) -> list[str]:
     """Say what a person should know before running a plan."""
+    from harness.doctor.known_noise import known
     from harness.plan.duration import doubts
-    from harness.plan.prospects import warnings
-    from harness.run.known_noise import known
+    from harness.plan.power.prospects import warnings
 
     told = (*plan.notes, *doubts(plan, guess), *warnings(plan, known(plan)))
     return [f"Note: {note}" for note in told]

@@ -109,7 +109,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
     A run none of whose trials counts is no success, however well they all ended, nor is one with a
     cell that computes something else than it should, or whose examination failed.
     """
-    from harness.run import known_noise
+    from harness.doctor import known_noise
     from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
     from harness.store.paths.handles import staying_the_same

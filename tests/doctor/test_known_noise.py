@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.plan import command as plan_command
+from harness.doctor import known_noise
 from harness.environments import cache
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run import known_noise
 from harness.store.dataset import Dataset
 from harness.study.study import load_study
 from tests.runs import Behaviour, RecordedCell, Recording, write_run

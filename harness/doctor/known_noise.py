@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.environments import cache
 from harness.machine import share
-from harness.plan.prospects import KnownNoise
+from harness.plan.power.prospects import KnownNoise
 from harness.plan.turn_rules import reasons
 from harness.store.files import write_json
 from harness.store.json_text import parse_line

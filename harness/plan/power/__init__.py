@@ -1,0 +1,1 @@
+"""What a study can tell, and what a budget makes of it."""
