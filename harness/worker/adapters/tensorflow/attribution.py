@@ -31,7 +31,8 @@ def marking(network: Any) -> Mark:
 
 def attribute(activity: Any, network: Any) -> Attribution:
     """Trace a few steps."""
-    if not hasattr(tf.profiler.experimental, "Trace"):
+    profiler = getattr(getattr(tf, "profiler", None), "experimental", None)
+    if not hasattr(profiler, "Trace"):  # as of 1.15
         raise Unsupported("TensorFlow {} has no traces of steps".format(tf.__version__))
     steps = warmed(activity)
     operations = {one.name: one for one in activity.traced.graph.get_operations()}
