@@ -38,6 +38,11 @@ OF_THE_ACTIVITY: dict[str, Fault] = known(
         "the first batch for ever": ("activity.py", (READ, "parts = strategy.spread(batch)")),
     }
 )
+FUSED = "return tf.reshape(y, shape) if len(shape) != 4 else y, now_mean, now_variance"
+UNCORRECTED = (
+    "now_variance - (now_variance - (1 - layer.momentum) * variance)"
+    " * (spot.input[0] / int(numpy.prod(apart.shape)))"
+)
 FAULTS: dict[str, Fault] = {
     **OF_THE_ACTIVITY,
     **known(
@@ -57,7 +62,7 @@ FAULTS: dict[str, Fault] = {
             ),
             "a running variance without Bessel's correction": (
                 "lowering/layers.py",
-                ("batch_variance * (count / max(count - 1, 1))", "batch_variance"),
+                (FUSED, FUSED.replace("now_variance", UNCORRECTED)),
             ),
             "labels that are all 0": ("training.py", sampled("x, 0 * target")),
             "a summed loss": (
