@@ -38,6 +38,8 @@ UPDATES = 3
 MOST_START_MACS = 5e10
 """No start is computed that would take more forward multiplications for its updates."""
 _PICTURES, _FEW_PICTURES, _PICTURES_OF_PART, _PICTURES_DROPPED = 16, 4, 2, 2
+_DIVIDED_S = 5.0
+"""Of the job that divides a cell's step among its layers: its steps, and reading their trace."""
 _COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
@@ -48,7 +50,7 @@ class Estimate:
     trial_s: Mapping[str, float]
     """By cell key, one trial."""
     total_s: float
-    """All trials of the plan, one after another, and before them what they start from."""
+    """All trials of the plan, one after another, what they start from, and the untimed jobs."""
     node_hours: float
     refined: bool
     """Whether finished trials stand behind it."""
@@ -79,10 +81,16 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     trials = {key: min(seconds, limit) for key, seconds in expected.items()}
     nodes = {cell.key: cell.scale.nodes for cell in plan.cells}
     starts_s = 0.0 if known else _starts_s(plan)
+    untimed = {cell.key: _untimed_s(plan, cell, has_begun=bool(known)) for cell in plan.cells}
     return Estimate(
         trial_s=trials,
-        total_s=starts_s + sum(trials[key] for key, _ in plan.order),
-        node_hours=(starts_s + sum(trials[key] * nodes[key] for key, _ in plan.order)) / 3600,
+        total_s=starts_s + sum(trials[key] for key, _ in plan.order) + sum(untimed.values()),
+        node_hours=(
+            starts_s
+            + sum(trials[key] * nodes[key] for key, _ in plan.order)
+            + sum(untimed[key] * nodes[key] for key in untimed)
+        )
+        / 3600,
         refined=bool(known),
         gate_s=0.0 if known else gate_s(plan),
         starts_s=starts_s,
@@ -149,10 +157,22 @@ def _starts_s(plan: Plan) -> float:
     return sum(found.values())
 
 
-def _guess(plan: Plan, cell: Cell) -> float:
+def _untimed_s(plan: Plan, cell: Cell, *, has_begun: bool) -> float:
+    """Estimate a cell's probe, before the first block, and what divides its step after the last."""
+    info = framework_info(cell.adapter)
+    is_trained = isinstance(plugins.workload(cell.workload), Training)
+    probe_s = _start_s(plan, cell) if info.has_probe and is_trained and not has_begun else 0.0
+    is_divided = info.attributes and is_trained and cell.scale.devices == 1
+    return probe_s + (_start_s(plan, cell) + _DIVIDED_S if is_divided else 0.0)
+
+
+def _start_s(plan: Plan, cell: Cell) -> float:
     compiling = _COMPILE_S[cell.factors["compile_cache"]] if cell.factors["compile"] else 0.0
-    step_s = _step_s(plan, cell)
-    start_s = cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + step_s
+    return cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + _step_s(plan, cell)
+
+
+def _guess(plan: Plan, cell: Cell) -> float:
+    step_s, start_s = _step_s(plan, cell), _start_s(plan, cell)
     spans = (plan.measure.warmup, plan.measure.until)
     if cell.content is not None and cell.macs is None:
         return start_s + sum(_epochs_s(span, cell) for span in spans)
