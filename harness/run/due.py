@@ -16,15 +16,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from harness.plan.cell import Cell
-from harness.plan.resolve import subject
 from harness.stats.answers import FEWEST_BLOCKS
-from harness.store.layout import PILOT, RunPaths, TrialName, TrialPaths
-from harness.store.outcome import Ended, Outcome, read_outcome
+from harness.store.layout import PILOT, RunPaths, TrialName
+from harness.store.outcome import Ended, Outcome
 from harness.store.run_directory import opening, session_log, trial_folders
 from harness.store.run_directory.session_log import LogEntry
 from harness.store.typed import damage, read
-from harness.study.framework import framework_info
 
 ENOUGH, NOT_ENOUGH, RUN_AGAIN, RETRIED = "enough", "not enough", "run again", "failed ones retried"
 """Entries of the run's log that change what is due."""
@@ -275,32 +272,3 @@ def read_due(paths: RunPaths) -> Due:
     if stopped is not None:
         due.stop_after(stopped)
     return due
-
-
-def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
-    """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
-    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
-        return False  # an exchange of messages computes nothing
-    cold, probe = paths.cold(cell.key), paths.probe(cell.key)
-    if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
-        return False
-    return first_or_once_more(paths, probe)
-
-
-def attribution_is_due(paths: RunPaths, cell: Cell) -> bool:
-    """Tell whether a cell's step is to be divided among its layers now, as its trials are made."""
-    if not framework_info(cell.adapter).attributes or cell.scale.devices > 1:
-        return False
-    if subject(cell.workload).value.kind != "train" or not trial_folders.has_ok(paths, cell.key):
-        return False  # without layers, or without a rate to account for
-    return first_or_once_more(paths, paths.attribution(cell.key))
-
-
-def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
-    """Tell whether a cell's cold trial or probe is to be made; one cut off is set aside for it."""
-    if not trial.files.exists(trial.outcome):
-        return True
-    if read_outcome(trial).ended not in NOT_OF_THE_CELL:
-        return False
-    trial_folders.set_aside(paths, trial.root)
-    return True

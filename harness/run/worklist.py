@@ -15,7 +15,7 @@ from harness.plan.plan import Plan
 from harness.ranks.agent_client import TICK_S
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import HERE, Nodes, TooFewNodes
-from harness.run.due import attribution_is_due, first_or_once_more, probe_is_due
+from harness.run import untimed_jobs
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import InterruptsTold, Progress, ProgressListener, SessionResult
@@ -106,11 +106,11 @@ class Work:
             with self._interrupts.installed():
                 if not self._plan.platform.is_simulated:
                     self._fill_caches()
-                self._run_untimed(PROBE, probe_is_due)
+                self._run_untimed(PROBE, untimed_jobs.probe_is_due)
                 for block, keys in self._ledger.blocks():
                     if not self._run_block(block, keys):
                         break
-                self._run_untimed(ATTRIBUTION, attribution_is_due)
+                self._run_untimed(ATTRIBUTION, untimed_jobs.attribution_is_due)
         finally:
             self._bench.nodes.close()
             if self._bench.proofs is not None:
@@ -145,7 +145,7 @@ class Work:
             cell = prepared_cell.cell
             if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
                 continue
-            is_due = first_or_once_more(self._paths, self._paths.cold(cell.key))
+            is_due = untimed_jobs.first_or_once_more(self._paths, self._paths.cold(cell.key))
             if is_due and self._interrupts.count == 0:
                 self._try(prepared_cell, COLD, 0)
 

@@ -12,7 +12,7 @@ import pytest
 from harness.analysis.analyse import analyse
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run import due
+from harness.run import untimed_jobs
 from harness.run.session import resume, start
 from harness.store.attribution import read_attribution
 from harness.store.dataset import Dataset
@@ -62,7 +62,7 @@ def plan(tmp_path: Path) -> Plan:
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch) -> None:
     claimed = dataclasses.replace(framework_info("null"), has_probe=True)
-    monkeypatch.setattr(due, "framework_info", lambda _: claimed)
+    monkeypatch.setattr(untimed_jobs, "framework_info", lambda _: claimed)
 
 
 def run(plan: Plan, root: Path) -> list[str]:
@@ -94,7 +94,7 @@ def test_a_probe_is_made_once_and_one_that_was_cut_off_again(plan: Plan, tmp_pat
     run(plan, tmp_path / "run")
     paths = RunPaths(tmp_path / "run")
     cell = plan.cells[0]
-    assert not due.probe_is_due(paths, cell)
+    assert not untimed_jobs.probe_is_due(paths, cell)
     probe = paths.probe(cell.key)
     outcome = json.loads(probe.outcome.read_text())
     probe.outcome.write_text(json.dumps({**outcome, "outcome": "cancelled"}))
@@ -110,15 +110,15 @@ def test_a_cell_whose_cold_trial_failed_is_not_probed(plan: Plan, tmp_path: Path
     paths, cell = RunPaths(tmp_path), plan.cells[0]
     cold = paths.cold(cell.key)
     record(cold, "unsupported")
-    assert not due.probe_is_due(paths, cell)
+    assert not untimed_jobs.probe_is_due(paths, cell)
 
 
 @pytest.fixture
 def attributed(monkeypatch: pytest.MonkeyPatch) -> None:
     claimed = dataclasses.replace(framework_info("null"), attributes=True)
-    monkeypatch.setattr(due, "framework_info", lambda _: claimed)
+    monkeypatch.setattr(untimed_jobs, "framework_info", lambda _: claimed)
     trains = SimpleNamespace(value=SimpleNamespace(kind="train"))
-    monkeypatch.setattr(due, "subject", lambda _: trains)
+    monkeypatch.setattr(untimed_jobs, "subject", lambda _: trains)
 
 
 @pytest.mark.usefixtures("attributed")
@@ -131,7 +131,7 @@ def test_steps_are_attributed_after_all_trials_and_a_failure_is_the_reason_for_n
     assert job["purpose"] == "attribute"
     why = "the null adapter attributes no step to its layers"
     assert read_attribution(paths, key) == f"its step could not be attributed: {why}"
-    assert not due.attribution_is_due(paths, plan.cells[0])
+    assert not untimed_jobs.attribution_is_due(paths, plan.cells[0])
 
 
 @pytest.mark.usefixtures("attributed")
@@ -140,6 +140,6 @@ def test_a_cell_without_a_trial_that_ended_well_is_not_attributed(
 ) -> None:
     paths, cell = RunPaths(tmp_path), plan.cells[0]
     record(paths.trial(cell.key, "trial-1"), "failed")
-    assert not due.attribution_is_due(paths, cell)
+    assert not untimed_jobs.attribution_is_due(paths, cell)
     record(paths.trial(cell.key, "trial-2"))
-    assert due.attribution_is_due(paths, cell)
+    assert untimed_jobs.attribution_is_due(paths, cell)

@@ -1,0 +1,40 @@
+"""Decide whether a cell's cold trial, its probe and the division of its step are to be made."""
+
+from __future__ import annotations
+
+from harness.plan.cell import Cell
+from harness.plan.resolve import subject
+from harness.run.due import NOT_OF_THE_CELL
+from harness.store.layout import RunPaths, TrialPaths
+from harness.store.outcome import read_outcome
+from harness.store.run_directory import trial_folders
+from harness.study.framework import framework_info
+
+
+def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
+    if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
+        return False  # an exchange of messages computes nothing
+    cold, probe = paths.cold(cell.key), paths.probe(cell.key)
+    if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
+        return False
+    return first_or_once_more(paths, probe)
+
+
+def attribution_is_due(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell's step is to be divided among its layers now, as its trials are made."""
+    if not framework_info(cell.adapter).attributes or cell.scale.devices > 1:
+        return False
+    if subject(cell.workload).value.kind != "train" or not trial_folders.has_ok(paths, cell.key):
+        return False  # without layers, or without a rate to account for
+    return first_or_once_more(paths, paths.attribution(cell.key))
+
+
+def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
+    """Tell whether a cell's cold trial or probe is to be made; one cut off is set aside for it."""
+    if not trial.files.exists(trial.outcome):
+        return True
+    if read_outcome(trial).ended not in NOT_OF_THE_CELL:
+        return False
+    trial_folders.set_aside(paths, trial.root)
+    return True
