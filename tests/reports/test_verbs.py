@@ -58,7 +58,10 @@ def test_two_runs_are_compared_on_the_page(tmp_path, recorded):
     other = runs.write_run(tmp_path / "runs", [slower], runs.Recording(name="after"))
     place = tmp_path / "changes.html"
     invoke(report, recorded, other, "--compare", "--output", place)
-    assert "after is slower than recorded-2026-11-21: 0.6" in place.read_text()
+    page = place.read_text()
+    assert "What changed from recorded-2026-11-21 to after?" in page
+    assert "Whether this 1 cell changed, these two runs cannot tell." in page
+    assert "bakeoff compare --now recorded-2026-11-21 after" in page
 
 
 def test_comparing_takes_two_runs(recorded):
