@@ -202,9 +202,10 @@ def test_a_plan_counts_once_for_all_frameworks_what_its_trials_start_from(tmp_pa
     first = estimate(plan)
     starts_s = start_s(WORKLOAD, plan.cells[0].scale.batch_per_rank)
     assert 5 < starts_s < 60
-    assert first.total_s == pytest.approx(starts_s + sum(first.trial_s.values()))
+    trials_s = sum(first.trial_s.values())
+    assert trials_s + starts_s < first.total_s  # and the untimed jobs
     later = estimate(plan, {plan.cells[0].key: [1.0]})  # its first trial has made it
-    assert later.total_s == pytest.approx(sum(later.trial_s.values()))
+    assert later.total_s < first.total_s - starts_s
 
 
 def test_what_a_start_takes_is_said_once_before_it_is_computed(alexnet: Cell) -> None:
