@@ -15,11 +15,11 @@ from harness.plan.plan import Plan
 from harness.ranks.agent_client import TICK_S
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import HERE, Nodes, TooFewNodes
-from harness.run import untimed_jobs
 from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import InterruptsTold, Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
+from harness.run.trials import untimed_jobs
 from harness.run.trials.prepared import ATTRIBUTION, COLD, PROBE, Prepared, SessionContext
 from harness.run.trials.trial import begin_trial, run_trial
 from harness.run.trust import knows_session, remember_session

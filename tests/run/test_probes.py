@@ -12,8 +12,8 @@ import pytest
 from harness.analysis.analyse import analyse
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run import untimed_jobs
 from harness.run.session import resume, start
+from harness.run.trials import untimed_jobs
 from harness.store.attribution import read_attribution
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths
