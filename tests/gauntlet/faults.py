@@ -29,8 +29,8 @@ _EVERY = 10
 """Of so many calls one also fails with another error, and one with all that follow it."""
 _TIMES = 3
 """How often a call that does not come up is waited for: readings are as many as time allows."""
-_AS_TIME_ALLOWS = re.compile(r"report-data/timeline-\d+\.csv\.gz$")
-"""Files that are as many as there were readings."""
+_AS_TIME_ALLOWS = re.compile(r"report-data(/timeline-\d+\.csv\.gz)?$")
+"""Files that are as many as there were readings, and their folder."""
 _EVIDENCE = re.compile(r"(interrupted(/|$)|agent\.err$)")
 """What may be there only after a fault."""
 
