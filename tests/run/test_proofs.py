@@ -14,6 +14,7 @@ from harness.gate.proof import judging, request
 from harness.gate.proof.proofs import Asked, Proofs
 from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import folders
+from harness.plan import duration
 from harness.plan.cell import Cell
 from harness.plan.duration import estimate, start_s
 from harness.plan.plan import Plan, make_plan
@@ -217,6 +218,26 @@ def test_what_a_start_takes_is_said_once_before_it_is_computed(alexnet: Cell) ->
     (words,) = said
     assert words.startswith("Computing what trials of alexnet at batch ")
     assert words.endswith(" s of a free core.")
+
+
+@pytest.mark.usefixtures("alexnet")
+def test_a_start_is_made_anew_where_another_number_of_pictures_fills_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = STUDY.replace('"null"', '"torch"')
+    (tmp_path / "study.toml").write_text(text)
+    (tinycnn,) = make_plan(load_study(tmp_path / "study.toml"), load_platform()).cells
+    given = []
+    for most in (duration.MOST_START_MACS, duration.MOST_START_MACS, 1):
+        monkeypatch.setattr(duration, "MOST_START_MACS", most)
+        proofs = Proofs(1)
+        asked = proofs.asked(tinycnn, 1)
+        assert asked is not None
+        given.append(asked.given)
+        proofs.release()
+    kept, again, fewer = given
+    assert kept == again
+    assert fewer != kept
 
 
 def test_a_re_run_of_an_examined_block_is_not_examined_again(

@@ -23,16 +23,14 @@ from harness.gate.proof import (
     expected_updates,
     given_back,
     judging,
-    masks,
     request,
-    several_ranks,
     start,
 )
 from harness.gate.proof.judging import Proved
 from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import draws, folders
 from harness.plan.cell import Cell
-from harness.plan.duration import start_s
+from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_macs, start_s
 from harness.plan.norm_parts import norm_parts_of
 from harness.store import typed
 from harness.store.bounded_cache import Cache
@@ -141,7 +139,10 @@ class Proofs:
                 folder.mkdir(parents=True, exist_ok=True)
             self._kept = Cache(folder, MOST_BYTES)
         batch, parts = cell.scale.batch_per_step, norm_parts_of(workload, cell)
-        decisive = [_code_digest(), np.__version__, repr(workload), batch, parts, self.seed]
+        is_refused = start_macs(workload, batch, parts) > MOST_START_MACS
+        filled = [UPDATES, pictures_of(workload, batch, parts), is_refused]
+        code = [_code_digest(), np.__version__]
+        decisive = [*code, repr(workload), batch, parts, *filled, self.seed]
         name = cache.digest(decisive)
 
         def make(beside: Path) -> None:
@@ -167,10 +168,8 @@ def in_words(found: Proved, cell: Cell) -> str:
 
 
 def _code_digest() -> str:
+    """Digest the code that decides what trials start from, not what judges them afterwards."""
     whole = hashlib.sha256(reference.code_digest().encode())
-    for module in (
-        *(draws, expected_updates, given_back, judging, masks, request, several_ranks, start),
-        tolerances,
-    ):
+    for module in (draws, expected_updates, given_back, request, start, tolerances):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()
