@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.data import catalogue, contents, make_files
+from harness.data import catalogue, contents, create, formats, make_files, sidecars
 from harness.data.catalogue import CONTENTS, Content
-from harness.data.create import create
 from harness.data.sets import DataSetSpec
 from harness.errors import BakeoffError, Unavailable
 from harness.gate.feed import judging, known_samples
@@ -72,7 +71,7 @@ def examine(cell: Cell, workload: Training, place: Path, go: Go) -> GatePart:
     ranks = min(_RANKS, cell.scale.ranks)
     spec = spec_of(content_of(cell), str(cell.factors["format"]), ranks)
     try:
-        create(spec, place / "set", doing=lambda _: None)
+        create.create(spec, place / "set", doing=lambda _: None)
     except Unavailable as problem:
         return GatePart(None, str(problem), is_unsupported=True)
     except BakeoffError as problem:  # its disk is full, for example
@@ -103,14 +102,17 @@ def _judged(
     known: KnownSamples, asked: Asked, found: Sequence[Sequence[Folder]]
 ) -> TensorComparison:
     """Judge what came, and whether it came alike again, where it was asked for twice."""
-    first, *again = found
-    finding = judging.judge(known, asked, first)
-    if finding.differs is not None or not again:
-        return finding
-    orders = [[judging.order_of(known, one) for one in made] for made in found]
-    if orders[0] == orders[1]:
-        return finding
-    return TensorComparison(finding.error, "the same seed gives another order each time")
+    worst = 0.0
+    for made in found:
+        finding = judging.judge(known, asked, made)
+        if finding.differs is not None:
+            return finding
+        worst = max(worst, finding.error or 0.0)
+    if len(found) > 1:
+        first, again = ([judging.order_of(known, one) for one in made] for made in found)
+        if first != again:
+            return TensorComparison(worst, "the same seed gives another order each time")
+    return TensorComparison(worst)
 
 
 def spec_of(content: str, form: str, ranks: int) -> DataSetSpec:
@@ -171,8 +173,11 @@ def joined(result: Result, part: GatePart, cell: Cell) -> Result:
 def code_digest() -> str:
     """Digest the host's code that decides a result."""
     whole = hashlib.sha256()
-    files = [Path(one.__file__ or "") for one in (catalogue, contents, make_files)]
-    for file in sorted([*files, *Path(__file__).parent.glob("*.py")]):
+    modules = (catalogue, contents, create, make_files, sidecars)
+    files = [Path(one.__file__ or "") for one in modules]
+    for folder in (Path(formats.__file__ or "").parent, Path(__file__).parent):
+        files += folder.glob("*.py")
+    for file in sorted(files):
         whole.update(file.read_bytes())
     return whole.hexdigest()
 

@@ -83,16 +83,14 @@ def _shape(known: KnownSamples, batch: int, made: Folder) -> str | None:
 
 
 def _read(made: Folder) -> _Fed:
-    inputs: list[list[Array]] = []
-    targets: list[list[Array]] = []
-    for place in made.about["shapes"]:
-        epoch, _, batch = place.partition("/")
-        if batch == "0":
-            inputs.append([])
-            targets.append([])
-        inputs[int(epoch)].append(folders.array(made.tensors[f"{place}/input"]))
+    places = made.about["shapes"]
+    epochs = [int(place.partition("/")[0]) for place in places]
+    inputs: list[list[Array]] = [[] for _ in range(max(epochs) + 1)]  # one may hold no batch
+    targets: list[list[Array]] = [[] for _ in inputs]
+    for epoch, place in zip(epochs, places, strict=True):
+        inputs[epoch].append(folders.array(made.tensors[f"{place}/input"]))
         target = folders.array(made.tensors[f"{place}/target"])
-        targets[int(epoch)].append(target.reshape(len(target), -1))
+        targets[epoch].append(target.reshape(len(target), -1))
     return _Fed(inputs, targets)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, zip_longest
 
-Order = list[list[int]]
+_Samples = list[int]
+Order = list[_Samples]
 """The samples of one rank: epochs, and what was fed in each, in order."""
 
 
@@ -42,10 +43,11 @@ def misplaced(fed: Sequence[Order], asked: Asked, refused: str | None = None) ->
     return next(chain(*checks, _missing(fed, asked), _misplaced(fed, asked)), None)
 
 
-def _epochs(fed: Sequence[Order]) -> Iterator[tuple[int, int, list[int]]]:
-    for rank, order in enumerate(fed):
-        for epoch, samples in enumerate(order):
-            yield rank, epoch, samples
+def _epochs(fed: Sequence[Order], asked: Asked) -> Iterator[tuple[int, int, _Samples, _Samples]]:
+    """Give each epoch that was asked for or fed, with what came and what was due."""
+    for rank, (order, wanted) in enumerate(zip(fed, asked.orders, strict=True)):
+        for epoch, (came, due) in enumerate(zip_longest(order, wanted, fillvalue=())):
+            yield rank, epoch, list(came), list(due)
 
 
 def _where(fed: Sequence[Order], rank: int, epoch: int) -> str:
@@ -63,8 +65,8 @@ def _repeated(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
             yield "the first batch is fed again and again"
 
 
-def _doubled(fed: Sequence[Order], _: Asked) -> Iterator[str]:
-    for rank, epoch, samples in _epochs(fed):
+def _doubled(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
+    for rank, epoch, samples, _ in _epochs(fed, asked):
         for sample, times in Counter(samples).items():
             if times > 1:
                 often = "twice" if times == 2 else f"{times} times"
@@ -83,7 +85,8 @@ def _shared(fed: Sequence[Order], _: Asked) -> Iterator[str]:
 
 
 def _unshuffled(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
-    if asked.shuffle != "none" and all(one == sorted(one) for _, _, one in _epochs(fed)):
+    in_order = (samples == sorted(samples) for _, _, samples, _ in _epochs(fed, asked))
+    if asked.shuffle != "none" and all(in_order):
         yield f"samples come in the order of the files, where shuffle = {asked.shuffle} is asked"
 
 
@@ -95,9 +98,10 @@ def _alike(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
 
 
 def _missing(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
-    for rank, epoch, samples in _epochs(fed):
-        wanted = asked.orders[rank][epoch]
+    for rank, epoch, samples, wanted in _epochs(fed, asked):
         where = _where(fed, rank, epoch)
+        if not samples:
+            yield f"{where} has no batch"
         if len(samples) != len(wanted):
             yield (
                 f"{where} has {len(samples) // asked.batch} batches of {asked.batch}, "
@@ -108,8 +112,7 @@ def _missing(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
 
 
 def _misplaced(fed: Sequence[Order], asked: Asked) -> Iterator[str]:
-    for rank, epoch, samples in _epochs(fed):
-        wanted = list(asked.orders[rank][epoch])
+    for rank, epoch, samples, wanted in _epochs(fed, asked):
         if asked.keeps_order and samples != wanted:
             pairs = zip(samples, wanted, strict=True)
             at = next(at for at, (came, due) in enumerate(pairs) if came != due)

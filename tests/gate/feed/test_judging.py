@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from harness.data.create import create
+from harness import plugins
+from harness.data import create, formats, sidecars
 from harness.gate.feed import examination, judging
 from harness.gate.feed.known_samples import KnownSamples
 from harness.gate.feed.orders import Asked
 from harness.gate.result import GatePart, Result
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import folders
+from harness.ranks.failure_reasons import Judgement
+from harness.store.outcome import Ended
 from harness.store.records import DIFFERS, EQUIVALENT, EXAMINATION_FAILED, IN_PART
 from harness.worker.gate.tensors import Folder
 from harness.worker.input.dataset import Dataset
+from harness.worker.job import Job
+from harness.worker.network.workload import Training
 from tests.gate.feed.conftest import cell_of
 
 BATCH = 4
@@ -156,6 +161,8 @@ ORDERS: dict[str, tuple[list[list[int]], str]] = {
         "samples come in the order of the files, where shuffle = global is asked",
     ),
     "another sample": ([FIRST, [12, *SECOND[1:]]], "sample 2 is left out of epoch 1"),
+    "an epoch too few": ([FIRST], "epoch 1 has no batch"),
+    "an epoch without a batch": ([[], SECOND], "epoch 0 has no batch"),
     "a batch too few": ([FIRST[:8], SECOND], "epoch 0 has 2 batches of 4, not 3"),
     "another order": (
         [FIRST, SECOND[::-1]],
@@ -210,6 +217,49 @@ def test_a_feed_that_is_refused_at_once_is_told_by_the_refusal(tmp_path) -> None
     assert named([fed(tmp_path / "empty", order=[])]) == "a rank was fed nothing"
 
 
+AGAIN: dict[str, tuple[Callable[..., Folder], str | None]] = {
+    "the same": (fed, None),
+    "another order": (
+        lambda place, known, order: fed(place, known, [one[::-1] for one in order]),
+        "the same seed gives another order each time",
+    ),
+    "nothing": (lambda place, known, _: fed(place, known, []), "a rank was fed nothing"),
+    "wrong numbers": (partial(fed, numbers=lambda x: 128 * x), "the numbers are 128 times"),
+    "wrong labels": (partial(fed, labels=lambda y: 0 * y), "every label is 0"),
+}
+
+
+@pytest.mark.parametrize("what", AGAIN)
+def test_what_comes_the_second_time_is_judged_too(what, tmp_path) -> None:
+    second, words = AGAIN[what]
+    feeds = iter((fed, second))
+    how = {"reader": "tf-data", "format": "tfrecord", "shuffle": "file"}
+    cell = cell_of(tmp_path, "tensorflow", "tinycnn", **how)
+
+    def go(job: Job) -> Judgement:
+        asked = examination.asked_of(cell, Dataset(job.paths["data"]), 1)
+        next(feeds)(Path(job.paths["made"]), TINY, asked.orders[0])
+        return Judgement(Ended.OK, "")
+
+    workload = plugins.workload("tinycnn")
+    assert isinstance(workload, Training)
+    found = examination.examine(cell, workload, tmp_path, go).finding
+    assert found is not None
+    if words is None:
+        assert found.differs is None
+    else:
+        assert str(found.differs).startswith(words)
+
+
+@pytest.mark.parametrize("module", [create, sidecars, formats])
+def test_what_writes_the_files_decides_a_result(module, tmp_path, monkeypatch) -> None:
+    decided = examination.code_digest()
+    changed = tmp_path / Path(module.__file__).name
+    changed.write_text("changed")
+    monkeypatch.setattr(module, "__file__", str(changed))
+    assert examination.code_digest() != decided
+
+
 def test_of_a_users_own_pictures_others_stand_for_them(tmp_path) -> None:
     cell = cell_of(tmp_path, "torch", "tinycnn", format="raw")
     assert examination.content_of(cell) == "tiny-pictures"
@@ -224,7 +274,7 @@ def test_what_is_asked_for_shows_a_shuffle_and_leaves_whole_batches(
 ) -> None:
     cell = cell_of(tmp_path, "torch", "tinycnn", format=form, shuffle=shuffle)
     spec = examination.spec_of("tiny-pictures", form, ranks)
-    create(spec, tmp_path / "set", doing=lambda _: None)
+    create.create(spec, tmp_path / "set", doing=lambda _: None)
     asked = examination.asked_of(cell, Dataset(str(tmp_path / "set")), ranks)
     assert all(len(one) % BATCH == 0 < len(one) for rank in asked.orders for one in rank)
     assert all(len(set(map(len, shares))) == 1 for shares in zip(*asked.orders, strict=True))
