@@ -22,6 +22,7 @@ from harness.gate.proof.given_back import further_updates, thinned_further, upda
 from harness.gate.proof.gradient_errors import TOLERANCES, allowed, gradient_error, rounding
 from harness.gate.proof.moments import (
     Update,
+    gradient_of,
     gradient_share,
     known_parts,
     movement,
@@ -172,10 +173,11 @@ def _compare(
         is_still = np.array_equal(one.after[name], one.before[name])
         if is_still and float(np.max(np.abs(slope))) > _NOTHING * expected.sizes[name]:
             raise Untrained(f"{name} is not trained: update {one.number} leaves it as it was")
+    most = allowed(workload, precision)
+    gradients = {name: gradient_of(workload, name, one) for name in expected.gradients}
     for name in reversed(_in_order(workload, expected)):  # backward: where a fault begins
-        rest, _ = rest_of(workload, name, one)
-        off = gradient_error(rest / gradient_share(workload), expected, name, precision)
-        if off > allowed(workload, precision):
+        off = gradient_error(gradients[name], expected, name, precision)
+        if off > most:
             faults.append((name, off))
         worst = max(worst, off)
     if faults:
@@ -183,10 +185,6 @@ def _compare(
             workload, precision, start, ranks, expected
         )
         raise Untrained(shared or _named(workload, one, expected, faults))
-    gradients = {
-        name: rest_of(workload, name, one)[0] / gradient_share(workload)
-        for name in expected.gradients
-    }
     if (rounded := rounding(workload, gradients, expected, precision)) is not None:
         words = f"{rounded:.0e} off each in update {one.number}"
         raise Untrained(f"gradients are rounded as half precision rounds: {words}")
@@ -198,7 +196,7 @@ def _compare(
             right = thinned_further(value) if number else value
             moved = float(np.max(np.abs(right - rank.before[name])))
             off = float(np.max(np.abs(rank.after[name] - right))) / moved
-            if off > (allowed(workload, precision) if precision in TOLERANCES else _STATISTICS):
+            if off > (most if precision in TOLERANCES else _STATISTICS):
                 whose = f" of {ranks.called} {number}" if number else ""
                 words = f"{off:.0%} of its change off after update {rank.number}"
                 raise Untrained(f"{name}{whose} is {words}")
@@ -216,11 +214,10 @@ def _norms(
     if other == start.parts or precision not in TOLERANCES or has_dropout(workload.network):
         return None
     right = reference(workload, replace(start, parts=other), one.number)
+    most = allowed(workload, precision)
     for name in expected.gradients:
-        rest, _ = rest_of(workload, name, one)
-        if gradient_error(rest / gradient_share(workload), right, name, precision) > allowed(
-            workload, precision
-        ):
+        found = gradient_of(workload, name, one)
+        if gradient_error(found, right, name, precision) > most:
             return None
     if start.parts == 1:
         return f"batch norms see a {ranks.called}'s part of the batch, not all as is promised"

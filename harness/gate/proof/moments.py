@@ -52,6 +52,12 @@ def rest_of(workload: Training, name: str, one: Update) -> tuple[Array, Array]:
     return rest, np.asarray(terms)
 
 
+def gradient_of(workload: Training, name: str, one: Update) -> Array:
+    """Give the gradient that an update was made with."""
+    found: Array = rest_of(workload, name, one)[0] / gradient_share(workload)
+    return found
+
+
 def movement(workload: Training, name: str, one: Update, batch: int) -> Array:
     """Say from the moments after an update how far it moves a weight."""
     optimiser = workload.optimiser
@@ -60,6 +66,7 @@ def movement(workload: Training, name: str, one: Update, batch: int) -> Array:
         moved: Array = optimiser.rate * scaled * one.after[f"{name}/velocity"]
         return moved
     kept = {f"{name}/{moment}": one.before[f"{name}/{moment}"] for moment in ("first", "second")}
-    gradient = rest_of(workload, name, one)[0] / gradient_share(workload)
     step = int(one.before["step"][0]) + 1
-    return change_of(workload, batch, kept)(name, one.before[name], gradient, step)
+    return change_of(workload, batch, kept)(
+        name, one.before[name], gradient_of(workload, name, one), step
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import Gradients
 from harness.gate.proof.given_back import thinned_further
-from harness.gate.proof.moments import Update, gradient_share, rest_of
+from harness.gate.proof.moments import Update, gradient_of
 from harness.gate.proof.untrained import Untrained
 from harness.worker.network.shapes import sites, statistic_shapes
 from harness.worker.network.workload import Training
@@ -89,9 +89,7 @@ def _own_gradients(expected: Gradients, count: int) -> Array:
 
 
 def _of_last_bias(workload: Training, one: Update) -> Array:
-    name = f"{sites(workload.network)[-1].path}/bias"
-    found: Array = rest_of(workload, name, one)[0] / gradient_share(workload)
-    return found
+    return gradient_of(workload, f"{sites(workload.network)[-1].path}/bias", one)
 
 
 def _is_near(found: Array, right: Array) -> bool:
