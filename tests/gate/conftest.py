@@ -133,6 +133,24 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
     kept.close()
 
 
+def changed(source: Path, changes: Mapping[str, Change | Sequence[Change]]) -> None:
+    """Lay out a payload in which some sources are changed."""
+    payload.gather().copy(source)
+    for file, wanted in changes.items():
+        text = (source / file).read_text()
+        for old, new in _each(wanted):
+            assert text.count(old) == 1, f"{file} has changed: {old}"
+            text = text.replace(old, new)
+        (source / file).write_text(text)
+
+
+def _each(changes: Change | Sequence[Change]) -> list[Change]:
+    if isinstance(changes, tuple) and isinstance(changes[0], str):
+        old, new = changes
+        return [(str(old), str(new))]
+    return [one for one in changes if isinstance(one, tuple)]
+
+
 Examine = Callable[..., Answer]
 
 
@@ -149,26 +167,13 @@ def examine(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> Exami
         place = tmp_path_factory.mktemp("examined")
         write(place / "given")
         source = place / "payload"
-        payload.gather().copy(source)
+        changed(source, subject.changes)
         (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
-        for file, changes in subject.changes.items():
-            text = (source / file).read_text()
-            for old, new in _each(changes):
-                assert text.count(old) == 1, f"{file} has changed: {old}"
-                text = text.replace(old, new)
-            (source / file).write_text(text)
         (place / "job.json").write_text(jobs.text(_job(subject, place, precision)))
         workers.run(subject, source, place)
         return Answer(*(folders.open_folder(place / name) for name in ("given", "made")))
 
     return run
-
-
-def _each(changes: Change | Sequence[Change]) -> list[Change]:
-    if isinstance(changes, tuple) and isinstance(changes[0], str):
-        old, new = changes
-        return [(str(old), str(new))]
-    return [one for one in changes if isinstance(one, tuple)]
 
 
 def _job(subject: Subject, place: Path, precision: str) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,12 @@ from harness.plan.cell import Cell
 from harness.plan.gate_duration import trains_together
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
-from harness.ranks import payload
 from harness.store.records import DIFFERS, EQUIVALENT, EXAMINATION_FAILED, NOT_CHECKED
 from harness.study.study import load_study
 from harness.worker.gate.rank_equality import share, without_norms
 from harness.worker.network.layers import BatchNorm
 from harness.worker.network.shapes import sites
+from tests.gate.conftest import Change, changed
 from tests.needs import compiled, framework
 
 STUDY = """
@@ -76,19 +77,12 @@ def cell_of(place: Path, name: str, strategy: str) -> Cell:
     return cell
 
 
-def examined(
-    place: Path, cell: Cell, change: tuple[str, tuple[str, str]] | None = None
-) -> GatePart:
+def examined(place: Path, cell: Cell, changes: Mapping[str, Change] | None = None) -> GatePart:
     framework("torch" if cell.adapter == "torch" else cell.adapter)
     if cell.strategy == "horovod":
         compiled(cell.environment)
     source = place / "payload"
-    payload.gather().copy(source)
-    if change is not None:
-        file, (old, new) = change
-        text = (source / file).read_text()
-        assert text.count(old) == 1, f"{file} has changed: {old}"
-        (source / file).write_text(text.replace(old, new))
+    changed(source, changes or {})
     platform = load_platform("local")
     interpreter = worker_python.resolve(cell.environment, platform)
     small = requests.examined(plugins.workload(cell.workload))
@@ -120,7 +114,7 @@ def test_two_ranks_equal_one_with_the_batch_of_both(tmp_path, name, strategy, no
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_ranks_that_do_not_average_are_caught(tmp_path, mistake, planted):
     name, strategy, file, change = MISTAKES[mistake]
-    part = examined(tmp_path, cell_of(tmp_path, name, strategy), (file, change))
+    part = examined(tmp_path, cell_of(tmp_path, name, strategy), {file: change})
     assert part.finding is not None, part.why
     planted(name, mistake, "two ranks against one", part.finding.differs)
     assert "after update 1: what rank 0 of 2 changed is" in str(part.finding.differs)

@@ -17,14 +17,13 @@ from harness.gate.result import GatePart
 from harness.plan.cell import Cell
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
-from harness.ranks import payload
 from harness.ranks.failure_reasons import Judgement
 from harness.store.outcome import Ended
 from harness.study.study import load_study
 from harness.worker import job as jobs
 from harness.worker.job import Job
 from harness.worker.network.workload import Training
-from tests.gate.conftest import Change, Subject, Workers
+from tests.gate.conftest import Change, Subject, Workers, changed
 
 STUDY = """
 title = "Fed"
@@ -58,15 +57,6 @@ def cell_of(place: Path, framework: str, workload: str, **factors: Any) -> Cell:
     plan = make_plan(load_study(str(path)), platform.model_copy(update={"binding": binding}))
     (cell,) = plan.cells
     return cell
-
-
-def changed(source: Path, changes: Mapping[str, Change]) -> None:
-    """Lay out a payload in which some sources are changed."""
-    payload.gather().copy(source)
-    for file, (old, new) in changes.items():
-        text = (source / file).read_text()
-        assert text.count(old) == 1, f"{file} has changed: {old}"
-        (source / file).write_text(text.replace(old, new))
 
 
 @pytest.fixture(scope="session")

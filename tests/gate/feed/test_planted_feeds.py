@@ -42,7 +42,7 @@ def every_fault() -> Iterator[Any]:
 @pytest.mark.parametrize(("name", "fault"), list(every_fault()))
 def test_a_fault_of_the_feed_is_caught_and_named(name, fault, fed, planted) -> None:
     one = PLANTED[name][fault]
-    part = fed(name, one.workload, {one.file: one.change}, **(one.factors or {}))
+    part = fed(name, one.workload, {one.file: one.change}, **one.factors)
     found = part.why if part.finding is None else part.finding.differs
     planted(name, fault, "what it is fed", found)
     assert found is not None

@@ -15,8 +15,8 @@ from harness.gate.jobs import Examiner
 from harness.gate.result import GatePart
 from harness.platform.platform import load_platform
 from harness.worker.network.workload import Training
-from tests.gate.conftest import Change
-from tests.gate.feed.conftest import cell_of, changed
+from tests.gate.conftest import Change, changed
+from tests.gate.feed.conftest import cell_of
 from tests.needs import framework
 
 pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]

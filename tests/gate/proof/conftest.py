@@ -12,13 +12,12 @@ import pytest
 from harness.gate.proof import judging, request
 from harness.gate.proof.judging import Proved
 from harness.gate.tensors import folders
-from harness.ranks import payload
 from harness.store.contained import Contained
 from harness.study.framework import framework_info
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
-from tests.gate.conftest import INSIDE, Change, Subject, Workers
+from tests.gate.conftest import INSIDE, Change, Subject, Workers, changed
 
 BATCH = 16
 SEEDS = range(1, 11)
@@ -86,12 +85,8 @@ def prove(
         begin = given(network, seed if start is None else start)
         places.append(place)
         source = place / "payload"
-        payload.gather().copy(source)
+        changed(source, changes or {})
         (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
-        for file, (old, new) in (changes or {}).items():
-            text = (source / file).read_text()
-            assert text.count(old) == 1, f"{file} has changed: {old}"
-            (source / file).write_text(text.replace(old, new))
         job = _job(name, place, begin, precision, seed, compiled)
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)

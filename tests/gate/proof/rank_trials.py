@@ -14,13 +14,12 @@ from harness.gate.proof.judging import Proved
 from harness.gate.tensors import folders
 from harness.plan.norm_parts import norm_parts
 from harness.platform.platform import load_platform
-from harness.ranks import payload
 from harness.store.contained import Contained
 from harness.store.outcome import Ended
 from harness.study.framework import framework_info
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
-from tests.gate.conftest import INSIDE, Change
+from tests.gate.conftest import INSIDE, Change, changed
 from tests.needs import compiled, framework
 
 PLATFORM = load_platform("local")
@@ -57,12 +56,8 @@ class RankTrials:
             environment = f"{name}@{own.environment}"
             compiled(environment)
         source = place / "payload"
-        payload.gather().copy(source)
+        changed(source, changes or {})
         (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
-        for file, (old, new) in (changes or {}).items():
-            text = (source / file).read_text()
-            assert text.count(old) == 1, f"{file} has changed: {old}"
-            (source / file).write_text(text.replace(old, new))
         job = Job(
             purpose="trial",
             cell_key="proved",
