@@ -9,7 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,15 +137,17 @@ class AgentProcess:
 
     def _start(self, core: int | None) -> None:
         argv = [*self._through, sys.executable, "-P", "-m", "harness.agent"]
-        errors = self._files.writing(self._errors)
-        # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
-        self._process = subprocess.Popen(
-            argv if core is None else [*argv, str(core)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with ExitStack() as unstarted:
+            errors = unstarted.enter_context(self._files.writing(self._errors))
+            # A session of its own: the terminal's Ctrl-C is for the host, which knows what to do.
+            self._process = subprocess.Popen(
+                argv if core is None else [*argv, str(core)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            unstarted.pop_all()
         self._lines = Lines()
         assert self._process.stdout is not None
         assert self._process.stderr is not None

@@ -57,6 +57,15 @@ def test_an_interrupt_just_before_a_trial_ends_it(agent, interrupts, tmp_path):
     assert end.cause == "cancel"
 
 
+def test_an_agent_that_cannot_be_started_leaves_no_file_open(interrupts, tmp_path):
+    errors = tmp_path / "agent.err"
+    agent = AgentProcess(errors, through=[str(tmp_path / "absent")])
+    with pytest.raises(FileNotFoundError) as raised:  # whose frames would keep the file
+        agent.begin(command(tmp_path, SLEEP), core=None, interrupts=interrupts)
+    assert raised.value.filename == str(tmp_path / "absent")
+    assert errors not in {one.resolve() for one in Path("/proc/self/fd").iterdir()}
+
+
 def test_an_agent_that_falls_silent_is_given_up_and_its_ranks_are_ended(
     agent, interrupts, tmp_path, monkeypatch
 ):
