@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import traceback
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from harness.worker import external_loop, feed, loop, place
 from harness.worker.checkpoints.request import asked
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from harness.worker.windows.turns import RankTurns
 
 FAILED = 3
-DOORS = ("trial", "examine", "probe", "attribute")
-"""What a job may be for."""
 SAVES_NOTHING = "saves no checkpoints"
 
 
@@ -56,7 +54,12 @@ class Worker:
 
         After a fault nothing is closed: a group of ranks that lost one may never close.
         """
-        doors = {name: getattr(self, "_" + name) for name in DOORS}
+        doors: Dict[str, Callable[[Adapter, Workload], None]] = {
+            "trial": self._trial,
+            "examine": self._examine,
+            "probe": self._probe,
+            "attribute": self._attribute,
+        }
         if self.job.purpose not in doors:
             raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
         self._phase("open")

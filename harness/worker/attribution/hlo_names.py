@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text
-from harness.worker.attribution.protobuf import fields as fields_of
+from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text, varint
 
 CONTAINERS = ("while", "call", "conditional")
 """Their time is that of the instructions inside."""
@@ -98,20 +97,12 @@ def _numbers(found: Fields, number: int) -> List[int]:
     for value in found.get(number, []):
         if isinstance(value, int):
             numbers.append(value)
-        else:
-            # Packed ones are varints without keys: lend each the key of field 1.
-            lent = b"".join(b"\x08" + one for one in _varints(bytes(value)))
-            numbers += [one for _, one in fields_of(memoryview(lent)) if isinstance(one, int)]
+            continue
+        at = 0
+        while at < len(value):
+            one, at = varint(value, at)
+            numbers.append(one)
     return numbers
-
-
-def _varints(packed: bytes) -> List[bytes]:
-    found, begin = [], 0
-    for at, byte in enumerate(packed):
-        if byte < 0x80:
-            found.append(packed[begin : at + 1])
-            begin = at + 1
-    return found
 
 
 def _inner_name(one: _Raw, computations: Dict[int, Dict[int, _Raw]]) -> str:

@@ -17,13 +17,13 @@ def fields(message: memoryview) -> Iterator[Tuple[int, Value]]:
     """
     at, end = 0, len(message)
     while at < end:
-        key, at = _varint(message, at)
+        key, at = varint(message, at)
         number, kind = key >> 3, key & 7
         if kind == _VARINT:
-            value, at = _varint(message, at)
+            value, at = varint(message, at)
             yield number, value
         elif kind == _BYTES:
-            length, at = _varint(message, at)
+            length, at = varint(message, at)
             yield number, _piece(message, at, length)
             at += length
         elif kind in (_FIXED64, _FIXED32):
@@ -42,6 +42,20 @@ def by_number(message: memoryview) -> Fields:
     return found
 
 
+def varint(message: memoryview, at: int) -> Tuple[int, int]:
+    """Give the number that lies somewhere, and where what follows it begins."""
+    value = shift = 0
+    while True:
+        if at >= len(message) or shift > 63:
+            raise ValueError("a number is cut off")
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
 def text(found: Fields, number: int) -> str:
     """Give a field as a text; empty where it is absent."""
     last = found.get(number, [b""])[-1]
@@ -57,19 +71,6 @@ def integer(found: Fields, number: int) -> int:
 def messages(found: Fields, number: int) -> List[memoryview]:
     """Give the messages of a repeated field."""
     return [one for one in found.get(number, []) if not isinstance(one, int)]
-
-
-def _varint(message: memoryview, at: int) -> Tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(message) or shift > 63:
-            raise ValueError("a number is cut off")
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
 
 
 def _piece(message: memoryview, at: int, length: int) -> memoryview:

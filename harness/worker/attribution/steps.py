@@ -1,4 +1,4 @@
-"""How many steps are traced: as many as fit into about a second, within bounds."""
+"""Which steps are traced, and how many: as fit into about a second, within bounds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 WARM_STEPS = 3
 TRACED_S = 1.0
 FEWEST, MOST = 5, 40
+NOT_ON_GPU = "steps on a GPU are not attributed yet: only operations on a CPU are"
 
 
 def warmed(activity: Any) -> int:

@@ -56,10 +56,11 @@ def _of_xla(
     events: List[xspace.Event], modules: Dict[str, Dict[str, Instruction]], marks: Marks
 ) -> Iterator[Ran]:
     ends: Dict[str, Deque[int]] = defaultdict(deque)
-    for event in sorted(events, key=lambda one: one.start):
+    in_order = sorted(events, key=lambda one: one.start)
+    for event in in_order:
         if event.name.startswith(ENDED):
             ends[event.name[len(ENDED) :]].append(event.start)
-    for number, event in enumerate(sorted(events, key=lambda one: one.start)):
+    for number, event in enumerate(in_order):
         name = event.stats.get(OF_XLA)
         if name is None:
             continue

@@ -10,6 +10,8 @@ from collections import Counter
 from typing import Any, Dict, Optional
 from typing import Counter as Counts
 
+from harness.worker.facts.short_types import IN_FULL
+
 # %name = bf16[16,27,27,192]{3,2,1,0} convolution(%left, f32[3]{0} %right), …
 DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = \(?([a-z]+[0-9]*)\[", re.MULTILINE)
 HEAVY = re.compile(
@@ -24,7 +26,6 @@ CONVOLVED = re.compile(
 )
 TARGET = re.compile(r'custom_call_target="([^"]+)"')
 MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
-XLA_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
 
 
 def read(text: str) -> Dict[str, Any]:
@@ -36,7 +37,7 @@ def read(text: str) -> Dict[str, Any]:
         target = TARGET.search(match[0])
         kind = target[1] if target else match[2]
         given = match[3] or types.get(match[4]) or match[1]
-        name = XLA_TYPES.get(given, given)
+        name = IN_FULL.get(given, given)
         operations["{} {}".format(kind, name)] += 1
         if MULTIPLYING.search(kind):
             computed[name] += 1

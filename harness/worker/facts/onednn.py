@@ -12,10 +12,11 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional
 from typing import Counter as Counts
 
+from harness.worker.facts.short_types import IN_FULL
+
 LISTED = 60
 # not gemm_api: the matrix routine that Eigen borrows from oneDNN, whatever is switched off
 COMPUTING = ("convolution", "deconvolution", "inner_product", "matmul")
-ONEDNN_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64"}
 PLAIN = {
     "acdb": "channels-last",
     "acdeb": "channels-last",
@@ -43,7 +44,7 @@ def read(lines: List[str], steps: int) -> Dict[str, Any]:
         source = SOURCE.search(line)
         if source is None or kind not in COMPUTING:
             continue
-        name = ONEDNN_TYPES.get(source[1], source[1])
+        name = IN_FULL.get(source[1], source[1])
         spent[name] = spent.get(name, 0.0) + _milliseconds(fields[-1])
         layout = _layout(source[2])
         if layout:

@@ -219,9 +219,10 @@ class JaxAdapter:
     def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Say which layer and pass took which share of a step."""
         from harness.worker.adapters.jax.attribution import attribute
+        from harness.worker.attribution.steps import NOT_ON_GPU
 
         if self._settings.is_gpu:
-            raise Unsupported("steps on a GPU are not attributed yet: only operations on a CPU are")
+            raise Unsupported(NOT_ON_GPU)
         return attribute(self.activity(workload, feed, options), workload.network)
 
     def facts(self) -> Mapping[str, Any]:

@@ -103,7 +103,7 @@ class TrainingActivity:
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set, in place, what is given of parameters, running statistics and the optimiser's."""
         arrangement = self._trainer.lowering.arrangement
-        for name, parameter, variable, factor in kept(self._trainer):
+        for name, parameter, variable, factor in changed_by_step(self._trainer):
             if name in state:
                 value = arrangement.parameter_in(parameter, array_of(state[name]))
                 variable.assign(own(numpy.float32(factor) * value, variable.dtype))
@@ -135,7 +135,7 @@ class TrainingActivity:
     def replica(self, number: int) -> Iterator[Made]:
         """Give what is trained, as one device holds it."""
         arrangement, strategy = self._trainer.lowering.arrangement, self._trainer.strategy
-        for name, parameter, variable, factor in kept(self._trainer):
+        for name, parameter, variable, factor in changed_by_step(self._trainer):
             value = strategy.on(number, variable).numpy()
             value = arrangement.parameter_out(parameter, value)
             yield made(name, value if factor == 1 else (value / factor).astype(numpy.float32))
@@ -155,7 +155,7 @@ class TrainingActivity:
         return float(self._trainer.strategy.agree(value))
 
 
-def kept(trainer: Any) -> Iterator[Tuple[str, str, Any, float]]:
+def changed_by_step(trainer: Any) -> Iterator[Tuple[str, str, Any, float]]:
     """Give what a step changes: its name, whose it is, the variable, what it is times."""
     for name, variable in trainer.values.items():
         yield name, name, variable, 1.0

@@ -117,9 +117,10 @@ class TensorFlowAdapter:
     def attribute(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Say which layer and pass took which share of a step."""
         from harness.worker.adapters.tensorflow import attribution
+        from harness.worker.attribution.steps import NOT_ON_GPU
 
         if settings.has_gpu():
-            raise Unsupported("steps on a GPU are not attributed yet: only operations on a CPU are")
+            raise Unsupported(NOT_ON_GPU)
         self._mark = attribution.marking(workload.network)
         return attribution.attribute(self.activity(workload, feed, options), workload.network)
 

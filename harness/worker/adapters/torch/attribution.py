@@ -29,7 +29,7 @@ from harness.worker.attribution.marks import (
     Marks,
     Place,
 )
-from harness.worker.attribution.steps import warmed
+from harness.worker.attribution.steps import NOT_ON_GPU, warmed
 from harness.worker.contracts import Unsupported
 
 NODE = "autograd::engine::evaluate_function: "
@@ -54,7 +54,7 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
     """Trace a few steps."""
     settings = activity.trainer.settings
     if settings.is_gpu:
-        raise Unsupported("steps on a GPU are not attributed yet: only operators on a CPU are")
+        raise Unsupported(NOT_ON_GPU)
     if settings.is_compiled:
         raise Unsupported("torch.compile's kernels are not attributed yet: only eager steps are")
     steps = warmed(activity)

@@ -10,13 +10,14 @@ import sys
 from array import array
 from typing import Any, Optional, Sequence
 
+from harness.worker.gate.subject import stride
 from harness.worker.input.dataset import Dataset
 
 _KINDS = {"|u1": "B", "<u2": "H", "<i2": "h", "<f4": "f"}
 _SAMPLES = 16
 """The most that are looked at of a batch."""
 _ITEMS = 4096
-"""The most that are looked at of a sample: every so-manieth."""
+"""The most that are looked at of a sample: every n-th item."""
 _ALLOWED = 2.0**-8
 """Of the largest number: a batch may be rounded to bf16."""
 
@@ -31,7 +32,7 @@ def differs(dataset: Dataset, samples: Sequence[int], inputs: memoryview) -> Opt
     if kind is None or dataset.shape is None or not dataset.has_index:
         return None
     each = len(inputs) // len(samples)
-    step = max(1, each // _ITEMS) | 1  # odd: it meets all remainders of a row
+    step = stride(each, _ITEMS)
     for place, sample in enumerate(samples[:_SAMPLES]):
         stored = _read(dataset, sample, kind)
         if len(stored) != each:

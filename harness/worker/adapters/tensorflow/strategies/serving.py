@@ -16,7 +16,7 @@ import numpy
 import tensorflow.compat.v2 as tf
 
 from harness.worker.adapters.tensorflow import failures
-from harness.worker.adapters.tensorflow.activity import draw, kept, own
+from harness.worker.adapters.tensorflow.activity import changed_by_step, draw, own
 from harness.worker.adapters.tensorflow.lowering.network import Lowering
 from harness.worker.adapters.tensorflow.optimiser import Update
 from harness.worker.adapters.tensorflow.strategies.servers import ParameterServers
@@ -73,10 +73,10 @@ class ServedTrainer(Trainer):
 
     def mine(self) -> List[Any]:
         """Give the variables that this rank sets: its own, and the first one all that is served."""
-        own = [one for name, one in self.values.items() if name not in self.learned]
+        mine = [one for name, one in self.values.items() if name not in self.learned]
         if self.strategy.place.rank == FIRST or not self.strategy.communicates:
-            own += [*self.learned.values(), *self.kept()]
-        return own
+            mine += [*self.learned.values(), *self.kept()]
+        return mine
 
     def kept(self) -> List[Any]:
         """Give what the optimiser keeps."""
@@ -84,14 +84,14 @@ class ServedTrainer(Trainer):
 
     def _variables(self, initial: Mapping[str, Any]) -> Dict[str, Any]:
         """Deal out what is learned."""
-        own = self.strategy.here
+        here = self.strategy.here
         self._where: Dict[str, str] = {}
         learned = self.lowering.arrangement.parameters
-        servers = self.strategy.servers if self.strategy.communicates else [own]
+        servers = self.strategy.servers if self.strategy.communicates else [here]
         held = dict.fromkeys(servers, 0)
         found = {}
         for number, (name, value) in enumerate(initial.items()):
-            where = min(servers, key=lambda one: held[one]) if name in learned else own
+            where = min(servers, key=lambda one: held[one]) if name in learned else here
             if name in learned:
                 held[where] += int(numpy.prod(value.shape))
                 self._where[name] = where
@@ -205,7 +205,7 @@ class ServedActivity:
         arrangement = self.trainer.lowering.arrangement
         values = [
             (variable, arrangement.parameter_in(parameter, array_of(state[name])))
-            for name, parameter, variable, _ in kept(self.trainer)
+            for name, parameter, variable, _ in changed_by_step(self.trainer)
             if name in state
         ]
         if "step" in state:
@@ -226,7 +226,7 @@ class ServedActivity:
     def state(self) -> Iterator[Made]:
         """Give what is trained, and let no rank go on before all have read it."""
         strategy, arrangement = self.trainer.strategy, self.trainer.lowering.arrangement
-        every = list(kept(self.trainer))
+        every = list(changed_by_step(self.trainer))
         held = strategy.session.run([variable for _, _, variable, _ in every])
         strategy.agree(0.0)
         for (name, parameter, _, _), value in zip(every, held):
