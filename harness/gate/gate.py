@@ -87,7 +87,7 @@ class _Gate:
     ) -> None:
         self._platform = platform
         self._payload = payload
-        self._parts = KeptParts(kept)
+        self._parts = KeptParts(kept, self._log)
         self._progress = ExaminationProgress(watch)
         self._stack = stack
         self._closures = Closures(payload)
@@ -155,7 +155,7 @@ class _Gate:
             ]
         )
         examine = partial(self._examine, cell, small, precision, interpreter, factors)
-        return self._parts.part(key, examine, self._log)
+        return self._parts.part(key, examine)
 
     def _ranks(self, cell: Cell, small: Training) -> GatePart:
         """Compare the cell's ranks with one rank; a stored result is reused."""
@@ -170,7 +170,7 @@ class _Gate:
         examine = partial(ranks.examine, cell, small, chosen)
         alone = partial(self._alone, what, interpreter, examine)
         key = cache.digest([*facts, dict(cell.options)])
-        return self._parts.part(key, alone, self._log)
+        return self._parts.part(key, alone)
 
     def _feed(self, cell: Cell, workload: Training) -> GatePart:
         """Compare what the cell's network is fed with the files; a stored result is reused."""
@@ -183,7 +183,7 @@ class _Gate:
         alone = partial(self._alone, what, interpreter, examine)
         facts = [code, interpreter.identity, feed.code_digest(), where, scale]
         facts += [feed.chosen(cell), feed.content_of(cell), dict(cell.options)]
-        return self._parts.part(cache.digest(facts), alone, self._log)
+        return self._parts.part(cache.digest(facts), alone)
 
     def _alone(
         self, what: str, interpreter: Interpreter, examine: Callable[[Path, Go], GatePart]

@@ -37,7 +37,7 @@ _ALONE: Mapping[str, Any] = {
 }
 """One rank stands for all: a strategy changes who adds gradients, not what a layer computes.
 
-What a strategy does change is examined apart (``equal_ranks.py``)."""
+What a strategy does change is examined apart (``ranks.py``)."""
 
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic", "compile")

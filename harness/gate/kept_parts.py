@@ -40,14 +40,18 @@ def with_kept_log(result: Result, file: Path) -> Result:
 
 
 class KeptParts:
-    """What is kept in a folder; what was changed by hand is examined anew."""
+    """What is kept in a folder; what was changed by hand is examined anew.
 
-    def __init__(self, folder: Path) -> None:
+    ``log`` gives what was printed by an examination that failed.
+    """
+
+    def __init__(self, folder: Path, log: Callable[[], str]) -> None:
         self._folder = folder
+        self._log = log
         self.is_edited = False
         """Whether a part that was kept of this cell had been changed by hand."""
 
-    def part(self, key: str, examine: Callable[[], GatePart], log: Callable[[], str]) -> GatePart:
+    def part(self, key: str, examine: Callable[[], GatePart]) -> GatePart:
         """Give a part that is stored, or examine and store it; one that failed keeps its log."""
         file = self._folder / "results" / f"{key}.json"
         if file.is_file():
@@ -57,7 +61,7 @@ class KeptParts:
             self.is_edited = True
         part = examine()
         if part.has_failed:
-            return replace(part, log=log())
+            return replace(part, log=self._log())
         with explained(file):
             file.parent.mkdir(exist_ok=True)
         write_json(file, sealed(record(part)))

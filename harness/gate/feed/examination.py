@@ -57,10 +57,11 @@ def chosen(cell: Cell) -> dict[str, Any]:
     """Choose the factors of the examination; numbers are fed in fp32, which rounds nothing."""
     factors = dict(cell.other_factors)
     batch, _ = _sizes(CONTENTS[content_of(cell)])
-    limits = {"reader_threads": _FEW_THREADS, "prefetch": _FEW_THREADS, "buffer_samples": 2 * batch}
-    for name, most in limits.items():
+    for name in ("reader_threads", "prefetch"):
         if factors.get(name):
-            factors[name] = most if name == "buffer_samples" else min(most, factors[name])
+            factors[name] = min(_FEW_THREADS, factors[name])
+    if factors.get("buffer_samples"):
+        factors["buffer_samples"] = 2 * batch
     precision = framework_info(cell.adapter).default("precision")
     plain = {"input": "files", "compile": False, "precision": precision, "samples": None}
     return {**factors, **dict.fromkeys(_UNTOLD), **plain}

@@ -6,8 +6,9 @@ which order is seen as the network sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def _identified(known: KnownSamples, expected: Array, fed: _Fed) -> tuple[Order,
     worst = 0.0
     for epoch in fed.inputs:
         order.append([])
-        for row in _rows(epoch):
+        for row in chain.from_iterable(epoch):
             off = distortions.root_mean_square(expected - row)
             number = int(np.argmin(off))
             if not off[number] <= known.tolerance:
@@ -113,11 +114,6 @@ def _identified(known: KnownSamples, expected: Array, fed: _Fed) -> tuple[Order,
     if words := distortions.factors(known, expected[numbers], rows):
         return [], worst, _named(known, fed, words, worst)
     return order, worst, None
-
-
-def _rows(batches: Sequence[Array]) -> Iterator[Array]:
-    for batch in batches:
-        yield from batch
 
 
 def _named(known: KnownSamples, fed: _Fed, words: str, off: float) -> str:

@@ -52,7 +52,7 @@ class KnownSamples:
 
     @property
     def step(self) -> int:
-        """Every so-manieth item is compared."""
+        """Every n-th item is compared: this n."""
         return stride(int(np.prod(self.shape)), self.thin)
 
     def input(self, number: int) -> Array:
@@ -71,7 +71,7 @@ class KnownSamples:
 
 
 def thinned(known: KnownSamples, values: Array) -> Array:
-    """Give every so-manieth item, as workers write them."""
+    """Give every n-th item, as workers write them."""
     return values.reshape(-1)[:: known.step]
 
 
