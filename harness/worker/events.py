@@ -18,7 +18,8 @@ number may be NaN or Infinity, as a loss may.
     turn       number, round, attempt, start, end      after all that was seen in it; disturbed:
                why it does not count, "" if it does; foreign_cores: what others used meanwhile;
                steps, work_s: what was measured in it, by the slowest rank's clock; settled_steps,
-               settled_s: what was reached before, after the first two windows, and never counts
+               settled_s: steps and seconds of its settling, from the third window on; they never
+               count
     epoch      phase, first, steps, number      one pass over a data set's files, audited: samples,
                bytes, digest, order, left_out; cache (as ``input/cold.py`` calls it), cold_fraction,
                witness, resident_before, read_bytes; given_bytes: what storage gave the whole

@@ -92,7 +92,8 @@ def run(
             while windows.is_amid_epoch() or not windows.is_over(until):
                 windows.take(rest(steps, until, windows.done))
         else:
-            # a neighbour of a short warm-up must not leave a block with a round or two
+            # the shortest: a neighbour that slowed a short warm-up must not make steps look so long
+            # that the block gets only a round or two
             turns.take(windows, steps, min(recent))
         windows.prove()
         if proof is not None:

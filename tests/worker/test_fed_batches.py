@@ -58,7 +58,7 @@ def test_whole_epochs_are_written_as_they_are_fed(tmp_path: Path) -> None:
     assert list(folder.tensors["0/1/target"].items()) == [2.0, 0.0]
 
 
-def test_of_large_samples_every_so_manieth_number_is_written(tmp_path: Path) -> None:
+def test_of_large_samples_every_nth_number_is_written(tmp_path: Path) -> None:
     folder = made(tmp_path, Fed(), thin=4)
     assert list(folder.tensors["0/0/input"].items()) == [100, 103, 106, 109, 110, 113, 116, 119]
 

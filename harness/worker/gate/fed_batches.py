@@ -5,7 +5,7 @@ The activity is the one that a trial steps, on a small set of files whose conten
 and transfer. Nothing is stepped. Given, ``about``: ``epochs``, how many; ``thin``, the most items
 to write of a sample. Made, by each rank in a folder of its own (``path_of``), all float32:
 
-    EPOCH/BATCH/input     batch x items, of each sample every so-manieth; both count from 0
+    EPOCH/BATCH/input     batch x items, of each sample every n-th item; both count from 0
     EPOCH/BATCH/target    as the loss takes it
 
 and in ``about``: ``shapes``, one sample's shape in each batch; ``refused``, why the audit of an

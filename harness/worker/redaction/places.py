@@ -97,7 +97,9 @@ _KEY_FILE = (
 )
 _JWK = r"""("(?:d|p|q|dp|dq|qi|k)\\*"\s*:\s*\\*")[\w-]{20,}"""
 _OF_ALL = (*OF_NAMES, *_OF_LOGINS[:-1], "basic ", "negotiate ", "@", "kty", *_OF_PGPASS)
-"""One of these stands in each line that holds a place; some in those that hold a name."""
+"""One of these stands in each line that holds a place; some in those that hold a name.
+
+Of the logins the last is left out: ``sshpass`` holds ``pass``, which is among the names."""
 
 
 def may_hold_placed(line: str) -> bool:

@@ -23,9 +23,9 @@ class WholeLines:
         self._block_bytes = 0
         self._is_block = False
         self._line = bytearray()
-        self._of_line = 0
+        self._line_left_out = 0
         """Bytes of the unfinished line that will not be shown, as it is too long."""
-        self._of_block = 0
+        self._block_left_out = 0
         self.left_out = 0
 
     @property
@@ -45,7 +45,7 @@ class WholeLines:
             else:
                 ready.append(whole)
         self._line += data[cut:]
-        if self._of_line or len(self._line) > _LONGEST:
+        if self._line_left_out or len(self._line) > _LONGEST:
             self._shorten_line(ready)
         return b"".join(ready)
 
@@ -58,21 +58,21 @@ class WholeLines:
 
     def _finished_line(self, rest: bytes) -> bytes:
         """Give the line that was begun with what follows it, or say how long it was."""
-        if not self._of_line:
+        if not self._line_left_out:
             whole = bytes(self._line) + rest
         else:
             ends = rest.find(b"\n") + 1
-            whole = self._note(self._of_line + ends) + rest[ends:]
-        self._line, self._of_line = bytearray(), 0
+            whole = self._note(self._line_left_out + ends) + rest[ends:]
+        self._line, self._line_left_out = bytearray(), 0
         return whole
 
     def _shorten_line(self, ready: List[bytes]) -> None:
-        shown = 0 if self._is_block or self._of_line else self._line.rfind(b"\r") + 1
+        shown = 0 if self._is_block or self._line_left_out else self._line.rfind(b"\r") + 1
         if shown:  # a bar of progress, which begins its line again and again
             ready.append(bytes(self._line[:shown]))
             del self._line[:shown]
         else:
-            self._of_line += len(self._line)
+            self._line_left_out += len(self._line)
             self._line = bytearray()
 
     def _take(self, line: bytes, ready: List[bytes]) -> None:
@@ -87,15 +87,15 @@ class WholeLines:
             return
         self._block.append(line)
         self._block_bytes += len(line)
-        if self._of_block or self._block_bytes > _LONGEST:
-            self._of_block += self._block_bytes
+        if self._block_left_out or self._block_bytes > _LONGEST:
+            self._block_left_out += self._block_bytes
             self._block, self._block_bytes = [], 0
         if ends:
             self._finish_block(ready)
 
     def _finish_block(self, ready: List[bytes]) -> None:
-        ready += [self._note(self._of_block)] if self._of_block else self._block
-        self._block, self._block_bytes, self._of_block = [], 0, 0
+        ready += [self._note(self._block_left_out)] if self._block_left_out else self._block
+        self._block, self._block_bytes, self._block_left_out = [], 0, 0
         self._is_block = False
 
     def _note(self, count: int) -> bytes:

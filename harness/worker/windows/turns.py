@@ -2,7 +2,8 @@
 
 The agent holds the other end of a socket, one a rank (``harness/agent/turns/``); a line is JSON:
 
-    to the agent    {"say": "ready", "step_s": S}      warm, and waits; a step takes S seconds
+    to the agent    {"say": "ready", "step_s": S}      warm, and waits; S seconds is the
+                                                       shortest step of the last warm-up windows
                     {"say": "turned"}                  the turn is over, and it waits
     to the rank     {"say": "turn", "round", "attempt", "span": {"seconds": S} or {"steps": K}}
                     {"say": "finish"}                  there is no further turn
