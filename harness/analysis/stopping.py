@@ -42,7 +42,7 @@ def level(run: RunRecord) -> float:
     return declared(looks(run)).level if looks(run) else LEVEL
 
 
-def alpha(run: RunRecord, block: int, cells: int = 1) -> float:
+def alpha(run: RunRecord, block: int, *, cells: int = 1) -> float:
     """Give the error that a run's comparisons, of so many cells at once, may make after a block.
 
     Each look after blocks that were added may err half as often as the one before, so that however

@@ -92,6 +92,7 @@ def _answers(
     rejected: frozenset[str],
 ) -> dict[str, compare.Answer]:
     bases = {cell.key: (base, cell) for base, cell in both}
+    last = max((at for row in paired.values() for at in row), default=0)
     lost = {key: lost_trials.losses(bases[key][1], bases[key][0], rejected) for key in paired}
     return losses.compared(
         paired,
@@ -102,7 +103,7 @@ def _answers(
         equivalence=EQUIVALENCE,
         compare=partial(
             compare.compare,
-            alpha=stopping.alpha(run, len(paired)),
+            alpha=stopping.alpha(run, last, cells=len(paired)),
             equivalence=EQUIVALENCE,
             seed=run.info.seed,
             at_any_time=stopping.is_until_answered(run),

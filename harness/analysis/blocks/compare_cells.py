@@ -79,7 +79,7 @@ def compared_task(
         equivalence=equivalence,
         compare=partial(
             compare.compare,
-            alpha=stopping.alpha(run, blocks[-1] if blocks else 0, len(paired)),
+            alpha=stopping.alpha(run, blocks[-1] if blocks else 0, cells=len(paired)),
             equivalence=equivalence,
             seed=run.info.seed,
             at_any_time=until_answered,
