@@ -99,11 +99,11 @@ class Due:
         self._is_stopped = False
         self.left_after: Mapping[str, int] = {}
         """The block after which a cell needed no further one."""
-        for at in order:
-            self._update_open(*at)
         for key, trials in outcomes.items():
             for name, outcome in trials.items():
-                self.enter(key, name, outcome)
+                self._record(key, name, outcome)
+        for at in order:
+            self._update_open(*at)
 
     def planned(self) -> Sequence[tuple[str, int]]:
         """Give the planned trials, up to where repeating was stopped."""
@@ -154,11 +154,10 @@ class Due:
         return TrialCounts(len(self._order), len(done), ok, self.left().total())
 
     def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:
-        """Record how a trial ended."""
-        self._of_cell[key][name] = self._of_block[key, name.block][name] = outcome
-        self._owed.pop((key, name.block), None)
+        """Record how a trial ended; others that were lost may be due again for that."""
+        self._record(key, name, outcome)
         self._update_open(key, name.block)
-        self._update_lost(key, name.block)
+        self._update_all_lost()
 
     def owe(self, key: str, name: TrialName) -> None:
         """Make another attempt due for a rejected trial, if it is the last attempt so far."""
@@ -213,15 +212,20 @@ class Due:
         """Whether a cell had left before a block."""
         return key in self.left_after and block > self.left_after[key]
 
-    def _update_lost(self, key: str, block: int) -> None:
-        """Take down whether a block came to a bad end; others may be due again for that."""
-        if (key, block) not in self._planned or block == PILOT:
+    def _record(self, key: str, name: TrialName, outcome: Outcome) -> None:
+        """Take down how a trial ended, and whether its block came to a bad end."""
+        at = key, name.block
+        tried = self._of_block[at]
+        self._of_cell[key][name] = tried[name] = outcome
+        self._owed.pop(at, None)
+        if at not in self._planned or name.block == PILOT:
             return
-        tried = self._of_block[key, block]
         if tried[max(tried)].ended in _LOST:
-            self._lost[key].add(block)
+            self._lost[key].add(name.block)
         else:
-            self._lost[key].discard(block)
+            self._lost[key].discard(name.block)
+
+    def _update_all_lost(self) -> None:
         for one, blocks in self._lost.items():
             for lost in blocks:
                 self._update_open(one, lost)
@@ -230,7 +234,7 @@ class Due:
         """Name the attempt that makes up for a lost trial, where too few blocks would be whole."""
         if self._is_stopped or block not in self._lost.get(key, ()):
             return None
-        planned = {block for _, block in self._order} - {PILOT}
+        planned = {one for _, one in self._order} - {PILOT}
         going_on = (blocks for one, blocks in self._lost.items() if self.given_up(one) is None)
         whole = planned.difference(*going_on)
         if len(whole) >= FEWEST_BLOCKS or len(planned) < FEWEST_BLOCKS:

@@ -180,6 +180,24 @@ def test_blocks_after_the_one_that_was_enough_are_not_planned():
     assert due.blocks() == [(1, ["a", "b"])]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_trials_read_together_leave_due_what_trials_that_end_one_by_one_do(seed):
+    chance = random.Random(seed)
+    keys = [f"cell-{number}" for number in range(30)]
+    order = [(key, block) for block in range(11) for key in keys]
+    bad = ["failed", "timed-out", "out-of-memory", "cancelled", "unsupported"]
+    how = chance.choices(["ok", *bad], [2, *[0.2] * 5], k=300)
+    told = {key: {} for key in keys}
+    for at, ended in zip(chance.sample(order, 300), how, strict=True):
+        told[at[0]][TrialName(at[1])] = ended_as(ended)
+    together, one_by_one = Due(order, told), Due(order, {})
+    for key, name in chance.sample([(k, n) for k, some in told.items() for n in some], 300):
+        one_by_one.enter(key, name, told[key][name])
+    assert together.count() == one_by_one.count()
+    assert together.left() == one_by_one.left()
+    assert [together.needs(*at) for at in order] == [one_by_one.needs(*at) for at in order]
+
+
 def test_trials_of_other_sessions_are_not_due_here_but_tell_of_a_hopeless_cell():
     due = Due([("a", 1)], {"a": outcomes(trial_2="cancelled"), "c": outcomes(trial_1="failed")})
     assert due.left() == {"a": 1}
