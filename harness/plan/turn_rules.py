@@ -24,13 +24,33 @@ def task_of(cell: Cell) -> str:
     return task(cell.workload, cell.factors)
 
 
+def companies(plan: PlannedStudy) -> Mapping[str, str]:
+    """Name by key with whom cells take turns: those they are compared with.
+
+    They are all of the task; where a plan has two sides, a cell of A and the one held against it,
+    and A's key is the name.
+    """
+    if has_two_sides(plan):
+        return {cell.key: cell.against or cell.key for cell in plan.cells}
+    return {cell.key: task_of(cell) for cell in plan.cells}
+
+
+def has_two_sides(plan: PlannedStudy) -> bool:
+    """Whether cells are held against those of another side, instead of a reference."""
+    return any(cell.against for cell in plan.cells)
+
+
 def reasons(plan: PlannedStudy, platform: Platform) -> Mapping[str, str]:
     """Say by key why cells run alone in their blocks; those that take turns are left out."""
     why = {cell.key: _why(cell, plan.measure, platform) for cell in plan.cells}
-    together = Counter(task_of(cell) for cell in plan.cells if not why[cell.key])
+    company = companies(plan)
+    together = Counter(company[cell.key] for cell in plan.cells if not why[cell.key])
+    nobody = "no other cell of its work takes turns"
+    if has_two_sides(plan):
+        nobody = "the cell that it is compared with takes none"
     for cell in plan.cells:
-        if not why[cell.key] and together[task_of(cell)] < 2:
-            why[cell.key] = "no other cell of its work takes turns"
+        if not why[cell.key] and together[company[cell.key]] < 2:
+            why[cell.key] = nobody
     return {key: reason for key, reason in why.items() if reason}
 
 
@@ -47,12 +67,16 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
     alone: dict[str, list[str]] = {}
     for key, reason in why.items():
         alone.setdefault(reason, []).append(labels_by_key[key])
+    whose, divided = "those of one workload live", (
+        " What does not fit into memory together is divided, with the reference in each part."
+    )
+    if has_two_sides(plan):
+        whose, divided = "a cell of A and its cell of B live", ""
     first = (
         f"Turns: {together} of {len(plan.cells)} cells take turns of "
         f"{duration(plan.measure.turn_s)}, each after {SETTLING_S} s at most in which it settles: "
-        "those of one workload live at the same time in each block, one works, the others are "
-        "stopped. A block lasts as long as their trials one after the other. What does not fit "
-        "into memory together is divided, with the reference in each part."
+        f"{whose} at the same time in each block, one works, the others are stopped. A block lasts "
+        f"as long as their trials one after the other.{divided}"
     )
     said = [first] if together else []
     for reason, labels in sorted(alone.items(), key=lambda one: -len(one[1])):
@@ -66,9 +90,9 @@ def with_partners(plan: PlannedStudy, platform: Platform, keys: Set[str]) -> set
     if not plan.measure.turns:
         return set(keys)
     alone = reasons(plan, platform)
-    able = [cell for cell in plan.cells if cell.key not in alone]
-    tasks = {task_of(cell) for cell in able if cell.key in keys}
-    return set(keys) | {cell.key for cell in able if task_of(cell) in tasks}
+    able = {key: name for key, name in companies(plan).items() if key not in alone}
+    wanted = {able[key] for key in able.keys() & keys}
+    return set(keys) | {key for key, name in able.items() if name in wanted}
 
 
 def _why(cell: Cell, measure: Measure, platform: Platform) -> str:

@@ -19,6 +19,7 @@ from harness.plan.plan import Heading, Plan
 from harness.plan.turn_rules import task_of
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.study.matrix import adapter_of
+from harness.study.measure import Measure
 
 _SIDES = ("A", "B")
 _ONLY = {"A": "only A has it", "B": "only B has it"}
@@ -58,14 +59,11 @@ def two_sided(name: str, first: Side, second: Side) -> Plan:
     if not cells:
         listed = "".join(f"\n    {hole.label}: {hole.why}" for hole in holes[:10])
         raise UsageError(f"{first.name} and {second.name} have no cell in common:{listed}")
-    measure = first.plan.measure
     notes = [f"A is {first.name}, B is {second.name}."]
-    if second.plan.measure != measure:
+    if second.plan.measure != first.plan.measure:
         notes.append("The two have different protocols: this session takes A's for both.")
-    if measure.looks[-1] < FEWEST_BLOCKS:
-        measure = replace(measure, trials=FEWEST_BLOCKS, trials_at_most=None)
-        notes.append(f"{FEWEST_BLOCKS} blocks are run: fewer cannot tell.")
-    measure = replace(measure, added=())
+    measure, how_many = _protocol(first.plan.measure)
+    notes += how_many
     keys = [cell.key for cell in cells]
     return Plan(
         study=Heading(
@@ -108,6 +106,28 @@ def _held_against(cell: Cell, other: Cell, payload: str | None) -> Cell:
     key = hashlib.sha256(f"B {other.key} against {cell.key}".encode()).hexdigest()[:KEY_LENGTH]
     label = f"{other.label} · B"
     return replace(other, key=key, label=label, payload=payload, against=cell.key)
+
+
+def _protocol(measure: Measure) -> tuple[Measure, list[str]]:
+    """Give the session's protocol, and say how many blocks it runs where the study has another way.
+
+    What would end a study once it is answered are comparisons with a reference; here each pair is
+    compared by itself, so that all blocks are run.
+    """
+    measure, most = replace(measure, added=()), measure.looks[-1]
+    blocks = max(most, FEWEST_BLOCKS)
+    if measure.stop is None and blocks == most:
+        return measure, []
+    notes = []
+    if measure.stop is not None:
+        budget = " or its budget" if measure.budget_s is not None else ""
+        notes.append(
+            f'All {blocks} blocks are run: stop = "answered"{budget} ends no session of two sides.'
+        )
+        measure = replace(measure, stop=None, budget_s=None)
+    if blocks > most:
+        notes.append(f"{blocks} blocks are run: fewer cannot tell.")
+    return replace(measure, trials=blocks, trials_at_most=None), notes
 
 
 def _told_apart(first: Plan, second: Plan) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.environments.identity.changes import changes
 from harness.errors import RunError
 from harness.plan.plan import Plan
+from harness.plan.turn_rules import has_two_sides
 from harness.ranks.payload import Payload, copied, remove_byte_code
 from harness.run.setup import TrialBasis, read_plan, with_hidden_values
 from harness.run.trust import Trust, differing_files, knows_code, knows_payload, require_plan
@@ -38,7 +39,7 @@ def run_side(run: Path, installed: Payload, trust: Trust) -> RunSide:
     """Read what a run would carry out once more; refuse what is neither known nor trusted."""
     paths = opening.open_run(run.resolve())
     plan = read_plan(paths)
-    if any(cell.against for cell in plan.cells):
+    if has_two_sides(plan):
         raise RunError(f"{run} compares two sides already: bakeoff compare {run} says its answer.")
     require_plan(paths, plan, trust)
     is_known = knows_payload(paths, installed, trust)

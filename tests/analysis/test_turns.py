@@ -334,3 +334,16 @@ def test_the_page_says_where_a_block_had_several_groups(tmp_path: Path) -> None:
     (ranking,) = analyse(Dataset([run])).rankings
     assert "the reference was in each group" in how_measured(ranking)
     assert 3 not in log_ratios(*ranking.cells[:2])
+
+
+def test_the_page_claims_no_reference_of_a_group_that_has_none(tmp_path: Path) -> None:
+    run = recorded(tmp_path, Sharing())
+    trial = RunPaths(run).trial(JAX.key, TrialName(3))
+    outcome = read_outcome(trial)
+    assert outcome.turns is not None
+    trial.outcome.unlink()
+    changed = replace(outcome, turns=replace(outcome.turns, together={JAX.key: "trial-3"}))
+    write_outcome(changed, trial, settled=False)
+    (ranking,) = analyse(Dataset([run])).rankings
+    assert "the reference was in each group" not in how_measured(ranking)
+    assert "compared with it by whole trials" in how_measured(ranking)

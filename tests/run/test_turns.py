@@ -15,6 +15,7 @@ import pytest
 
 from harness.agent import processes
 from harness.plan.plan import Plan, make_plan
+from harness.plan.two_sides import Side, two_sided
 from harness.platform.platform import load_platform
 from harness.run.session import resume, start
 from harness.run.turns.block import LEFT_ALONE, TOO_LARGE, Blocks
@@ -359,3 +360,18 @@ def test_a_cell_that_was_too_large_once_is_not_called_so_for_ever(tmp_path, monk
     assert blocks.why_alone(keys[0], 1).alone == TOO_LARGE
     assert blocks.groups(2, keys, lambda key: key != keys[0]) == []
     assert blocks.why_alone(keys[0], 2).alone == LEFT_ALONE
+
+
+def test_both_sides_of_a_pair_live_in_one_group_however_many_pairs_a_task_has(
+    tmp_path, monkeypatch
+):
+    side = planned(tmp_path, STUDY.replace("[1, 2, 4]", "[1, 2, 4, 8, 16, 32]"))
+    plan = two_sided("both", Side("one", side, None), Side("two", side, None))
+    (tmp_path / "run/cells").mkdir(parents=True)
+    blocks = Blocks(plan, RunPaths(tmp_path / "run"), EverythingIsDue(), None)
+    monkeypatch.setattr("harness.run.turns.block.available_bytes", lambda: None)
+    keys = [one.key for one in plan.cells]
+    groups = blocks.groups(1, keys[::-1], lambda _: False)
+    pairs = {frozenset((one.key, one.against)): one.against for one in plan.cells if one.against}
+    assert len(pairs) == 6
+    assert {frozenset(group.keys): group.reference for group in groups} == pairs

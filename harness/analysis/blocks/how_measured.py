@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import exp
 
 from harness.analysis import numbers
@@ -45,13 +45,24 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
         if trial.counted and trial.turns is not None and not trial.turns.alone
     }
     if len(groups) > len({block for block, _ in groups}):
-        yield "Not all cells of a block lived at the same time; the reference was in each group."
+        yield f"Not all cells of a block lived at the same time; {_with_whom(ranking, groups)}."
     alone: dict[str, list[str]] = {}
     for name, some in taken.items():
         for why in dict.fromkeys(one.alone for one in some if one.alone):
             alone.setdefault(why, []).append(name)
     for why, names in alone.items():
         yield f"{', '.join(names)} ran alone: {why}."
+
+
+def _with_whom(
+    ranking: Ranking, groups: Collection[tuple[int, Collection[tuple[str, str]]]]
+) -> str:
+    """Say whether the reference was in each group: pairs of two sides have one each."""
+    compared = [cell.comparison for cell in ranking.cells if cell.comparison is not None]
+    references = {one.reference_key for one in compared}
+    if all(references & {key for key, _ in together} for _, together in groups):
+        return "the reference was in each group"
+    return "cells of groups without the reference are compared with it by whole trials"
 
 
 def in_a_word(cell: CellResult) -> str | None:

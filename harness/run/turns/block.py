@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.plan.plan import Plan
-from harness.plan.turn_rules import reasons, task_of
+from harness.plan.turn_rules import companies, has_two_sides, reasons
 from harness.run.due import Due
 from harness.run.turns import pilot
 from harness.run.turns.groups import Group, divide
@@ -28,6 +28,7 @@ class Blocks:
         self._due = due
         self.bias = bias
         self._why = dict(reasons(plan, plan.platform))
+        self._companies = companies(plan)
         ended = (one for trials in outcomes(paths).values() for one in trials.values())
         self.memory = MemoryUse(ended)
         self._too_large: set[str] = set()
@@ -64,12 +65,12 @@ class Blocks:
         due = [key for key in able if self._due.needs(key, block) is not None]
         self._too_large.clear()
         found: list[Group] = []
-        for task in dict.fromkeys(task_of(self._plan.cell(key)) for key in due):
-            everybody = [key for key in able if task_of(self._plan.cell(key)) == task]
+        for company in dict.fromkeys(self._companies[key] for key in due):
+            everybody = [key for key in able if self._companies[key] == company]
             division = divide(
                 [key for key in due if key in everybody],
                 everybody,
-                reference=self._reference(task),
+                reference=self._reference(company),
                 needs={key: self.memory.needed_bytes(self._plan.cell(key)) for key in everybody},
                 room=available_bytes(),
             )
@@ -80,9 +81,11 @@ class Blocks:
     def _is_able(self, key: str) -> bool:
         return key not in self._why and self._due.given_up(key) is None
 
-    def _reference(self, task: str) -> str | None:
+    def _reference(self, company: str) -> str | None:
+        if has_two_sides(self._plan):
+            return company
         if self._references is None:
             has_pilot = any(block == PILOT for _, block in self._plan.order)
             own = self._plan.reference
             self._references = pilot.references(self._plan, self._paths) if has_pilot else own
-        return self._references.get(task)
+        return self._references.get(company)
