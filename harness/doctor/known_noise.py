@@ -47,7 +47,7 @@ def learn(results: Results) -> None:
         base = by_key.get(cell.comparison.reference_key) if cell.comparison is not None else None
         if base is not None and base is not cell:
             by_turns, variance, blocks = _variance(cell, base)
-            if blocks >= _FEWEST_BLOCKS:
+            if blocks >= _FEWEST_BLOCKS and by_turns == _took_turns(cell):
                 found[by_turns][cell.key] = [float(f"{variance:.4g}"), blocks - 1]
     name = f"{run.name}/{run.started_wall_ns}"
     for by_turns, cells in found.items():
@@ -89,6 +89,11 @@ def _variance(cell: CellResult, base: CellResult) -> tuple[bool, float, int]:
     logs = list(log_ratios(cell, base).values())
     each = variance(logs) / 2 if len(logs) > 1 else 0.0  # a ratio is of two trials
     return takes_turns_with(cell, base), each, len(logs)
+
+
+def _took_turns(cell: CellResult) -> bool:
+    """Whether it took turns with any cell: of two sides, most did with another than the base."""
+    return any(one.counted and one.turns is not None and one.turns.together for one in cell.trials)
 
 
 def _kept(file: Path) -> Iterator[dict[str, Any]]:

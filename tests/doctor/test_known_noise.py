@@ -17,8 +17,11 @@ from harness.environments import cache
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.store.dataset import Dataset
+from harness.store.layout import RunPaths, TrialName
+from harness.store.outcome import TurnsRecord, read_outcome, write_outcome
 from harness.study.study import load_study
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
+from tests.turn_runs import Sharing, take_turns
 
 STUDY = """title = "Known"
 [matrix]
@@ -79,6 +82,21 @@ def test_a_run_is_kept_once_and_what_is_damaged_is_nothing(tmp_path: Path) -> No
     assert len(json.loads(file.read_text())["runs"]) == 2
     file.write_text("{")
     assert known_noise.known(made(tmp_path)) is None
+
+
+def test_nothing_is_learnt_of_cells_that_took_turns_with_others(tmp_path: Path) -> None:
+    base, cell = (RecordedCell(framework=one) for one in ("torch", "jax"))
+    run = take_turns(write_run(tmp_path, [base, cell]), [base, cell], Sharing())
+    known_noise.learn(analyse(Dataset([run])))
+    (file,) = (cache.state_home() / "noise").iterdir()
+    file.unlink()
+    for trial in (RunPaths(run).trial(cell.key, TrialName(block)) for block in range(1, 7)):
+        outcome = read_outcome(trial)
+        trial.outcome.unlink()
+        others = TurnsRecord(together={cell.key: str(outcome.trial)}, rounds=7, at_work_s=1.0)
+        write_outcome(replace(outcome, turns=others), trial, settled=False)
+    known_noise.learn(analyse(Dataset([run])))
+    assert list(file.parent.iterdir()) == []
 
 
 def test_what_a_model_said_is_not_kept(tmp_path: Path) -> None:
