@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def run_directories(names: Sequence[str]) -> list[Path]:
     """Turn names into run directories: a path, a name under runs/, or a folder full of runs."""
     found: list[Path] = []
     for name in names:
-        place = next((p for p in (Path(name), RUNS / name) if p.is_dir()), None)
+        place = next(places_of(name), None)
         if place is None:
             raise RunError(
                 f"{name}: there is no such run, neither here nor in {RUNS}/. "
@@ -36,6 +36,11 @@ def run_directories(names: Sequence[str]) -> list[Path]:
             raise RunError(f"{place}: neither this folder nor any in it is a run (no run.json).")
         found += inside
     return list(dict.fromkeys(found))
+
+
+def places_of(name: str) -> Iterator[Path]:
+    """Give the folders that a name may mean: that path, and the run of that name under runs/."""
+    return (place for place in (Path(name), RUNS / name) if place.is_dir())
 
 
 def is_run(folder: Path) -> bool:

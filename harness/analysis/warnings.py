@@ -112,8 +112,8 @@ def _starts(cells: Sequence[CellResult]) -> Iterator[str]:
     for (_, workload, batch, what), names in found.items():
         odd = sorted(names.values(), key=len)[:-1]
         if odd:
-            listed = ", ".join(name for some in odd for name in some)
-            yield f"{workload} at batch {batch}: {listed} started from another {what} than others."
+            trials = ", ".join(name for some in odd for name in some)
+            yield f"{workload} at batch {batch}: {trials} started from another {what} than others."
 
 
 def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:

@@ -30,6 +30,7 @@ def measure_both(
     from harness.cli.session_progress import watching
     from harness.cli.verbs.plan import headline, notes
     from harness.cli.verbs.run import conclude
+    from harness.doctor.known_noise import known
     from harness.gate.gate import ensure
     from harness.plan.duration import estimate
     from harness.plan.turn_rules import in_words
@@ -64,7 +65,15 @@ def measure_both(
         )
     guess = estimate(plan)
     changed = [words for run in runs for words in environment_changes(run, basis)]
-    note("\n".join([headline(plan, guess), *in_words(plan, plan.platform), *notes(plan, guess)]))
+    note(
+        "\n".join(
+            [
+                headline(plan, guess),
+                *in_words(plan, plan.platform),
+                *notes(plan, guess, known(plan)),
+            ]
+        )
+    )
     for words in dict.fromkeys(changed):
         note(f"Note: since that run its environment changed; what is here now is measured: {words}")
     with watching() as observer:
@@ -91,12 +100,12 @@ def _side(
     trust: Trust,
 ) -> tuple[Side, RunSide | None]:
     """Read a side: a run directory, or else a study."""
-    from harness.analysis.read import RUNS, is_run
+    from harness.analysis.read import is_run, places_of
     from harness.cli.study_options import Selection
     from harness.plan.two_sides import Side
     from harness.run.sides import run_side
 
-    place = next((p for p in (Path(name), RUNS / name) if p.is_dir() and is_run(p)), None)
+    place = next(filter(is_run, places_of(name)), None)
     if place is None:
         _, plan = Selection(name, platform, None, (), ()).plan()
         return Side(name, plan, None), None

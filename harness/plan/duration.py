@@ -16,7 +16,7 @@ from harness.plan.plan import Plan
 from harness.plan.rounds import rounds
 from harness.plan.turn_rules import reasons
 from harness.study.framework import framework_info
-from harness.units import duration
+from harness.units import counted, duration
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.job import Span
 from harness.worker.network.shapes import couples_samples, has_dropout
@@ -103,10 +103,9 @@ def doubts(plan: Plan, guess: Estimate) -> tuple[str, ...]:
     if not guess.late:
         return ()
     key, seconds = max(guess.late.items(), key=lambda one: one[1])
-    count = len(guess.late)
-    cells = "1 cell" if count == 1 else f"{count} cells"
     doubt = (
-        f"{cells} may not end within measure.timeout ({duration(plan.measure.timeout_s)}): "
+        f"{counted(len(guess.late), 'cell')} may not end within measure.timeout "
+        f"({duration(plan.measure.timeout_s)}): "
         f"{plan.cell(key).label} is guessed to take {duration(seconds)}. "
         "Raise the timeout or measure less."
     )

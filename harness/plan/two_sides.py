@@ -22,7 +22,6 @@ from harness.study.matrix import adapter_of
 from harness.study.measure import Measure
 
 _SIDES = ("A", "B")
-_ONLY = {"A": "only A has it", "B": "only B has it"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def two_sided(name: str, first: Side, second: Side) -> Plan:
         own = replace(mine, label=f"{mine.label} · A", payload=first.payload)
         cells += [own, _held_against(own, other, second.payload)]
     holes = [
-        Hole(cell.label, _named(cell), _ONLY[which])
+        Hole(cell.label, _named(cell), f"only {which} has it")
         for side, others, which in zip(sides, sides[::-1], _SIDES, strict=True)
         for values, cell in side.items()
         if values not in others
@@ -77,7 +76,7 @@ def two_sided(name: str, first: Side, second: Side) -> Plan:
         platform=first.plan.platform,
         cells=tuple(cells),
         holes=tuple(holes),
-        reference={task_of(cell): cell.key for cell in reversed(cells) if not cell.against},
+        reference=_references(cells),
         varied=tuple(dict.fromkeys((*first.plan.varied, *second.plan.varied))),
         order=interleaved(keys, trials=measure.looks[-1], seed=measure.seed),
         measure=measure,
@@ -96,9 +95,14 @@ def without(plan: Plan, alike: Mapping[str, str]) -> Plan:
         plan,
         cells=left,
         holes=(*plan.holes, *holes),
-        reference={task_of(cell): cell.key for cell in reversed(left) if not cell.against},
+        reference=_references(left),
         order=tuple(one for one in plan.order if one[0] not in gone),
     )
+
+
+def _references(cells: Sequence[Cell]) -> dict[str, str]:
+    """Give the first cell of A of each task."""
+    return {task_of(cell): cell.key for cell in reversed(cells) if not cell.against}
 
 
 def _held_against(cell: Cell, other: Cell, payload: str | None) -> Cell:
@@ -132,8 +136,7 @@ def _protocol(measure: Measure) -> tuple[Measure, list[str]]:
 
 def _told_apart(first: Plan, second: Plan) -> tuple[str, ...]:
     """Name what tells the cells of either plan apart."""
-    varied = dict.fromkeys(("workload", *first.varied, *second.varied))
-    return tuple(varied)
+    return tuple(dict.fromkeys(("workload", *first.varied, *second.varied)))
 
 
 def _by_values(sides: Sequence[Side], names: Sequence[str]) -> list[dict[tuple[Any, ...], Cell]]:

@@ -21,7 +21,8 @@ FEWEST = 20
 _SHOWN = 0.99
 _SLOWEST = 4.5
 """(1 + q) / 2 (1 - q), where 0.8 of a bias is left after half a turn."""
-_MOST = 400
+MOST = 400
+"""Alternations that are kept and looked at; so many say what there is to say."""
 _NARROW = log(1.01)
 """Half an interval: a bias that is known so well needs no more alternations."""
 
@@ -67,7 +68,7 @@ def is_known(alternations: Sequence[float]) -> bool:
     """Tell whether further alternations would say little."""
     found = turn_bias(alternations)
     narrow = found is not None and found.high - found.low <= 2 * _NARROW
-    return narrow or len(alternations) >= _MOST
+    return narrow or len(alternations) >= MOST
 
 
 def widened(

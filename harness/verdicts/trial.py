@@ -263,14 +263,12 @@ def _facts(streams: Sequence[Stream]) -> dict[str, Any]:
 
 def doubt(trial: TrialPaths) -> str | None:
     """Give the reason why a trial that ended well is to be run again; None if it is not."""
-    run = _run(trial.root.parents[2])
-    record = read_trial(run, trial)
+    run, judged = _run(trial.root.parents[2]), _last_judged(trial.root)
     tolerated = run.info.measure.get("tolerate") or ()
-    judged = _judged(run, record)
     if judged.verdict not in repeated(tolerated):
         return None
     if judged.verdict == recurring.STALLED:
-        cell = record.outcome.cell_key
+        cell = judged.cell_key
         others = [one for one in read_trials(run).records if one.outcome.cell_key == cell]
         if recurring.is_own_stall([_judged(run, one) for one in others]):
             return None
@@ -278,10 +276,18 @@ def doubt(trial: TrialPaths) -> str | None:
 
 
 def alternations(trial: TrialPaths) -> tuple[float, ...]:
-    """Give what the checks of a trial that took turns found."""
-    run = _run(trial.root.parents[2])
-    taken = _judged(run, read_trial(run, trial)).turns
+    """Give by how much a trial's rate right after another's turn differed from its rate in the same
+    turn, as logarithms.
+    """
+    taken = _last_judged(trial.root).turns
     return () if taken is None else taken.alternations
+
+
+@lru_cache(maxsize=1)
+def _last_judged(trial: Path) -> TrialResult:
+    """Judge a trial that has ended: what is asked of it one after the other reads it once."""
+    root = trial.parents[2]
+    return _judged(_run(root), read_trial(_run(root), TrialPaths(trial, root)))
 
 
 def _judged(run: RunRecord, record: TrialRecord) -> TrialResult:

@@ -184,6 +184,15 @@ def test_a_cell_that_nothing_attributed_is_named_with_the_reason() -> None:
     assert found.refusal == "tinycnn · torch · fp32: nothing attributed its step"
 
 
+def test_a_difference_that_stays_unexplained_is_refused_and_none_is_not() -> None:
+    one, other = timed("jax", 20.0), timed("torch", 10.0)
+    assert explain(one, other, {}, seed=1).is_refused
+    alike = Explanation(one, other, "nothing to explain: ± 1 % with cuDNN")
+    assert headline(alike, "jax", "torch") == "Nothing to explain: ± 1 % with cuDNN."
+    told = [timed("jax", 10.0, run="run 1"), timed("torch", 10.0, run="run 1")]
+    assert not explain(*told, {}, seed=1).is_refused
+
+
 def test_shares_are_those_of_the_quicker_half_of_the_traced_steps() -> None:
     slow = attributed(planted(("", "host gaps"), 20.0))
     quick = attributed(CLEAN_MS)

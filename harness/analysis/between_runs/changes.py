@@ -54,10 +54,9 @@ def _again(
     before: Sequence[float],
     after: Sequence[float],
 ) -> Change:
-    """Answer for one cell with other trials, and for all others as they are shared with."""
-    trials = {name: ((before, after) if name == key else ((0.0,), (0.0,))) for name in alone}
-    firsts, seconds = ({name: one[side] for name, one in trials.items()} for side in (0, 1))
-    return between(alone, firsts, seconds, known)[key]
+    """Answer for one cell with other trials; all others share the error with it as before."""
+    one = {key: alone[key]}
+    return between(one, {key: before}, {key: after}, known, cells=len(alone))[key]
 
 
 def _rows(by_cell: Mapping[str, Mapping[int, float]]) -> dict[str, list[float | None]]:

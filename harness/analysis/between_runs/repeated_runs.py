@@ -62,8 +62,9 @@ def repeated(places: Iterable[Path], *of: RunRecord) -> list[Path]:
         except BakeoffError:
             continue  # what cannot be read repeats nothing
         is_other = run.paths.root.resolve() not in own
-        if is_other and any(_is_like(run.info, one.info) for one in of):
-            found += [run] if keys & {cell.key for cell in run.cells} else []
+        has_cell = bool(keys & {cell.key for cell in run.cells})
+        if is_other and has_cell and any(_is_like(run.info, one.info) for one in of):
+            found.append(run)
     found.sort(key=lambda run: -run.info.started_wall_ns)
     return [run.paths.root for run in found[:MOST]]
 

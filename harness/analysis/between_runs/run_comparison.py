@@ -146,7 +146,7 @@ def _not_in_both(
 
 
 def _incomparable(old: CellResult, new: CellResult, metric: Metric) -> str:
-    """Give the reason why two results of a cell must not be compared; None if they may be."""
+    """Give the reason why two results of a cell must not be compared; empty if they may be."""
     if old.unit != new.unit:
         return f"counted in {old.unit} and in {new.unit}"
     for cell, which in ((old, "first"), (new, "second")):

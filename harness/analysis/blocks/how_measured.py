@@ -12,7 +12,7 @@ from harness.analysis.ranking import Ranking
 from harness.stats.answers import EQUIVALENCE
 from harness.stats.estimate import median
 from harness.stats.turn_bias import FEWEST, TurnBias
-from harness.units import counted
+from harness.units import counted, listed
 from harness.verdicts.results import CellResult, TurnsTaken
 
 _NAMED = 4
@@ -30,8 +30,8 @@ def how_measured(ranking: Ranking) -> str:
 
 
 def _sentences(ranking: Ranking) -> Iterator[str]:
-    listed = (*ranking.cells, *ranking.set_aside)
-    taken = {ranking.name(cell): _taken(cell) for cell in listed}
+    cells = (*ranking.cells, *ranking.set_aside)
+    taken = {ranking.name(cell): _taken(cell) for cell in cells}
     shared = [one for some in taken.values() for one in some if not one.alone]
     if shared:
         yield f"{_turns(shared)}."
@@ -92,20 +92,20 @@ def _by_turns_and_alone(ranking: Ranking) -> str:
     if unknown:
         counts = [len(alternations(c)) for c in cells if ranking.name(c) in unknown]
         return (
-            f"How far turns change the rates of {_listed(unknown)} is not known yet: of "
+            f"How far turns change the rates of {listed(unknown, _NAMED)} is not known yet: of "
             f"{FEWEST} turns that takes there are {min(counts)}."
         )
     found = {name: one for name, one in known.items() if one is not None}
-    said = [f"{name} {_percent(one)}" for name, one in found.items()][:_NAMED]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    said = listed([f"{name} {_percent(one)}" for name, one in found.items()], _NAMED)
     wide = [name for name, one in found.items() if not one.is_within(EQUIVALENCE)]
-    doubt = f" Not shown to be within {EQUIVALENCE * 100:.0f} %: {_listed(wide)}." if wide else ""
+    doubt = ""
+    if wide:
+        within = f"{EQUIVALENCE * 100:.0f} %"
+        doubt = f" Not shown to be within {within}: {listed(wide, _NAMED)}."
     part = "intervals of ratios are wider by that"
     if all(map(has_settled, cells)):
         part = "that is in the time which each turn settles, and in no rate"
-    return (
-        f"By turns against alone with the others stopped: {', '.join(said)}{more}; {part}.{doubt}"
-    )
+    return f"By turns against alone with the others stopped: {said}; {part}.{doubt}"
 
 
 def _left(ranking: Ranking) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _left(ranking: Ranking) -> Iterator[str]:
     if said:
         yield (
             f"Rates still change within what counts of a turn, and may differ from those alone: "
-            f"{_listed(said)}; intervals of ratios are wider by that."
+            f"{listed(said, _NAMED)}; intervals of ratios are wider by that."
         )
 
 
@@ -140,11 +140,6 @@ def _percent(found: TurnBias) -> str:
     ends = (found.centre, found.low, found.high)
     centre, low, high = (f"{(exp(one) - 1) * 100:+.1f}" for one in ends)
     return f"{centre} % [{low}, {high}]"
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _turns(shared: list[TurnsTaken]) -> str:

@@ -19,13 +19,12 @@ from harness.analysis.explain.step_shares import UNEXPLAINED, Key, Share, StepSh
 from harness.stats import compare
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
 from harness.stats.student import critical_t
-from harness.store.attribution import Attribution, Operation
+from harness.store.attribution import NOT_MADE, Attribution, Operation
 from harness.store.records import EQUIVALENT
 from harness.verdicts.results import CellResult, Interval
 
 DISTURBED = 0.25
 """A traced step that differs from the timed one by more explains nothing."""
-NOTHING = "nothing to explain"
 INPUT: Key = ("", "input")
 LISTED = 12
 """Parts that are listed by themselves; the intervals of these hold together."""
@@ -65,6 +64,8 @@ class Explanation:
     second: CellResult
     refusal: str = ""
     """Why nothing is explained; then nothing else is known."""
+    is_refused: bool = False
+    """Whether a difference, if there is one, stays unexplained."""
     ratio: float = 1.0
     """The first cell's step over the second's."""
     ratio_interval: Interval | None = None
@@ -75,11 +76,6 @@ class Explanation:
     """Largest first; what is unexplained comes last."""
     traced: tuple[str, ...] = ()
     """Of each cell, by what and how much slower its steps were while they were traced."""
-
-    @property
-    def is_refused(self) -> bool:
-        """Tell whether a difference, if there is one, stays unexplained."""
-        return self.refusal != "" and not self.refusal.startswith(NOTHING)
 
     @property
     def difference_s(self) -> float:
@@ -109,7 +105,7 @@ def explain(
     """Explain the slower of two cells of one run against the faster one."""
     refusal = _refusal(one, other)
     if refusal:
-        return Explanation(one, other, refusal)
+        return Explanation(one, other, refusal, is_refused=True)
     logs = log_ratios(one, other)
     row = [logs[block] for block in sorted(logs)]
     answer = compare.compare({"": row}, seed=seed)[""]
@@ -117,12 +113,12 @@ def explain(
         words = "they are equally fast"
         if answer.answer != "same":
             words = f"their rates cannot be told apart: {answer.why}"
-        return Explanation(one, other, f"{NOTHING}: {words}")
+        return Explanation(one, other, f"nothing to explain: {words}")
     first, second = (one, other) if answer.answer == "slower" else (other, one)
     shares = {cell.key: _shares(cell, attributions) for cell in (first, second)}
     for cell in (first, second):
         if isinstance(found := shares[cell.key], str):
-            return Explanation(first, second, f"{cell.label}: {found}")
+            return Explanation(first, second, f"{cell.label}: {found}", is_refused=True)
     terms = _terms(first, second, shares)
     low, high, ratio = answer.low, answer.high, answer.ratio or 1.0
     interval = None
@@ -174,7 +170,7 @@ def _waited(cell: CellResult) -> float:
 
 
 def _shares(cell: CellResult, attributions: Mapping[str, Attribution | str]) -> StepShares | str:
-    found = attributions.get(cell.key, "nothing attributed its step")
+    found = attributions.get(cell.key, NOT_MADE)
     if isinstance(found, str):
         return found
     shares = step_shares(found)

@@ -47,7 +47,9 @@ def milliseconds(term: Term) -> tuple[str, str]:
 def headline(of: Explanation, first: str, second: str) -> str:
     """Say how much longer the first cell's step takes; or why nothing is said."""
     if of.refusal:
-        return f"Not explained: {of.refusal}." if of.is_refused else f"{of.refusal.capitalize()}."
+        if of.is_refused:
+            return f"Not explained: {of.refusal}."
+        return f"{of.refusal[:1].upper()}{of.refusal[1:]}."
     steps = f"{first} takes {numbers.seconds(of.first_step_s)} a step, "
     steps += f"{second} {numbers.seconds(of.second_step_s)}"
     ratio = numbers.ratio(of.ratio, of.ratio_interval)

@@ -70,7 +70,12 @@ def command(
     way, share = _parse(limit)
     _refuse_without_now(now, platform=platform, trust_plan=trust_plan, trust_payload=trust_payload)
     import_numpy()
-    from harness.analysis.read import read_comparison, read_one_session, run_directories
+    from harness.analysis.read import (
+        read_comparison,
+        read_one_session,
+        run_directories,
+        run_directory,
+    )
     from harness.store.files import explained, write_whole
     from reports.text import run_comparison
 
@@ -87,9 +92,9 @@ def command(
             return code
         versus_first = read_one_session(run, metric)
     elif after is None:
-        versus_first = read_one_session(_one(before, run_directories([before])), metric)
+        versus_first = read_one_session(run_directory(before), metric)
     else:
-        first, second = (_one(name, run_directories([name])) for name in (before, after))
+        first, second = run_directory(before), run_directory(after)
         named = run_directories(repeats) if repeats else ()
         versus_first = read_comparison(first, second, metric, repeats=named)
     failed = _failed(versus_first, way, share)
@@ -148,10 +153,3 @@ def _failed(comparison: Versus, way: str | None, share: float) -> list[Pair]:
         if slower or faster:
             found.append(pair)
     return found
-
-
-def _one(name: str, found: list[Path]) -> Path:
-    if len(found) != 1:
-        listed = ", ".join(str(path) for path in found)
-        raise UsageError(f"{name} holds {len(found)} runs ({listed}); compare takes one on a side.")
-    return found[0]

@@ -13,6 +13,7 @@ from harness.units import counted, duration, listed
 if TYPE_CHECKING:
     from harness.plan.duration import Estimate
     from harness.plan.plan import Plan
+    from harness.plan.power.prospects import KnownNoise
 
 _SHOWN_CELLS = 40
 _SHOWN_LABELS = 5
@@ -38,17 +39,17 @@ def command(*, as_json: bool, **typed: Any) -> None:
         if as_json:
             emit_json({"cells": [], "holes": refusal.holes})
         raise
-    guess = estimate(plan)
+    guess, noise = estimate(plan), known(plan)
     timing = {
         "total_s": guess.total_s,
         "node_hours": guess.node_hours,
         "gate_s": guess.gate_s,
         "starts_s": guess.starts_s,
-        "notes": [*doubts(plan, guess), *warnings(plan, known(plan))],
+        "notes": [*doubts(plan, guess), *warnings(plan, noise)],
     }
     emit(
         {**to_json(plan), "estimate": timing} if as_json else None,
-        lambda: [*_in_words(plan, guess), *notes(plan, guess)],
+        lambda: [*_in_words(plan, guess, noise), *notes(plan, guess, noise)],
         as_json=as_json,
     )
 
@@ -65,12 +66,11 @@ def headline(plan: Plan, guess: Estimate) -> str:
     )
 
 
-def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
-    from harness.doctor.known_noise import known
+def _in_words(plan: Plan, guess: Estimate, noise: KnownNoise | None) -> list[Part]:
     from harness.plan.power.prospects import prospects
     from harness.plan.turn_rules import in_words
 
-    measure, can_tell = plan.measure, prospects(plan, known(plan))
+    measure, can_tell = plan.measure, prospects(plan, noise)
     parts: list[Part] = [
         plan.study.title,
         headline(plan, guess),
@@ -104,13 +104,12 @@ def _in_words(plan: Plan, guess: Estimate) -> list[Part]:
     return parts + _left_out(plan)
 
 
-def notes(plan: Plan, guess: Estimate) -> list[str]:
+def notes(plan: Plan, guess: Estimate, noise: KnownNoise | None) -> list[str]:
     """Say what a person should know before running a plan."""
-    from harness.doctor.known_noise import known
     from harness.plan.duration import doubts
     from harness.plan.power.prospects import warnings
 
-    told = (*plan.notes, *doubts(plan, guess), *warnings(plan, known(plan)))
+    told = (*plan.notes, *doubts(plan, guess), *warnings(plan, noise))
     return [f"Note: {note}" for note in told]
 
 

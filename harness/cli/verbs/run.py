@@ -50,6 +50,7 @@ def command(
     """
     from harness.cli.session_progress import watching
     from harness.cli.verbs.plan import headline, notes
+    from harness.doctor.known_noise import known
     from harness.gate.gate import ensure
     from harness.plan.duration import estimate
     from harness.run import session
@@ -60,7 +61,7 @@ def command(
     if create_environments:
         create_missing(plan)
     guess = estimate(plan)
-    note("\n".join([headline(plan, guess), *notes(plan, guess)]))
+    note("\n".join([headline(plan, guess), *notes(plan, guess, known(plan))]))
     root, numbered = _place(name, plan), name is None
     if detach:
         hand_over(
@@ -123,7 +124,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
     note(_how_it_went(result))
     if result.interrupted:
         return result.interrupted
-    counts, has_passed = False, True
+    code = 1
     if result.done:
         page = RunPaths(result.run).report
         then = f"make the page with `bakeoff report {_near(result.run)}`"
@@ -134,13 +135,14 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         wrong = (DIFFERS, EXAMINATION_FAILED)
         has_passed = all(cell.gate.state not in wrong for cell in results.cells)
+        code = 0 if result.ok == result.total and counts and has_passed else 1
         summary_fields = {"run": result.run, "report": page, **vars(summary(results))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         if not is_shown:
             note(f"Report: {_near(page)}")
-            return 0 if result.ok == result.total and counts and has_passed else 1
-        emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
-    return 0 if result.ok == result.total and counts and has_passed else 1
+        else:
+            emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
+    return code
 
 
 def _how_it_went(result: SessionResult) -> str:

@@ -83,7 +83,7 @@ def prospects(plan: Plan, noise: KnownNoise | None = None) -> str | None:
 
 def warnings(plan: Plan, noise: KnownNoise | None = None) -> tuple[str, ...]:
     """Warn where nothing but "cannot tell" can come out."""
-    compared, blocks = _compared(plan), plan.measure.looks[-1]
+    compared, blocks = compared_at_most(plan), plan.measure.looks[-1]
     if compared and not can_answer(plan):
         has = f"measure.trials is {blocks}"
         if plan.measure.is_repeated:
@@ -110,18 +110,18 @@ def warnings(plan: Plan, noise: KnownNoise | None = None) -> tuple[str, ...]:
 
 def can_answer(plan: Plan) -> bool:
     """Whether any comparison of a plan has blocks enough for an answer."""
-    is_sequence = plan.measure.stop is not None and _compared(plan) == 1
+    is_sequence = plan.measure.stop is not None and compared_at_most(plan) == 1
     return is_sequence or plan.measure.looks[-1] >= FEWEST_BLOCKS
 
 
-def _compared(plan: Plan) -> int:
+def compared_at_most(plan: Plan) -> int:
     """Count the cells beside the reference, in the task that has the most."""
     return max(Counter(map(task_of, plan.cells)).values()) - 1
 
 
 def _design(plan: Plan) -> _Design | None:
     """Give what the table of powers is asked for; None where it says nothing of a plan."""
-    compared, measure = _compared(plan), plan.measure
+    compared, measure = compared_at_most(plan), plan.measure
     most = measure.looks[-1]
     if not compared or measure.until_interval is not None:
         return None

@@ -8,7 +8,6 @@ which the smallest difference is found.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from math import sqrt
 
@@ -16,9 +15,9 @@ from harness.errors import UsageError
 from harness.plan.duration import estimate
 from harness.plan.order import interleaved
 from harness.plan.plan import Plan
-from harness.plan.turn_rules import task_of
+from harness.plan.power.prospects import compared_at_most
 from harness.stats.answers import FEWEST_BLOCKS
-from harness.stats.power import OFTEN, smallest_difference
+from harness.stats.power import smallest_difference
 from harness.store.layout import PILOT
 from harness.study.measure import TRIALS, UNTIL
 from harness.units import duration
@@ -67,6 +66,6 @@ def _seconds(plan: Plan, until: Span) -> tuple[float, float]:
 
 def _smallest(plan: Plan, blocks: int, until: Span) -> float:
     """Give what is found by so many trials of this length, relative to others of other lengths."""
-    compared = max(1, max(Counter(map(task_of, plan.cells)).values()) - 1)
+    compared = max(1, compared_at_most(plan))
     longer = _USUAL_S / until.seconds if until.seconds else 1.0
-    return smallest_difference(compared, blocks, 1e-3 * sqrt((1 + longer) / 2), share=OFTEN)
+    return smallest_difference(compared, blocks, 1e-3 * sqrt((1 + longer) / 2))

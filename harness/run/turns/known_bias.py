@@ -18,12 +18,11 @@ from pathlib import Path
 from harness.environments import cache
 from harness.machine import share
 from harness.run.trials.prepared import Prepared
-from harness.stats.turn_bias import is_known
+from harness.stats.turn_bias import MOST, is_known
 from harness.store.json_text import parse_line
 from harness.study.measure import Measure
 
 _MOST_BYTES = 1 << 16
-_MOST_LOGS = 400
 
 
 class KnownBias:
@@ -41,7 +40,7 @@ class KnownBias:
     def known(self, key: str, together: int) -> tuple[float, ...]:
         """Give what earlier runs found of such a cell here, the newest last."""
         logs = [log for run, logs in self._kept(key, together) if run != self._run for log in logs]
-        return tuple(logs[-_MOST_LOGS:])
+        return tuple(logs[-MOST:])
 
     def learn(self, key: str, together: int, logs: tuple[float, ...]) -> None:
         """Keep what the turns of a trial told; where nothing can be kept, less is known later."""

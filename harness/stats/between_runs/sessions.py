@@ -55,11 +55,15 @@ def between(
     after: Mapping[str, Sequence[float]],
     known: Mapping[str, Scatter | None],
     *,
+    cells: int | None = None,
     alpha: float = ALPHA,
     equivalence: float = EQUIVALENCE,
 ) -> dict[str, Change]:
-    """Answer for every cell; ``alone`` says what two sessions say of themselves."""
-    share = alpha / max(1, len(alone))
+    """Answer for every cell; ``alone`` says what two sessions say of themselves.
+
+    ``cells`` share the error, where they are more than these.
+    """
+    share = alpha / max(1, cells or len(alone))
     return {
         name: _told(one, before[name], after[name], known[name], share, equivalence)
         for name, one in alone.items()
