@@ -79,7 +79,10 @@ def further_looks(run: RunRecord) -> str | None:
         f"before, {counted(len(seen) + 1, 'look')} or more."
     )
     if is_until_answered(run):
-        told += " A single cell beside its reference is held at every look, at no further error."
+        told += (
+            " Where a single cell is compared with its reference, the error stays as declared, "
+            "however often one looks."
+        )
     return told
 
 

@@ -67,14 +67,14 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
     alone: dict[str, list[str]] = {}
     for key, reason in why.items():
         alone.setdefault(reason, []).append(labels_by_key[key])
-    whose, divided = "those of one workload live", (
-        " What does not fit into memory together is divided, with the reference in each part."
-    )
+    whose = "those of one workload live"
+    divided = " What does not fit into memory together is divided, with the reference in each part."
     if has_two_sides(plan):
         whose, divided = "a cell of A and its cell of B live", ""
     first = (
         f"Turns: {together} of {len(plan.cells)} cells take turns of "
-        f"{duration(plan.measure.turn_s)}, each after {SETTLING_S} s at most in which it settles: "
+        f"{duration(plan.measure.turn_s)}, each after {SETTLING_S} s at most (three windows at "
+        "least) in which it settles: "
         f"{whose} at the same time in each block, one works, the others are stopped. A block lasts "
         f"as long as their trials one after the other.{divided}"
     )

@@ -90,7 +90,8 @@ def test_a_plan_says_how_many_take_turns_and_who_does_not(tmp_path: Path) -> Non
     made = plan(tmp_path)
     (told,) = in_words(made, made.platform)
     assert told.startswith(
-        "Turns: 2 of 2 cells take turns of 1 s, each after 0.3 s at most in which"
+        "Turns: 2 of 2 cells take turns of 1 s, each after 0.3 s at most (three windows at "
+        "least) in which it settles"
     )
     saving = changed(made, factors={"checkpoint_every": 5})
     (told,) = in_words(saving, saving.platform)

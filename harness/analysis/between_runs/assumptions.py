@@ -1,4 +1,4 @@
-"""Say in words what a comparison of two sessions stands on, and what would make it stronger."""
+"""Say what the comparison assumes, and how to need less of that."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def assumptions(
     if len(told) < len(known):
         which = "" if not told else f"Of {counted(len(known) - len(told), 'cell')}: "
         yield (
-            f"{which}The two runs were not measured together, and nothing says how far two "
-            "sessions of this machine differ while nothing changes, so no change is told. Measure "
-            "both in one session: bakeoff compare --now "
+            f"{which}The two runs were not measured together. Without runs that repeat these cells "
+            "it is not known how far two sessions of this machine differ by themselves, so no cell "
+            "is called faster or slower. Measure both in one session: bakeoff compare --now "
             f"{before.name} {after.name}; or repeat one of them, five times or more, on several "
             "days: runs of the same cells beside these two are found, others named by --repeats."
         )
@@ -43,8 +43,9 @@ def assumptions(
             f"The two runs were not measured together. By {counted(len(repeats), 'repeated run')} "
             f"over {duration(span)}, two sessions of this machine differ by up to "
             f"{numbers.share(reach)} while nothing changes (95 %, the median cell); the intervals "
-            "hold that. Assumed is that both sessions are like those: measured together, by "
-            f"bakeoff compare --now {before.name} {after.name}, nothing of it is needed."
+            "hold that. This assumes that both sessions are like the repeated runs. Measured "
+            f"together (bakeoff compare --now {before.name} {after.name}), they need no such "
+            "assumption."
         )
         apart = abs(before.started_wall_ns - after.started_wall_ns)
         between = [one.run.started_wall_ns for one in repeats]

@@ -92,8 +92,8 @@ def _by_turns_and_alone(ranking: Ranking) -> str:
     if unknown:
         counts = [len(alternations(c)) for c in cells if ranking.name(c) in unknown]
         return (
-            f"How far turns change the rates of {listed(unknown, _NAMED)} is not known yet: of "
-            f"{FEWEST} turns that takes there are {min(counts)}."
+            f"How far turns change the rates of {listed(unknown, _NAMED)} is not known yet: "
+            f"that takes {FEWEST} turns, and there are {min(counts)} so far."
         )
     found = {name: one for name, one in known.items() if one is not None}
     said = listed([f"{name} {_percent(one)}" for name, one in found.items()], _NAMED)

@@ -125,8 +125,9 @@ def _refuse_without_now(now: bool, **given: object) -> None:
 
 def _no_gate(cells: int, of: int) -> str:
     return (
-        f"--fail-if: of {cells} of {counted(of, 'cell')} nothing can be said, for nothing says how "
-        "far two sessions differ. A gate that can never fail would be none: this ends with 2."
+        f"--fail-if: {cells} of {counted(of, 'cell')} cannot be judged, because it is not known "
+        "how far two sessions differ. The exit code is 2, so that this does not pass as a success. "
+        "Name runs that repeat them by --repeats, or use --now."
     )
 
 

@@ -77,8 +77,8 @@ def prospects(plan: Plan, noise: KnownNoise | None = None) -> str | None:
         said.append(f"{size} between a cell and the reference, {OFTEN * 10:.0f} times in 10{upto}")
     if seldom:
         chance = max(1, round(shares[seldom[-1]] * 100))
-        said.append(f"not {seldom[-1] * 100:.0f} % ({chance} times in 100)")
-    return f"What it can tell: {', '.join(said)}, where trials scatter by {noise}."
+        said.append(f"{seldom[-1] * 100:.0f} % would be found only {chance} times in 100")
+    return f"What it can tell: {'; '.join(said)}, where trials scatter by {noise}."
 
 
 def warnings(plan: Plan, noise: KnownNoise | None = None) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class Blocks:
         return TurnsRecord(alone=self._why.get(key, LEFT_ALONE))
 
     def learn(self, outcome: Outcome) -> None:
-        """Keep what a trial's turns told of taking turns."""
+        """Keep how far the rate right after another trial's turn differed, for later runs."""
         key, name = outcome.cell_key, TrialName.parse(outcome.trial)
         together = len(outcome.turns.together) if outcome.turns is not None else 0
         if outcome.is_ok and name is not None and self.bias.is_wanted(key, together):

@@ -20,7 +20,7 @@ from harness.stats.answers import ALPHA, EQUIVALENCE
 from harness.stats.between_runs.unpaired import Change
 from harness.stats.student import critical_t
 
-NOT_KNOWN = "nothing here says how far two sessions of this machine differ"
+NOT_KNOWN = "it is not known how far two sessions of this machine differ by themselves"
 _HALVINGS = 60
 
 
@@ -95,7 +95,7 @@ def _told(
 def _unknown(alone: Change) -> Change:
     why = NOT_KNOWN
     if alone.answer in ("faster", "slower"):
-        why = f"the second session is {alone.answer} as such, but {NOT_KNOWN}"
+        why = f"the second session was {alone.answer}, but {NOT_KNOWN}"
     return replace(alone, low=None, high=None, p=None, answer=answers.CANNOT_TELL, why=why)
 
 
