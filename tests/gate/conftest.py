@@ -133,9 +133,15 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
     kept.close()
 
 
-def changed(source: Path, changes: Mapping[str, Change | Sequence[Change]]) -> None:
-    """Lay out a payload in which some sources are changed."""
+def changed(
+    source: Path,
+    changes: Mapping[str, Change | Sequence[Change]],
+    network: ModuleType | None = None,
+) -> None:
+    """Lay out a payload, with a network in it, in which some sources are changed."""
     payload.gather().copy(source)
+    if network is not None:
+        (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
     for file, wanted in changes.items():
         text = (source / file).read_text()
         for old, new in _each(wanted):
@@ -167,8 +173,7 @@ def examine(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> Exami
         place = tmp_path_factory.mktemp("examined")
         write(place / "given")
         source = place / "payload"
-        changed(source, subject.changes)
-        (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
+        changed(source, subject.changes, network)
         (place / "job.json").write_text(jobs.text(_job(subject, place, precision)))
         workers.run(subject, source, place)
         return Answer(*(folders.open_folder(place / name) for name in ("given", "made")))

@@ -17,7 +17,7 @@ from harness.study.framework import framework_info
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
-from tests.gate.conftest import INSIDE, Change, Subject, Workers, changed
+from tests.gate.conftest import Change, Subject, Workers, changed
 
 BATCH = 16
 SEEDS = range(1, 11)
@@ -85,8 +85,7 @@ def prove(
         begin = given(network, seed if start is None else start)
         places.append(place)
         source = place / "payload"
-        changed(source, changes or {})
-        (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
+        changed(source, changes or {}, network)
         job = _job(name, place, begin, precision, seed, compiled)
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)

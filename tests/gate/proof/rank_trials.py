@@ -19,7 +19,7 @@ from harness.store.outcome import Ended
 from harness.study.framework import framework_info
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
-from tests.gate.conftest import INSIDE, Change, changed
+from tests.gate.conftest import Change, changed
 from tests.needs import compiled, framework
 
 PLATFORM = load_platform("local")
@@ -56,8 +56,7 @@ class RankTrials:
             environment = f"{name}@{own.environment}"
             compiled(environment)
         source = place / "payload"
-        changed(source, changes or {})
-        (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
+        changed(source, changes or {}, network)
         job = Job(
             purpose="trial",
             cell_key="proved",
