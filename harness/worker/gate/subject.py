@@ -11,7 +11,7 @@ compilation of the job's factors); ``input`` a reduced sample shape or null; ``u
 for none); ``gradients``: whether to run the whole network, or a list of the parameters whose
 gradients are to be written, and beside them output and loss only; ``layers``: whether to do that
 part; ``thin`` the most items to write of a state, 0 for all (optimisers work item by item, so every
-n-th tells). Given, tensors:
+n-th item tells). Given, tensors:
 
     input                  batch x the network's input, channels first
     target                 int64 class numbers (batch) or float64 vectors (batch x outputs)
