@@ -78,6 +78,12 @@ def machine_name(run: RunInfo) -> str:
     return str(run.platform.get("title") or run.platform.get("name") or run.name)
 
 
+def in_sentence(title: str) -> str:
+    """Lower the article of a title, nothing else: names keep their capitals."""
+    first, _, rest = title.partition(" ")
+    return f"{first.lower()} {rest}" if first in ("This", "A", "An", "The") else title
+
+
 def _differs(cells: Sequence[CellResult], name: str) -> bool:
     return len({repr(factor_value(cell, name)) for cell in cells}) > 1
 

@@ -62,6 +62,8 @@ class Summary:
     title: str
     question: str
     answers: tuple[WorkloadAnswer, ...]
+    basis: str
+    """On which machine cells were compared, in how many blocks and how surely; may be empty."""
     cards: tuple[Card, ...]
     warnings: tuple[str, ...]
     """The gravest first."""
@@ -89,6 +91,7 @@ def summary(results: Results) -> Summary:
         title=results.title,
         question=told.question,
         answers=tuple(WorkloadAnswer(workload or None, text) for workload, text in told.sentences),
+        basis=told.basis,
         cards=told.cards,
         warnings=told.warnings,
         ranking=tuple(line for ranking in told.rankings for line in _lines(ranking)),

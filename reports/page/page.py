@@ -107,6 +107,7 @@ def _answer(results: Results, comparison: Versus | None, missing: Sequence[str])
         told,
         question=changes.question(comparison),
         sentences=(("", changes.sentence(comparison)),),
+        basis="",
         warnings=(*comparison.warnings, *told.warnings),
     )
 

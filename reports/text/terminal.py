@@ -141,6 +141,8 @@ def render(results: Results, width: int = 100) -> str:
         _wrapped(f"{workload}: {text}" if workload else text, width, "Answer: ", "        ")
         for workload, text in told.sentences
     ]
+    if told.basis:
+        said.append(_wrapped(told.basis, width, " " * 8, " " * 8))
     parts.append("\n".join(said))
     if warnings:
         parts.append(_warned(warnings[:WARNINGS_SHOWN], width))

@@ -16,14 +16,85 @@ def only(results, workload="alexnet"):
 def test_the_clear_comparison_comes_before_the_doubtful_one():
     text = sentence(only(samples.demo()))
     assert text == (
-        "torch fp32 is 1.25 × as fast as jax fp32 (interval 1.23–1.27). Whether torch bf16 is "
-        "faster or slower than torch fp32, these 6 blocks cannot tell; about 10 would."
+        "jax fp32 is 0.800 × as fast as torch fp32 [0.785, 0.815]. "
+        "jax bf16 is 0.560 × as fast as torch fp32 [0.545, 0.575]. "
+        "Whether torch bf16 is faster or slower than torch fp32, these 6 blocks cannot tell; "
+        "about 10 would."
     )
 
 
 def test_equally_fast_is_said_when_the_reference_has_an_equal():
     text = sentence(only(samples.demo(), "tinycnn"))
-    assert text.startswith("torch bf16 and torch fp32 are equally fast.")
+    assert text.startswith("torch bf16 and torch fp32 are equally fast [")
+
+
+def of_comparisons(*compared):
+    """Give a study of one workload: the reference and these, fastest first."""
+    cells = [
+        samples.cell("tinycnn", "torch", "fp32", 30.0, samples.comparison("", 1.0, "reference")),
+        *(
+            samples.cell("tinycnn", f"fw{place}", "fp32", 60.0 - place, one)
+            for place, one in enumerate(compared)
+        ),
+    ]
+    return dataclasses.replace(
+        samples.demo(), cells=tuple(cells), varied=("framework",), warnings=()
+    )
+
+
+def test_both_questions_of_a_study_are_answered_with_where_and_how_surely():
+    here = of_comparisons(
+        samples.comparison("", 1.23, "faster"), samples.comparison("", 0.78, "slower")
+    )
+    told = answer(here)
+    assert told.sentences[0][1] == (
+        "fw0 is 1.23 × as fast as torch [1.22, 1.24]. "
+        "fw1 is 0.780 × as fast as torch [0.765, 0.795]."
+    )
+    assert told.basis == (
+        "Measured on this machine in 6 blocks; the intervals hold together with 96.9 %."
+    )
+
+
+def test_where_nothing_is_answered_the_open_ones_share_a_sentence():
+    here = of_comparisons(*[samples.comparison("", 1.01, "cannot tell", more=4)] * 2)
+    assert (
+        answer(here)
+        .sentences[0][1]
+        .endswith(
+            "Whether fw0 or fw1 is faster or slower than torch, these 6 blocks cannot tell; "
+            "about 10 would."
+        )
+    )
+    assert answer(here).sentences[0][1].startswith("fw0 has the highest rate, ")
+
+
+def test_of_many_comparisons_the_fastest_are_told_and_the_others_counted():
+    compare = samples.comparison
+    here = of_comparisons(
+        *[compare("", 1.5, "faster")] * 3,
+        compare("", 1.4, "faster"),
+        compare("", 1.0, "same"),
+        *[compare("", 0.8, "slower")] * 2,
+        compare("", 0.9, "cannot tell"),
+    )
+    text = answer(here).sentences[0][1]
+    assert text.count(" × as fast as ") == 3
+    assert text.endswith(
+        "Of 5 more, 1 is faster, 2 are slower, 1 is equally fast, of 1 it is open."
+    )
+
+
+def test_of_a_machine_as_it_was_found_the_processor_is_named():
+    here = of_comparisons(samples.comparison("", 1.23, "faster"))
+    found = {"title": "this machine", "as_found": True, "node": {"cpu": "AMD EPYC", "cpus": 2}}
+    runs = (dataclasses.replace(here.runs[0], platform=found),)
+    told = answer(dataclasses.replace(here, runs=runs)).basis
+    assert told.startswith("Measured on this machine (AMD EPYC, 2 CPUs) in 6 blocks; ")
+
+
+def test_several_machines_have_no_basis_in_common():
+    assert answer(samples.two_runs()).basis == ""
 
 
 def test_a_faster_cell_is_named_with_its_ratio():
@@ -33,7 +104,7 @@ def test_a_faster_cell_is_named_with_its_ratio():
         samples.cell("alexnet", "torch", "fp32", 31.0, samples.comparison("", 1.0, "reference")),
     ]
     told = sentence(only(dataclasses.replace(here, cells=tuple(cells))))
-    assert told == "jax is 1.30 × as fast as torch (interval 1.29–1.31)."
+    assert told == "jax is 1.30 × as fast as torch [1.29, 1.31]."
 
 
 def test_one_cell_alone_is_compared_with_nothing():

@@ -1,0 +1,120 @@
+"""Say in sentences how the cells of a task compare with its reference, where and how surely.
+
+Each comparison has one short sentence: those that are answered first, fastest cell first, then
+those that are open. Where there are many, the fastest cells have theirs and the others are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.analysis import numbers
+from harness.analysis.ranking import Ranking, in_sentence, machine_name
+from harness.analysis.results import Results
+from harness.store.records import RunInfo
+from harness.units import counted
+from harness.verdicts.results import CellResult, Comparison
+
+_TOLD = 3
+"""So many comparisons have a sentence where others are only counted."""
+_CLEAR = {"faster": "faster", "slower": "slower", "same": "equally fast"}
+
+
+def against_reference(ranking: Ranking, reference: CellResult) -> str:
+    """Say of each cell how it compares; nothing where none was compared."""
+    told = [(c, c.comparison) for c in ranking.cells if c is not reference and c.comparison]
+    if not told:
+        return ""
+    shown = told if len(told) <= _TOLD + 1 else told[:_TOLD]
+    name = ranking.name(reference)
+    sentences = [_clear(ranking.name(c), one, name) for c, one in shown if one.answer in _CLEAR]
+    tails: dict[str, list[str]] = {}
+    for cell, one in shown:
+        if one.answer not in _CLEAR:
+            tails.setdefault(_why_open(one), []).append(ranking.name(cell))
+    sentences += [
+        f"Whether {' or '.join(names)} is faster or slower than {name}{tail}"
+        for tail, names in tails.items()
+    ]
+    if len(shown) < len(told):
+        sentences.append(_counted([one for _, one in told[_TOLD:]]))
+    return " ".join(sentences)
+
+
+def is_answered(ranking: Ranking) -> bool:
+    """Whether any comparison of a ranking has an answer."""
+    return any(c.comparison and c.comparison.answer in _CLEAR for c in ranking.cells)
+
+
+def basis(results: Results, ranked: Sequence[Ranking]) -> str:
+    """Say on which machine the comparisons were made, in how many blocks, and how sure they are.
+
+    Nothing where none was: cells of several runs are not compared.
+    """
+    by_task = [
+        [c.comparison for c in one.cells if c.comparison and c.comparison.answer != "reference"]
+        for one in ranked
+    ]
+    every = [one for some in by_task for one in some]
+    if len(results.runs) != 1 or not every:
+        return ""
+    least, most = (choose(one.blocks for one in every) for choose in (min, max))
+    blocks = counted(most, "block") if least == most else f"{least} to {counted(most, 'block')}"
+    where = f"Measured on {_machine(results.runs[0])} in {blocks}"
+    levels = [one.interval.level for one in every if one.interval]
+    if not levels:
+        return f"{where}."
+    together = max(sum(one.interval is not None for one in some) for some in by_task)
+    holds = "the interval holds" if together == 1 else "the intervals hold together"
+    if len(by_task) > 1:
+        each = " together" if together > 1 else ""
+        holds = f"the intervals of each workload hold{each}"
+    return f"{where}; {holds} with {min(levels) * 100:.3g} %."
+
+
+def _machine(run: RunInfo) -> str:
+    """Name a machine; of one as it was found, what the title leaves open."""
+    title, node = in_sentence(machine_name(run)), run.platform.get("node") or {}
+    if not run.platform.get("as_found") or not node.get("cpu"):
+        return title
+    cpus = f", {counted(node['cpus'], 'CPU')}" if node.get("cpus") else ""
+    return f"{title} ({node['cpu']}{cpus})"
+
+
+def _clear(name: str, told: Comparison, reference: str) -> str:
+    """Say how many times as fast as the reference a cell is, as its ranking does."""
+    within = numbers.ratio_bracket(told.interval, told.ratio)
+    if told.answer == "same":
+        return f"{name} and {reference} are equally fast {within}".rstrip() + "."
+    if told.ratio is None:
+        return f"{name} is {told.answer} than {reference}."
+    ratio = numbers.ratio(told.ratio, told.interval)
+    return f"{name} is {ratio} × as fast as {reference} {within}".rstrip() + "."
+
+
+def _why_open(told: Comparison) -> str:
+    """Say why a comparison is open, and how many blocks would answer it."""
+    if told.answer == "contended":
+        return f" is not known, as somebody else used the machine: {told.why}."
+    would = f"; about {told.blocks + told.more_blocks} would" if told.more_blocks else ""
+    would_do = f"{would} do" if would else ""
+    if not told.blocks:
+        return f" is not known: the only block chose the reference{would_do}."
+    if told.interval is None:
+        few = "1 block is" if told.blocks == 1 else f"{told.blocks} blocks are"
+        return f", {few} too few to tell{would_do}."
+    these = "this 1 block" if told.blocks == 1 else f"these {told.blocks} blocks"
+    return f", {these} cannot tell{would}."
+
+
+def _counted(others: Sequence[Comparison]) -> str:
+    counts = Counter(_CLEAR.get(one.answer, "") for one in others)
+    said = [
+        f"{counts[word]} {'is' if counts[word] == 1 else 'are'} {word}"
+        for word in _CLEAR.values()
+        if counts[word]
+    ]
+    if counts[""]:
+        said.append(f"of {counts['']} it is open")
+    return f"Of {len(others)} more, {', '.join(said)}."
