@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.machine.machine import read_machine
+
 REQUIRED = os.environ.get("BAKEOFF_REQUIRE_ENGINES") == "1"
 
 
@@ -95,6 +97,12 @@ def _is_python37(path: str) -> bool:
         check=False,
     )
     return asked.stdout.strip() == "(3, 7)"
+
+
+def capability(name: str, why: str) -> None:
+    """Skip where the processor lacks an instruction set."""
+    if name not in read_machine().capabilities:
+        pytest.skip(f"this processor has no {name}; {why}")
 
 
 @contextmanager
