@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class Attribution:
     traced_by: str
     step_s: tuple[float, ...]
     parts: tuple[Part, ...]
+    untraced_s: tuple[float, ...] = ()
+    """Steps that the same job made between, or before and after, the traced ones."""
 
 
 def read_attribution(paths: RunPaths, cell_key: str) -> Attribution | str:
@@ -79,6 +82,7 @@ def _joined(events: list[dict[str, Any]]) -> Attribution | str:
     if len(heads) != 1 or not said or len(said) > MOST_PARTS:
         return "the events of its attribution are damaged"
     step_s = tuple(float(one) for one in heads[0]["step_s"])
+    untraced_s = tuple(float(one) for one in heads[0].get("untraced_s") or ())
     try:
         parts = tuple(read(Part, one) for one in said)
     except ValueError as fault:
@@ -87,10 +91,12 @@ def _joined(events: list[dict[str, Any]]) -> Attribution | str:
     in_bounds = all(0 <= share <= 1 for one in parts for share in one.shares)
     if not 0 < len(step_s) <= MOST_STEPS or min(step_s) <= 0 or not (is_whole and in_bounds):
         return "the events of its attribution are damaged: its shares fit no step"
+    if len(untraced_s) > MOST_STEPS or not all(0 < one < math.inf for one in untraced_s):
+        return "the events of its attribution are damaged: its untraced steps took no time"
     sums = [sum(shares) for shares in zip(*(one.shares for one in parts), strict=True)]
     if any(abs(one - 1) > ROUNDED for one in sums):
         return "the events of its attribution are damaged: its shares do not add up"
-    return Attribution(str(heads[0]["traced_by"]), step_s, parts)
+    return Attribution(str(heads[0]["traced_by"]), step_s, parts, untraced_s)
 
 
 def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:

@@ -38,7 +38,8 @@ number may be NaN or Infinity, as a loss may.
                steer libraries as it had them (RUN: its run's directory); by the adapter's word
                peak_device_bytes, threads, graph breaks
     attribution  traced_by, step_s      of the untimed job that divides steps among layers: what
-               traced them, and how long each took while it was traced
+               traced them, and how long each took while it was traced; untraced_s: how long steps
+               between them, or before and after, took that nothing traced
     part       site, phase        one layer's part of these steps, "" for none, in one phase:
                forward, backward, loss, update, layout copy, plain copy, host gaps, or other for
                what carries no mark; shares: of each traced step, all parts' together are 1;

@@ -34,9 +34,12 @@ def timed(framework: str, step_ms: float, **changes: Any) -> CellResult:
 
 
 def attributed(
-    milliseconds: Mapping[tuple[str, str], float], slowed: float = 1.05, seed: int = 0
+    milliseconds: Mapping[tuple[str, str], float],
+    slowed: float = 1.05,
+    seed: int = 0,
+    job: float = 1.0,
 ) -> Attribution:
-    """Trace steps in which each part takes about so long."""
+    """Trace steps in which each part takes about so long, in a job that is slower by a factor."""
     draw = random.Random(seed)
     rows = [
         {key: value * draw.gauss(1, 0.02) for key, value in milliseconds.items()}
@@ -51,7 +54,8 @@ def attributed(
         )
         for key in milliseconds
     )
-    return Attribution("a trace", tuple(sum(r.values()) * slowed / 1e3 for r in rows), parts)
+    steps_s = [sum(row.values()) * job / 1e3 for row in rows]
+    return Attribution("a trace", tuple(one * slowed for one in steps_s), parts, tuple(steps_s))
 
 
 def explained(
@@ -159,6 +163,31 @@ def test_a_trace_that_disturbs_the_step_explains_nothing() -> None:
     assert found.terms == ()
 
 
+def test_what_a_trace_costs_is_told_by_the_untraced_steps_beside_it() -> None:
+    """Trials of another time were quicker by a fifth; the trace took a twentieth."""
+    one, other = timed("jax", 14.0), timed("torch", 10.0)
+    slow = planted(("conv1", "forward"), 4.0)
+    read = {one.key: attributed(slow, job=1.2), other.key: attributed(CLEAN_MS, job=1.2)}
+    found = explain(one, other, read, seed=1)
+    assert not found.refusal
+    assert "5 % longer than untraced ones beside them" in found.traced[0].replace("5.0", "5")
+
+
+def test_a_job_whose_untraced_steps_are_unlike_the_timed_ones_explains_nothing() -> None:
+    one, other = timed("jax", 14.0), timed("torch", 10.0)
+    slow = planted(("conv1", "forward"), 4.0)
+    read = {one.key: attributed(slow, job=1.5), other.key: attributed(CLEAN_MS)}
+    found = explain(one, other, read, seed=1)
+    assert "in the job that traced some of them than in the trials" in found.refusal
+
+
+def test_of_a_run_that_made_no_untraced_steps_the_timed_ones_stand_for_them() -> None:
+    one, other = timed("jax", 14.0), timed("torch", 10.0)
+    bare = replace(attributed(planted(("conv1", "forward"), 4.0), 1.4), untraced_s=())
+    found = explain(one, other, {one.key: bare, other.key: attributed(CLEAN_MS)}, seed=1)
+    assert "longer while they were traced" in found.refusal
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -180,7 +209,7 @@ def test_cells_that_are_not_proved_to_compute_the_same_are_refused(
 
 def test_a_cell_that_nothing_attributed_is_named_with_the_reason() -> None:
     one, other = timed("jax", 20.0), timed("torch", 10.0)
-    found = explain(one, other, {one.key: attributed(CLEAN_MS, 2.1)}, seed=1)
+    found = explain(one, other, {one.key: attributed(CLEAN_MS, job=2.0)}, seed=1)
     assert found.refusal == "tinycnn · torch · fp32: nothing attributed its step"
 
 

@@ -52,6 +52,12 @@ def test_parts_are_read_with_their_operations(tmp_path: Path) -> None:
     assert vars(found.parts[0].operations[0]) == OPERATION
 
 
+def test_the_steps_that_nothing_traced_are_read_beside_those_that_were(tmp_path: Path) -> None:
+    found = written(tmp_path, {**HEAD, "untraced_s": [0.4, 0.3]}, *WHOLE[1:])
+    assert isinstance(found, Attribution)
+    assert found.untraced_s == (0.4, 0.3)
+
+
 def test_a_cell_that_nothing_attributed_says_so(tmp_path: Path) -> None:
     assert read_attribution(RunPaths(tmp_path), "k") == NOT_MADE
 
@@ -66,6 +72,8 @@ def test_a_cell_that_nothing_attributed_says_so(tmp_path: Path) -> None:
         (HEAD, part("conv1", "forward", 0.5, 1.5)),
         ({**HEAD, "step_s": [0.5, 0.0]}, *WHOLE[1:]),
         ({**HEAD, "step_s": []}, part("conv1", "forward")),
+        ({**HEAD, "untraced_s": [0.5, -1]}, *WHOLE[1:]),
+        ({**HEAD, "untraced_s": "0.5"}, *WHOLE[1:]),
         (HEAD, {**part("conv1", "forward", 0.5, 0.5), "operations": [{"name": "conv"}]}),
     ],
 )

@@ -28,7 +28,7 @@ def ran(start: int, end: int, place: Place = CONV, lane: object = 0, name: str =
 def shares(
     *what: Ran, steps: tuple[tuple[int, int], ...] = ((0, 100),)
 ) -> dict[Place, list[float]]:
-    found = attribution("a trace", steps, what)
+    found = attribution("a trace", steps, what, [])
     for number in range(len(steps)):
         assert sum(part.shares[number] for part in found.parts) == pytest.approx(1)
     return {part.place: part.shares for part in found.parts}
@@ -59,14 +59,14 @@ def test_an_operation_of_no_length_takes_nothing_and_ends() -> None:
 def test_operations_are_counted_by_the_step_and_those_that_took_longest_come_first() -> None:
     steps = ((0, 100), (100, 200))
     said = [ran(0, 10), ran(10, 20), ran(100, 160, name="copy"), ran(160, 170), ran(170, 180)]
-    part = attribution("a trace", steps, said).parts[0]
+    part = attribution("a trace", steps, said, []).parts[0]
     assert [(one["name"], one["times"]) for one in part.operations] == [("copy", 0.5), ("conv", 2)]
     assert part.operations[0]["share"] == pytest.approx(0.6)
 
 
 def test_of_many_kinds_of_operations_the_rest_is_counted() -> None:
     said = [ran(at, at + 1, name=f"kind {at}") for at in range(20)]
-    part = attribution("a trace", ((0, 100),), said).parts[1]
+    part = attribution("a trace", ((0, 100),), said, []).parts[1]
     assert (len(part.operations), part.more) == (12, 8)
 
 

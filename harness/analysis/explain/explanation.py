@@ -8,7 +8,7 @@ parts, with what carries no mark (unexplained), add up to the difference by cons
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, variance
@@ -24,7 +24,7 @@ from harness.store.records import EQUIVALENT
 from harness.verdicts.results import CellResult, Interval
 
 DISTURBED = 0.25
-"""A traced step that differs from the timed one by more explains nothing."""
+"""Traced steps that differ by more from untraced ones, or those from the timed, explain nothing."""
 INPUT: Key = ("", "input")
 LISTED = 12
 """Parts that are listed by themselves; the intervals of these hold together."""
@@ -174,14 +174,13 @@ def _shares(cell: CellResult, attributions: Mapping[str, Attribution | str]) -> 
     if isinstance(found, str):
         return found
     shares = step_shares(found)
-    timed_s = _step_s(cell) * (1 - _waited(cell))
-    slowed = shares.traced_step_s / timed_s - 1
-    if abs(slowed) > DISTURBED:
-        way = "longer" if slowed > 0 else "shorter"
-        return (
-            f"disturbed: its steps took {abs(slowed):.0%} {way} while they were traced, and "
-            f"explain nothing (at most {DISTURBED:.0%} may differ)"
-        )
+    for slowed, meanwhile in _slowed(cell, shares):
+        if abs(slowed) > DISTURBED:
+            way = "longer" if slowed > 0 else "shorter"
+            return (
+                f"disturbed: its steps took {abs(slowed):.0%} {way} {meanwhile}, and "
+                f"explain nothing (at most {DISTURBED:.0%} may differ)"
+            )
     waited = _waited(cell)
     parts = {
         key: replace(part, mean=part.mean * (1 - waited), error=part.error * (1 - waited))
@@ -192,13 +191,25 @@ def _shares(cell: CellResult, attributions: Mapping[str, Attribution | str]) -> 
     return replace(shares, parts=parts)
 
 
+def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str]]:
+    """Say by how much steps were longer while they were traced, and in the job that traced some."""
+    timed_s = _step_s(cell) * (1 - _waited(cell))
+    beside_s = shares.untraced_step_s
+    yield shares.traced_step_s / (beside_s or timed_s) - 1, "while they were traced"
+    if beside_s is not None:
+        yield beside_s / timed_s - 1, "in the job that traced some of them than in the trials"
+
+
 def _traced(cell: CellResult, shares: StepShares | str) -> str:
     assert not isinstance(shares, str)
-    slowed = shares.traced_step_s / (_step_s(cell) * (1 - _waited(cell))) - 1
+    slowed, _ = next(_slowed(cell, shares))
     way = "longer" if slowed > 0 else "shorter"
+    beside = (
+        "those that were timed" if shares.untraced_step_s is None else "untraced ones beside them"
+    )
     return (
         f"{cell.label}: {shares.steps} steps traced by {shares.traced_by}, "
-        f"{numbers.share(abs(slowed))} {way} than those that were timed"
+        f"{numbers.share(abs(slowed))} {way} than {beside}"
     )
 
 

@@ -39,6 +39,8 @@ class StepShares:
     traced_by: str
     traced_step_s: float
     """The median traced step."""
+    untraced_step_s: float | None
+    """The median of the steps beside them that nothing traced; None of runs that made none."""
     steps: int
     """How many of them count."""
     parts: Mapping[Key, Share]
@@ -59,7 +61,8 @@ def step_shares(of: Attribution) -> StepShares:
     parts = {
         key: Share(fmean(row), _error(row), tuple(operations[key])) for key, row in rows.items()
     }
-    return StepShares(of.traced_by, middle, len(quick), parts)
+    untraced_s = median(of.untraced_s) if of.untraced_s else None
+    return StepShares(of.traced_by, middle, untraced_s, len(quick), parts)
 
 
 def _key(site: str, phase: str) -> Key:

@@ -52,6 +52,7 @@ _NEEDED: Mapping[str, Mapping[str, Any]] = {
     "failed": {"kind": str, "message": str},
 }
 _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
+    "attribution": {"untraced_s": tuple[float, ...] | None},
     "window": {"waited": int | None, "turn": int | None},
     "turn": {
         **dict.fromkeys(("foreign_cores", "work_s"), _Number),

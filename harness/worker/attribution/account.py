@@ -57,13 +57,17 @@ class Attribution(NamedTuple):
     traced_by: str
     step_s: List[float]
     parts: List[Part]
+    untraced_s: List[float]
+    """Of steps that the same process made between, or before and after, the traced ones."""
 
 
 Span = Tuple[int, int]
 
 
-def attribution(traced_by: str, steps: Sequence[Span], ran: Iterable[Ran]) -> Attribution:
-    """Divide steps, in order, among what ran."""
+def attribution(
+    traced_by: str, steps: Sequence[Span], ran: Iterable[Ran], untraced_s: Sequence[float]
+) -> Attribution:
+    """Divide steps, in order, among what ran; beside them stand steps that nothing traced."""
     waiting = sorted(ran, key=lambda one: (one.start, -one.end))  # what is outer comes first
     shares: Dict[Place, List[float]] = {}
     taken: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
@@ -89,7 +93,8 @@ def attribution(traced_by: str, steps: Sequence[Span], ran: Iterable[Ran]) -> At
         Part(place, row, *_operations(taken[place], counts[place], len(steps)))
         for place, row in sorted(shares.items(), key=lambda item: -sum(item[1]))
     ]
-    return Attribution(traced_by, [(end - start) / 1e9 for start, end in steps], parts)
+    step_s = [(end - start) / 1e9 for start, end in steps]
+    return Attribution(traced_by, step_s, parts, list(untraced_s))
 
 
 def _operations(

@@ -12,7 +12,10 @@ DIGITS = 6
 def say(events: Events, found: Attribution) -> None:
     """Say what a step's time went to; the parts with the largest shares first."""
     events.say(
-        "attribution", traced_by=found.traced_by, step_s=[round(one, 9) for one in found.step_s]
+        "attribution",
+        traced_by=found.traced_by,
+        step_s=[round(one, 9) for one in found.step_s],
+        untraced_s=[round(one, 9) for one in found.untraced_s],
     )
     for part in found.parts:
         events.say(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, List
 
 WARM_STEPS = 3
 TRACED_S = 1.0
@@ -14,10 +14,18 @@ NOT_ON_GPU = "steps on a GPU are not attributed yet: only operations on a CPU ar
 def warmed(activity: Any) -> int:
     """Step until warm; give the number of steps to trace."""
     for _ in range(WARM_STEPS):
-        activity.step()
-    activity.sync()
-    began = time.monotonic()
+        timed(activity)
+    return max(FEWEST, min(MOST, round(TRACED_S / timed(activity))))
+
+
+def timed(activity: Any) -> float:
+    """Give the seconds of one step that nothing traces."""
+    began = time.perf_counter()
     activity.step()
     activity.sync()
-    step_s = max(time.monotonic() - began, 1e-6)
-    return max(FEWEST, min(MOST, round(TRACED_S / step_s)))
+    return max(time.perf_counter() - began, 1e-6)
+
+
+def untraced(activity: Any, steps: int) -> List[float]:
+    """Give the seconds of some steps that nothing traces, one after the other."""
+    return [timed(activity) for _ in range(steps)]

@@ -7,7 +7,7 @@ An instruction that XLA's CPU backend runs may end on another thread than it beg
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence
 
 from harness.worker.attribution import hlo_names, xspace
 from harness.worker.attribution.account import Attribution, Operation, Ran, attribution
@@ -33,7 +33,11 @@ Shapes = Callable[[str], Any]
 
 
 def divided(
-    folder: str, network: Any, traced_by: str, shapes: Optional[Shapes] = None
+    folder: str,
+    network: Any,
+    traced_by: str,
+    untraced_s: Sequence[float],
+    shapes: Optional[Shapes] = None,
 ) -> Attribution:
     """Read the trace in a folder and divide its steps."""
     trace = xspace.read(folder)
@@ -49,7 +53,7 @@ def divided(
     ran = list(_of_xla(trace.events, modules, marks))
     if shapes is not None:
         ran += _of_graph(trace.events, marks, shapes)
-    return attribution(traced_by, steps, ran)
+    return attribution(traced_by, steps, ran, untraced_s)
 
 
 def _of_xla(

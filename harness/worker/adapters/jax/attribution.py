@@ -1,7 +1,8 @@
 """Trace steps with JAX's profiler, and find the layer and pass of each of XLA's instructions.
 
 Marks are ``named_scope``s, which XLA keeps in its instructions' metadata: they change no kernel. A
-program from the compile cache may have been compiled without them, so it is not asked.
+program from the compile cache may have been compiled without them, so it is not asked. The profiler
+is slow to start and to stop, so that half of the untraced steps come before it, and half after.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import jax
 
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Marks
-from harness.worker.attribution.steps import warmed
+from harness.worker.attribution.steps import untraced, warmed
 from harness.worker.attribution.traced import divided
 
 
@@ -24,13 +25,15 @@ def attribute(activity: Any, network: Any) -> Attribution:
     jax.config.update("jax_enable_compilation_cache", False)
     activity.compiled()
     steps = warmed(activity)
+    untraced_s = untraced(activity, (steps + 1) // 2)
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder, **_without_python()):
             for number in range(steps):
                 with jax.profiler.StepTraceAnnotation(STEP, step_num=number):
                     activity.step()
                     activity.sync()
-        return divided(folder, network, "jax.profiler")
+        untraced_s += untraced(activity, (steps + 1) // 2)
+        return divided(folder, network, "jax.profiler", untraced_s)
 
 
 def _without_python() -> Dict[str, Any]:

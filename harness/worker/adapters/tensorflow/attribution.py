@@ -13,7 +13,7 @@ import tensorflow.compat.v2 as tf
 
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Mark, Marks
-from harness.worker.attribution.steps import warmed
+from harness.worker.attribution.steps import untraced, warmed
 from harness.worker.attribution.traced import divided
 from harness.worker.contracts import Unsupported
 
@@ -35,6 +35,7 @@ def attribute(activity: Any, network: Any) -> Attribution:
     if not hasattr(profiler, "Trace"):  # as of 1.15
         raise Unsupported("TensorFlow {} has no traces of steps".format(tf.__version__))
     steps = warmed(activity)
+    untraced_s = untraced(activity, (steps + 1) // 2)
     operations = {one.name: one for one in activity.traced.graph.get_operations()}
 
     def shapes(name: str) -> Tuple[str, str]:
@@ -53,4 +54,5 @@ def attribute(activity: Any, network: Any) -> Attribution:
                     activity.sync()
         finally:
             tf.profiler.experimental.stop()
-        return divided(folder, network, "tf.profiler", shapes)
+        untraced_s += untraced(activity, (steps + 1) // 2)
+        return divided(folder, network, "tf.profiler", untraced_s, shapes)

@@ -4,14 +4,15 @@ Hooks mark each layer's forward pass. An operator that a gradient reaches carrie
 autograd gave it (``sequence_nr``), and so does its node of the backward pass, which belongs to the
 same layer. What adds a gradient to a parameter has no number, and follows the node that made it.
 
-To keep types and shapes makes short steps a fifth longer. So one step is traced with them, and
-those that are timed without; their operators are the same ones in the same order.
+Marks, types and shapes make short steps longer. So one step is described with them, and those that
+are timed carry none: their operators are the same ones in the same order. Between two traced steps
+one is made without a trace; what the trace costs is told by these pairs.
 """
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -29,7 +30,7 @@ from harness.worker.attribution.marks import (
     Marks,
     Place,
 )
-from harness.worker.attribution.steps import NOT_ON_GPU, warmed
+from harness.worker.attribution.steps import FEWEST, NOT_ON_GPU, timed, warmed
 from harness.worker.contracts import Unsupported
 
 NODE = "autograd::engine::evaluate_function: "
@@ -50,6 +51,15 @@ class Event(NamedTuple):
     shapes: List[Any]
 
 
+class Described(NamedTuple):
+    """What an event of a step is, wherever in time it lies."""
+
+    name: str
+    place: Optional[Place]
+    """None where it is a range around operators."""
+    operation: Operation
+
+
 def attribute(activity: TrainingActivity, network: Any) -> Attribution:
     """Trace a few steps."""
     settings = activity.trainer.settings
@@ -59,18 +69,32 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
         raise Unsupported("torch.compile's kernels are not attributed yet: only eager steps are")
     steps = warmed(activity)
     marks = Marks(network)
-    _mark_layers(activity, marks)
-    activity.step()
-    (described,) = _traced(activity, 1, with_shapes=True)
-    timed = [_described(one, described) for one in _traced(activity, steps, with_shapes=False)]
-    spans = [(one[0].start, one[0].end) for one in timed]
-    return attribution("torch.profiler", spans, _placed(chain.from_iterable(timed), marks))
+    with _marked_layers(activity, marks):
+        activity.step()
+        (one,), _ = _traced(activity, 1, with_shapes=True)
+    described = list(_described(one, marks))
+    traced, untraced_s = _traced(activity, steps, with_shapes=False)
+    ran, spans = [], []
+    for step in traced:
+        if [event.name for event in step[1:]] == [each.name for each in described]:
+            spans.append((step[0].start, step[0].end))
+            ran += list(_ran(step[1:], described))
+    if len(spans) < FEWEST:
+        raise Unsupported("its steps run other operators from one to the next")
+    return attribution("torch.profiler", spans, ran, untraced_s)
 
 
-def _traced(activity: TrainingActivity, steps: int, *, with_shapes: bool) -> List[List[Event]]:
-    """Trace some steps; give the events of each in their order, the step's own first."""
+def _traced(
+    activity: TrainingActivity, steps: int, *, with_shapes: bool
+) -> Tuple[List[List[Event]], List[float]]:
+    """Trace every other step; give the events of each, its own first, and the others' seconds."""
+    untraced_s = []
     with profile(activities=[ProfilerActivity.CPU], record_shapes=with_shapes) as profiler:
         for _ in range(steps):
+            # To pause the profiler by its own door prints a warning each time.
+            torch.autograd._enable_record_function(False)
+            untraced_s.append(timed(activity))
+            torch.autograd._enable_record_function(True)
             with record_function(STEP):
                 activity.step()
                 activity.sync()
@@ -82,23 +106,24 @@ def _traced(activity: TrainingActivity, steps: int, *, with_shapes: bool) -> Lis
             found.append([])
         if found and event.start < (found[-1][0].end if found[-1] else event.end):
             found[-1].append(event)
-    return found
+    return found, untraced_s
 
 
-def _described(step: List[Event], described: List[Event]) -> List[Event]:
-    """Give a step's operators the types and shapes of another's, where both ran the same ones."""
-    if [one.name for one in step] != [one.name for one in described]:
-        return step
-    return [
-        one._replace(types=other.types, shapes=other.shapes) for one, other in zip(step, described)
-    ]
+def _ran(step: Sequence[Event], described: Sequence[Described]) -> Iterator[Ran]:
+    for event, what in zip(step, described):
+        if what.place is not None:
+            yield Ran(event.start, event.end, event.thread, what.place, what.operation)
 
 
-def _mark_layers(activity: TrainingActivity, marks: Marks) -> None:
+@contextmanager
+def _marked_layers(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
     """Let every layer and the loss open a range while they run."""
     trainer = activity.trainer
-    for path, module in trainer.network.at.items():
-        _mark_layer(module, marks.of(path))
+    hooks = [
+        hook
+        for path, module in trainer.network.at.items()
+        for hook in _mark_layer(module, marks.of(path))
+    ]
     loss_of = trainer.loss_of
 
     def marked_loss(*given: Any) -> torch.Tensor:
@@ -106,9 +131,13 @@ def _mark_layers(activity: TrainingActivity, marks: Marks) -> None:
             return loss_of(*given)
 
     trainer.loss_of = marked_loss
+    yield
+    trainer.loss_of = loss_of
+    for hook in hooks:
+        hook.remove()
 
 
-def _mark_layer(module: torch.nn.Module, mark: str) -> None:
+def _mark_layer(module: torch.nn.Module, mark: str) -> Tuple[Any, Any]:
     opened: List[Any] = []
 
     def before(*_: Any) -> None:
@@ -118,8 +147,7 @@ def _mark_layer(module: torch.nn.Module, mark: str) -> None:
     def after(*_: Any) -> None:
         opened.pop().__exit__(None, None, None)
 
-    module.register_forward_pre_hook(before)
-    module.register_forward_hook(after)
+    return module.register_forward_pre_hook(before), module.register_forward_hook(after)
 
 
 def _event(event: Any) -> Event:
@@ -131,12 +159,15 @@ def _event(event: Any) -> Event:
     )
 
 
-def _placed(events: Iterable[Event], marks: Marks) -> Iterator[Ran]:
-    """Give each operator with its place: that of the innermost range around it on its thread."""
+def _described(step: Iterable[Event], marks: Marks) -> Iterator[Described]:
+    """Give a marked step's events without the marks, each with its place.
+
+    That is the place of the innermost range around it on its thread.
+    """
     around: Dict[int, List[Tuple[int, Place]]] = {}
     forward: Dict[int, Place] = {}
     latest = UNMARKED
-    for event in events:
+    for event in step:
         ranges = around.setdefault(event.thread, [])
         while ranges and ranges[-1][0] <= event.start:
             ranges.pop()
@@ -146,15 +177,16 @@ def _placed(events: Iterable[Event], marks: Marks) -> Iterator[Ran]:
             ranges.append((event.end, opened))
             if event.name.startswith(NODE):
                 latest = opened
-            if event.name.startswith(OPTIMISER):  # Python's part of an update belongs to it
-                yield Ran(event.start, event.end, event.thread, opened, _operation(event))
+            is_optimiser = event.name.startswith(OPTIMISER)  # Python's part of an update is its own
+            if is_optimiser or event.name.startswith(NODE):
+                yield Described(event.name, opened if is_optimiser else None, _operation(event))
             continue
         if event.name == STEP:
             continue
         if event.number >= 0 and place.phase != BACKWARD:
             forward[event.number] = place  # the last to see a number is who takes it
-        if _is_operator(event):
-            yield Ran(event.start, event.end, event.thread, _of(event, place), _operation(event))
+        found = _of(event, place) if _is_operator(event) else None
+        yield Described(event.name, found, _operation(event))
 
 
 def _opened(
