@@ -5,7 +5,7 @@ or its cell is given up. A trial that was cancelled, was lost with its node or c
 due once more; a failed one where a user asked for that, and once where fewer blocks than a
 comparison needs would be whole without it, twice in a cell. Pilot blocks are ordered like others. A
 cell's cold trial and its probe are never due by themselves: a session that has trials of the cell
-to run makes them as well.
+to run makes them as well. The division of its step is: ``trials/untimed_jobs.py``.
 """
 
 from __future__ import annotations

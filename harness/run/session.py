@@ -6,7 +6,7 @@ run directory is whole, and ``resume`` goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
 from harness.run.setup import lay_out, prepared, read_plan, survey, with_hidden_values
 from harness.run.sides import own_payloads
+from harness.run.trials import untimed_jobs
 from harness.run.trials.prepared import Prepared
 from harness.run.trust import (
     NOTHING,
@@ -39,7 +40,7 @@ from harness.store.layout import RunPaths
 from harness.store.outcome import read_outcome
 from harness.store.run_code import doubts
 from harness.store.run_directory import opening, session_log, trial_folders
-from harness.store.run_directory.identity import claim, identity, is_copy
+from harness.store.run_directory.identity import Identity, claim, identity, is_copy
 
 
 def start(
@@ -117,6 +118,9 @@ def resume(
             _retry(paths, ledger, only)
         ledger.repeat_decisions()
         waiting = ledger.due.waiting()
+        undivided = [
+            key for key in untimed_jobs.undivided(paths, plan) if only is None or key in only
+        ]
         session_log.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
         basis, cells = None, dict[str, Prepared]()
         if waiting:
@@ -130,15 +134,23 @@ def resume(
             _, basis = accept(paths, plan, basis, ready, mix=mix, allowed=trust)
             cells = prepared(plan, basis, identity(paths))
             cells = {key: one for key, one in cells.items() if only is None or key in only}
-        elif ensure is not None and unproved(paths, plan, only):
+        elif undivided or (ensure is not None and unproved(paths, plan, only)):
             try:
                 require_plan(paths, plan, trust)
                 plan = with_hidden_values(paths, plan)
+                if undivided:
+                    _claim(paths, undivided, trust)
                 basis = survey(plan, own_payloads(paths, plan, gather(), trust))
-                _, basis = accept(paths, plan, basis, (), mix=False, allowed=trust)
+                accepted, basis = accept(paths, plan, basis, (), mix=False, allowed=trust)
             except (RunError, Unavailable) as problem:  # it is complete all the same
                 basis = None
-                observer.noted(f"The gate cannot examine what ran here: {problem}")
+                observer.noted(f"{_lacks(undivided)}: {problem}")
+            else:
+                cells = _unchanged(prepared(plan, basis, accepted), accepted, undivided)
+                if len(cells) < len(undivided):
+                    changed = [key for key in undivided if key not in cells]
+                    labels = ", ".join(plan.cell(key).label for key in changed)
+                    observer.noted(f"{_lacks(changed)}: it has changed since: {labels}")
         known = identity(paths)
         work = Work(paths, plan, cells, observer, ledger)
         if ensure is not None and basis is not None:
@@ -163,6 +175,22 @@ def prepare_jobs(
             admit_payload(paths, gather(), trust)
         if retry_failed:
             _retry(paths, Ledger(paths, plan, lambda _: None, lambda _: None), None)
+
+
+def _lacks(undivided: Sequence[str]) -> str:
+    what = "Steps cannot be divided among layers by" if undivided else "The gate cannot examine"
+    return f"{what} what ran here"
+
+
+def _unchanged(
+    cells: dict[str, Prepared], known: Identity, keys: Container[str]
+) -> dict[str, Prepared]:
+    """Give those cells that are what their trials were."""
+    return {
+        key: one
+        for key, one in cells.items()
+        if key in keys and one.fingerprint == known.accepted.get(key)
+    }
 
 
 def _claim(paths: RunPaths, waiting: Iterable[str], trust: Trust) -> None:

@@ -134,10 +134,16 @@ class Work:
             failed=count.done - count.ok,
             skipped=count.skipped,
             waiting=0 if self._short is None else count.left,
-            interrupted=self._interrupts.exit_code if count.left else 0,
+            interrupted=self._interrupts.exit_code if count.left or self._is_undivided() else 0,
             lost=sum(left[key] for key in self._lost if self._is_left(key)),
             made=made(self._paths.root),
         )
+
+    def _is_undivided(self) -> bool:
+        """Whether a signal came before every step was divided that this session could divide."""
+        if not self._interrupts.count:
+            return False
+        return any(key in self._cells for key in untimed_jobs.undivided(self._paths, self._plan))
 
     def _fill_caches(self) -> None:
         """Run each compiling cell once from empty caches, so that block order decides nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,10 +35,11 @@ until = "20 ms"
 
 
 class Listener:
-    """Remembers which trials ended."""
+    """Remembers which trials ended, and what was noted."""
 
     def __init__(self) -> None:
         self.ended: list[str] = []
+        self.said: list[str] = []
 
     def progressed(self, progress: object) -> None:
         pass
@@ -49,7 +51,7 @@ class Listener:
         pass
 
     def noted(self, text: str) -> None:
-        pass
+        self.said.append(text)
 
 
 @pytest.fixture
@@ -143,3 +145,39 @@ def test_a_cell_without_a_trial_that_ended_well_is_not_attributed(
     assert not untimed_jobs.attribution_is_due(paths, cell)
     record(paths.trial(cell.key, "trial-2"))
     assert untimed_jobs.attribution_is_due(paths, cell)
+
+
+@pytest.mark.usefixtures("attributed")
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_session_cut_off_before_steps_were_attributed_is_made_whole_by_resume(
+    plan: Plan, tmp_path: Path, is_begun: bool
+) -> None:
+    run(plan, tmp_path / "run")
+    paths = RunPaths(tmp_path / "run")
+    cut_off = paths.attribution(plan.cells[0].key)
+    if is_begun:
+        outcome = json.loads(cut_off.outcome.read_text())
+        cut_off.outcome.write_text(json.dumps({**outcome, "outcome": "cancelled"}))
+    else:
+        shutil.rmtree(cut_off.root)
+    for expected in (["attribution"], []):
+        listener = Listener()
+        resume(paths.root, observer=listener)
+        assert listener.ended == expected, cut_off.outcome.read_text()
+    assert len(list(paths.interrupted.glob("*"))) == is_begun
+
+
+@pytest.mark.usefixtures("attributed")
+def test_steps_of_a_complete_run_whose_code_has_changed_stay_undivided_and_that_is_said(
+    plan: Plan, tmp_path: Path
+) -> None:
+    run(plan, tmp_path / "run")
+    paths = RunPaths(tmp_path / "run")
+    shutil.rmtree(paths.attribution(plan.cells[0].key).root)
+    known = json.loads(paths.run.read_text())
+    known["accepted"] = dict.fromkeys(known["accepted"], "another")
+    paths.run.write_text(json.dumps(known))
+    listener = Listener()
+    resume(paths.root, observer=listener)
+    assert listener.ended == []
+    assert any("cannot be divided among layers" in said for said in listener.said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.plan.cell import Cell
+from harness.plan.plan import Plan
 from harness.plan.resolve import subject
 from harness.run.due import NOT_OF_THE_CELL
 from harness.store.layout import RunPaths, TrialPaths
@@ -22,19 +23,40 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
 
 
 def attribution_is_due(paths: RunPaths, cell: Cell) -> bool:
-    """Tell whether a cell's step is to be divided among its layers now, as its trials are made."""
+    """Tell whether a cell's step is to be divided among its layers now, as its trials are made.
+
+    One that was cut off is set aside for that.
+    """
+    return _is_divisible(paths, cell) and first_or_once_more(paths, paths.attribution(cell.key))
+
+
+def undivided(paths: RunPaths, plan: Plan) -> list[str]:
+    """Name the cells of which a session that was cut off, or an older one, divided no step."""
+    if plan.platform.is_simulated:
+        return []
+    return [
+        cell.key
+        for cell in plan.cells
+        if _is_divisible(paths, cell) and _is_missing(paths.attribution(cell.key))
+    ]
+
+
+def _is_divisible(paths: RunPaths, cell: Cell) -> bool:
+    """Tell whether a cell's step can be divided among its layers, once it has one."""
     if not framework_info(cell.adapter).attributes or cell.scale.devices > 1:
         return False
-    if subject(cell.workload).value.kind != "train" or not trial_folders.has_ok(paths, cell.key):
-        return False  # without layers, or without a rate to account for
-    return first_or_once_more(paths, paths.attribution(cell.key))
+    # without layers, or without a rate to account for
+    return subject(cell.workload).value.kind == "train" and trial_folders.has_ok(paths, cell.key)
 
 
 def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
     """Tell whether a cell's cold trial or probe is to be made; one cut off is set aside for it."""
-    if not trial.files.exists(trial.outcome):
-        return True
-    if read_outcome(trial).ended not in NOT_OF_THE_CELL:
+    if not _is_missing(trial):
         return False
-    trial_folders.set_aside(paths, trial.root)
+    if trial.files.exists(trial.outcome):
+        trial_folders.set_aside(paths, trial.root)
     return True
+
+
+def _is_missing(trial: TrialPaths) -> bool:
+    return not trial.files.exists(trial.outcome) or read_outcome(trial).ended in NOT_OF_THE_CELL
