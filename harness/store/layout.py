@@ -28,6 +28,7 @@ RUN/
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   cells/KEY/probe/             the one untimed job that says what really ran
   cells/KEY/attribution/       the one untimed job that says which layer took which share of a step
+    traced.json                some of the traced steps, operation by operation
   caches/KEY/                  the private compile caches that this cell's trials share
   jobs.json                    the queue's jobs that this run was handed over as, with their cells
   jobs/N.sh, jobs/N.log        what such a job runs, and what it printed
@@ -139,6 +140,11 @@ class TrialPaths:
     def starter_errors(self) -> Path:
         """Stderr of an engine's start command."""
         return self.root / "starter.err"
+
+    @property
+    def traced(self) -> Path:
+        """Some of the steps that were traced, operation by operation."""
+        return self.root / "traced.json"
 
     def samples(self, node: str) -> Path:
         """What the collector read on a node."""

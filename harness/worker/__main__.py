@@ -196,9 +196,13 @@ class Worker:
 
     def _attribute(self, adapter: Adapter, workload: Workload) -> None:
         attribute = self._needed(adapter, "attribute", "attributes no step to its layers")
-        from harness.worker.attribution.events import say  # no trial does
+        from harness.worker.attribution import traced_steps  # no trial does
+        from harness.worker.attribution.events import say
 
-        say(self.events, attribute(workload, self._feed(workload), self.job.options))
+        found = attribute(workload, self._feed(workload), self.job.options)
+        kept = os.path.join(os.path.dirname(self.events.path), traced_steps.FILE)
+        traced_steps.write(kept, found.traced_by, found.kept)
+        say(self.events, found)
 
     def _feed(self, workload: Workload) -> feed.Feed:
         job = self.job

@@ -65,6 +65,7 @@ class Events:
     """Append events to one rank's file; nothing reaches it before ``flush``."""
 
     def __init__(self, path: str, place: Place) -> None:
+        self.path = path
         self._file: Optional[TextIO] = open(path, "w", encoding="utf-8")
         self._pending: List[str] = []
         self._held: Optional[List[Dict[str, Any]]] = None

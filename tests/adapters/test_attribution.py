@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
 
+from harness.worker.attribution.traced_steps import MOST_OPERATIONS
 from harness.worker.network.layers import Conv, Dense
 from harness.worker.network.shapes import sites
 from tests.adapters.interpreter import told, work
@@ -24,7 +26,15 @@ def parts(framework: str, directory: Path, **factors: Any) -> dict[tuple[str, st
     events = work(framework, directory, purpose="attribute", factors={**FACTORS, **factors})
     assert told(events, "finished")
     said = [one for one in events if one["event"] == "part"]
-    assert len(told(events, "attribution")["step_s"]) == len(said[0]["shares"]) >= 5
+    head = told(events, "attribution")
+    assert len(head["step_s"]) == len(said[0]["shares"]) >= 5
+    assert len(head["untraced_s"]) >= 5
+    kept = json.loads((directory / "traced.json").read_text())
+    assert {(site, phase) for site, phase, *_ in kept["kinds"]} <= {
+        (one["site"], one["phase"]) for one in said
+    }
+    assert 0 < sum(len(one["operations"]) for one in kept["steps"]) <= MOST_OPERATIONS
+    assert all(one["left_out"] == 0 for one in kept["steps"])
     for number in range(len(said[0]["shares"])):
         assert sum(one["shares"][number] for one in said) == pytest.approx(1, abs=1e-3)
     assert all(one["operations"] for one in said if one["phase"] in ("forward", "backward"))

@@ -1,4 +1,4 @@
-"""The verb `export`: a run's tables in the formats that other programs read."""
+"""The verb `export`: a run's tables and traces in the formats that other programs read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _written(directories: Sequence[Path], form: str, name: str | None) -> str | 
     help="Where to write (standard output otherwise).",
 )
 def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path | None) -> None:
-    """Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit."""
+    """Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit, or as a trace."""
     from harness.analysis.read import run_directories
 
     written = _written(run_directories(runs), form, name)

@@ -103,18 +103,36 @@ def _recorded(dataset: Dataset, results: Results) -> Recordings:
     for cell, trial in _chosen(results):
         name = f"{called[cell.run, cell.key]}, block {trial.block}"
         axis = _Axis(dataset, trial)
+        marks, first_ns = phases_of(dataset, cell, trial)
         for node, recording in _recordings(axis.record.paths):
-            marks, first_ns = _phases(dataset, cell, trial)
-            steps = _steps(dataset, cell, trial, first_ns)
-            zero_ns = axis.on(node, first_ns)
-            drawn += [
-                replace(one, clock_bound_s=axis.bound_s(node))
-                for one in timelines(recording, _place(name, trial, node), marks + steps, zero_ns)
-            ]
-            phases += by_phase(name, node, recording, marks, zero_ns)
+            drawn += _drawn(dataset, cell, trial, name, node, recording)
+            phases += by_phase(name, node, recording, marks, axis.on(node, first_ns))
             for source, reason in recording.unread():
                 unread[Unread(node, source, reason)] = None
     return Recordings(tuple(drawn), tuple(phases), tuple(unread))
+
+
+def timelines_of(
+    dataset: Dataset, cell: CellResult, trial: TrialResult, name: str
+) -> Iterator[Timeline]:
+    """Give what the collector read while a trial ran, from when its first phase began."""
+    for node, recording in _recordings(_Axis(dataset, trial).record.paths):
+        yield from _drawn(dataset, cell, trial, name, node, recording)
+
+
+def _drawn(
+    dataset: Dataset,
+    cell: CellResult,
+    trial: TrialResult,
+    name: str,
+    node: str,
+    recording: Recording,
+) -> Iterator[Timeline]:
+    axis = _Axis(dataset, trial)
+    marks, first_ns = phases_of(dataset, cell, trial)
+    all_marks = marks + steps_of(dataset, cell, trial, first_ns)
+    for one in timelines(recording, _place(name, trial, node), all_marks, axis.on(node, first_ns)):
+        yield replace(one, clock_bound_s=axis.bound_s(node))
 
 
 class _Axis:
@@ -143,13 +161,13 @@ def _chosen(results: Results) -> Iterator[tuple[CellResult, TrialResult]]:
     ranked = [cells[place] for place in range(most) for cells in of.values() if place < len(cells)]
     drawn = 0
     for cell in ranked:
-        trial = _typical(cell)
+        trial = typical_trial(cell)
         if trial is not None and drawn < MOST_TRIALS:
             drawn += 1
             yield cell, trial
 
 
-def _typical(cell: CellResult) -> TrialResult | None:
+def typical_trial(cell: CellResult) -> TrialResult | None:
     """Give the trial nearest the rate; of a cell without any that counts, the last observed."""
     observed = [trial for trial in cell.trials if trial.readings]
     counted = [trial for trial in observed if trial.counted and trial.rate is not None]
@@ -173,7 +191,9 @@ def _place(name: str, trial: TrialResult, node: str) -> RecordingTitle:
     )
 
 
-def _phases(dataset: Dataset, cell: CellResult, trial: TrialResult) -> tuple[tuple[Mark, ...], int]:
+def phases_of(
+    dataset: Dataset, cell: CellResult, trial: TrialResult
+) -> tuple[tuple[Mark, ...], int]:
     """Give the first rank's phases as marks, and when the first began."""
     rows = dataset.sql(
         "SELECT phase, start_ns, coalesce(end_ns, start_ns) FROM phases "  # noqa: S608  keys and names of our own files, quoted
@@ -187,7 +207,7 @@ def _phases(dataset: Dataset, cell: CellResult, trial: TrialResult) -> tuple[tup
     return tuple(marks), zero
 
 
-def _steps(
+def steps_of(
     dataset: Dataset, cell: CellResult, trial: TrialResult, zero_ns: int
 ) -> tuple[Mark, ...]:
     """Mark the first rank's step windows, each of one step or of several."""

@@ -11,6 +11,8 @@ from collections import defaultdict
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from harness.worker.attribution.marks import GAPS, Place
+from harness.worker.attribution.traced_steps import Operation as RanInStep
+from harness.worker.attribution.traced_steps import Step, chosen
 
 LISTED = 12
 """Kinds of operation that a part names; of the others it gives the number."""
@@ -59,6 +61,8 @@ class Attribution(NamedTuple):
     parts: List[Part]
     untraced_s: List[float]
     """Of steps that the same process made between, or before and after, the traced ones."""
+    kept: List[Step]
+    """Some of the traced steps, operation by operation."""
 
 
 Span = Tuple[int, int]
@@ -73,12 +77,14 @@ def attribution(
     taken: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
     counts: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
     gap = Place("", GAPS)
+    whole: List[Step] = []
     for number, (start, end) in enumerate(steps):
         inside = [one for one in waiting if one.start < end and one.end > start]
         spent: Dict[Place, float] = defaultdict(float)
         for one in inside:
             if one.start >= start:
                 counts[one.place][one.operation] += 1
+        whole.append(Step(number, start, end, [_as_it_ran(one, start, end) for one in inside]))
         covered = 0
         for length, running in _moments(inside, start, end):
             covered += length
@@ -94,7 +100,11 @@ def attribution(
         for place, row in sorted(shares.items(), key=lambda item: -sum(item[1]))
     ]
     step_s = [(end - start) / 1e9 for start, end in steps]
-    return Attribution(traced_by, step_s, parts, list(untraced_s))
+    return Attribution(traced_by, step_s, parts, list(untraced_s), chosen(whole))
+
+
+def _as_it_ran(one: Ran, start: int, end: int) -> RanInStep:
+    return RanInStep((*one.place, *one.operation), max(start, one.start), min(end, one.end))
 
 
 def _operations(
