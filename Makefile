@@ -63,8 +63,8 @@ gauntlet: setup
 	@$(BIN)/python -m tests.gauntlet --minutes 180
 
 # Every fault that is planted in a framework, and what catches it; and clean networks, over ten seeds
-# each. Estimated from its CPU seconds: half an hour on two idle cores, longer on a busy machine. What was interrupted goes on where it was, and LANES tests
-# run side by side; the tables are build/mutations/table.md.
+# each: 35 minutes of two cores. What was interrupted goes on where it was, and LANES tests run side
+# by side; the tables are build/mutations/table.md.
 mutations: LANES ?= 2
 mutations: setup
 	@$(BIN)/python -m tests.mutations --lanes $(LANES)
