@@ -19,7 +19,7 @@ from harness.analysis.evidence import Channel, Evidence, Mark, Recordings, Timel
 from harness.analysis.timelines.time_grid import binned
 from harness.analysis.timelines.timelines import _Line, _shifted
 from harness.sections.contract.blocks import Chart, walk
-from harness.sections.contract.gather import _phases, _steps
+from harness.sections.contract.gather import phases_of, steps_of
 from harness.sections.timelines import timeline_charts
 from harness.store.contained import Contained
 from harness.store.dataset import Dataset
@@ -170,8 +170,8 @@ def test_steps_are_marked_where_they_can_be_told_apart():
 def test_a_real_trials_steps_are_marks(tmp_path):
     results = analyse(dataset := Dataset([runs.write_run(tmp_path, [runs.RecordedCell()])]))
     (cell,) = results.cells
-    phases, zero_ns = _phases(dataset, cell, cell.trials[0])
-    steps = _steps(dataset, cell, cell.trials[0], zero_ns)
+    phases, zero_ns = phases_of(dataset, cell, cell.trials[0])
+    steps = steps_of(dataset, cell, cell.trials[0], zero_ns)
     assert len(steps) > 5
     assert {mark.kind for mark in steps} == {"step"}
     assert phases[0].start_s <= steps[0].start_s < steps[-1].start_s < phases[-1].end_s
