@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,13 @@ from harness.analysis.tables import Column, Table
 from harness.study.recorded_variables import is_telling
 
 _LONGEST = 300
+_FOLDERS = re.compile(r"(?<![\w/.~])/(?:[^\s/,:;'\"]+/)+(?=[^\s/,:;'\"]+/[^\s/,:;'\"]+)")
+_HOME = re.compile(r"(?<![\w/.~])/(?:home|Users)/[^\s/,:;'\"]+")
+
+
+def without_place(text: str) -> str:
+    """Keep of absolute paths their last two names: where a machine keeps things stays there."""
+    return _HOME.sub("~", _FOLDERS.sub("…/", text))
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -30,7 +38,8 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
                 found[name] = ", ".join(str(item) for item in value) or numbers.UNKNOWN
         else:
             found[name] = _word(name, value)
-    return {k: v if len(v) <= _LONGEST else v[:_LONGEST] + " …" for k, v in found.items()}
+    told = {key: without_place(text) for key, text in found.items()}
+    return {k: v if len(v) <= _LONGEST else v[:_LONGEST] + " …" for k, v in told.items()}
 
 
 def _word(name: str, value: object) -> str:

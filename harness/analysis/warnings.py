@@ -8,6 +8,7 @@ from math import inf
 
 from harness.analysis import stopping
 from harness.analysis.results import Results
+from harness.analysis.scaling.efficiency import too_efficient
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
@@ -52,6 +53,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     """List every warning, the gravest first."""
     trials = [trial for cell in results.cells for trial in cell.trials]
     return (
+        *too_efficient(results),
         *_completeness(dataset, results, trials),
         *_provenance(dataset, results),
         *_starts(results.cells),

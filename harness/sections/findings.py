@@ -26,7 +26,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
 
 SECTION = Section(
     "What the paper found, what you measured",
-    1900,
+    150,
     _blocks,
     contents="The paper",
     needs=frozenset({"questions"}),

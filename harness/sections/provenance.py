@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.analysis import numbers
-from harness.analysis.differences import flatten, host_facts
+from harness.analysis.differences import flatten, host_facts, without_place
 from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import machine_name
 from harness.analysis.results import Results
@@ -30,7 +30,7 @@ def _runs(results: Results) -> Table:
             machine_name(run),
             numbers.moment(run.started_wall_ns),
             str(run.seed),
-            run.directory,
+            without_place(run.directory),
         )
         for run in results.runs
     )

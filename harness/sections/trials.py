@@ -12,6 +12,7 @@ from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note
 from harness.sections.contract.columns import place, why
 from harness.sections.contract.section import Section
 from harness.store.records import RunInfo
+from harness.units import counted
 from harness.verdicts.credibility.amount import amount_in_words
 from harness.verdicts.credibility.findings import FLOOR
 from harness.verdicts.credibility.plausible import rate_in_words
@@ -115,14 +116,36 @@ def _listed(table: Table) -> Fold:
     return Fold(title, (Sheet(table, by, rows),), is_open=len(rows) <= _UNFOLDED)
 
 
+def _tolerated(results: Results) -> Iterator[str]:
+    """Say of what a study counts all the same that it does, and how often."""
+    for run in results.runs:
+        for verdict in run.measure.get("tolerate") or ():
+            hit = sum(
+                trial.counted and trial.verdict == verdict
+                for cell in results.cells
+                for trial in cell.trials
+                if trial.run == run.name
+            )
+            if hit:
+                named = f" in {run.name}" if len(results.runs) > 1 else ""
+                yield (
+                    f"{counted(hit, 'trial')}{named} found {verdict} "
+                    f"{'counts' if hit == 1 else 'count'} all the same: the study says "
+                    f'tolerate = ["{verdict}"], for a machine that is never left alone. What '
+                    "others did to them is in their rates, and so in the intervals."
+                )
+
+
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(
-        "Each dot is a trial at its ratio to its cell's rate (logarithmic), the band is the "
-        "interval. A cross was not counted; the reason stands below it. Crosses of a cell without "
-        "a rate stand around their median."
+        "Each dot is a trial at its rate, all cells of a workload on one axis; the upright line is "
+        "the cell's rate, the band its interval. A cross was not counted; the reason stands below "
+        "it. The button below a drawing shows each cell around its own rate instead."
     )
+    for tolerated in _tolerated(results):
+        yield Note(tolerated)
     for ranking in results.rankings:
-        yield Dots(ranking.workload, tuple(_cells(ranking)))
+        yield Dots(ranking.workload, ranking.unit, tuple(_cells(ranking)))
     yield _listed(trials(results))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError, UsageError
 from harness.store.record_readers.run_reader import read_run
@@ -62,6 +62,19 @@ class Dataset:
             self._attach_samples()
         connection = self._connection
         return interruptible(connection, lambda: self._answer(connection, text))
+
+    def add_columns(
+        self,
+        table: str,
+        keys: Mapping[str, str],
+        columns: Mapping[str, str],
+        rows: Sequence[Sequence[Any]],
+    ) -> None:
+        """Add columns to a table, to the rows that have the same keys; others are NULL there."""
+        connection = self._connection
+        interruptible(
+            connection, lambda: tables.add_columns(connection, table, keys, columns, rows)
+        )
 
     def damaged_lines(self, text: str) -> tuple[str, ...]:
         """Name the damaged lines of the events that a query reads; it is answered without them."""

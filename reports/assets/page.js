@@ -81,6 +81,19 @@
     });
   });
 
+  // Dots: on one axis of rates, or each cell around its own.
+  const PLACES = { circle: ['cx'], text: ['x'], rect: ['x', 'width'], line: ['x1', 'x2'] };
+  every('[data-relative]').forEach((b) => b.addEventListener('click', () => {
+    b.setAttribute('aria-pressed', String(b.getAttribute('aria-pressed') === 'false'));
+    every('[data-other]', b.parentElement.previousElementSibling).forEach((shape) => {
+      const places = PLACES[shape.localName];
+      const other = shape.dataset.other;
+      shape.dataset.other = places ? places.map((name) => shape.getAttribute(name)).join(' ') : shape.textContent;
+      if (places) other.split(' ').forEach((value, i) => shape.setAttribute(places[i], value));
+      else shape.textContent = other;
+    });
+  }));
+
   // Downloads.
   const quote = (text) => /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   const words = (cell) => cell.dataset.v || cell.textContent.replace(/\s+/g, ' ').trim();
@@ -97,9 +110,19 @@
     if (text !== undefined) made.textContent = text;
     return made;
   };
+  // A picture on its own has its colours in its shapes: not every program reads style sheets.
+  const inline = (svg) => {
+    const [light, ...rules] = document.getElementById('chart-style').sheet.cssRules;
+    const plain = (value) => value.trim().replace(/var\((--\w+)\)/g, (_, name) => light.style.getPropertyValue(name).trim());
+    rules.forEach((rule) => every(rule.selectorText.replace('.chart ', ''), svg).forEach((shape) =>
+      Array.from(rule.style).forEach((name) => shape.setAttribute(name, plain(rule.style.getPropertyValue(name))))));
+    svg.setAttribute('font-family', light.style.getPropertyValue('font-family'));
+  };
   const finish = (svg) => {
-    svg.setAttribute('xmlns', SVG);
-    svg.prepend(make('style', {}, document.getElementById('chart-style').textContent));
+    const { x, y, width, height } = svg.viewBox.baseVal;
+    Object.entries({ xmlns: SVG, width, height }).forEach(([key, value]) => svg.setAttribute(key, value));
+    inline(svg);
+    svg.prepend(make('rect', { x, y, width, height, fill: '#fff' }));
     // What a program printed may hold characters that XML does not allow.
     return new XMLSerializer().serializeToString(svg).replace(/[^\t\n\r\x20-\ufffd]/g, '\ufffd');
   };
@@ -121,14 +144,16 @@
         every('.ends span', cell).forEach((end, at) => write(words(end), at / 2, i * 30 + 20));
         const picture = cell.querySelector('svg');
         if (!drawn || !picture) return;
-        const copy = picture.cloneNode(true);
-        Object.entries({ x: left, y: i * 30 + 20, width: DRAWN }).forEach(([k, v]) => copy.setAttribute(k, v));
-        svg.append(copy);
+        const group = make('g', { transform: `translate(${left} ${i * 30 + 20})` });
+        group.append(...picture.cloneNode(true).childNodes);
+        every('*', group).forEach((shape) => Array.from(shape.attributes).forEach(({ name, value }) =>
+          value.endsWith('%') && shape.setAttribute(name, (parseFloat(value) / 100 * DRAWN).toFixed(1))));
+        svg.append(group);
       });
       left += wide + 18;
     });
     svg.prepend(make('text', { x: 0, y: 14 }, table.caption.textContent));
-    svg.setAttribute('viewBox', `0 0 ${left} ${rows.length * 30 + 20}`);
+    svg.setAttribute('viewBox', `-8 -8 ${left + 16} ${rows.length * 30 + 36}`);
     return finish(svg);
   };
   every('[data-bars]').forEach((b) => b.addEventListener('click', () =>

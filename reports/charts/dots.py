@@ -1,6 +1,7 @@
-"""Draw every trial of a cell as a dot at its ratio to the cell's rate.
+"""Draw every trial of a cell as a dot, all cells of a ranking on one axis of their rates.
 
-The axis is logarithmic: half and twice lie equally far from the middle.
+Each shape also carries where it lies on an axis relative to its cell's rate, which is logarithmic:
+half and twice lie equally far from the middle. A click on the page changes from one to the other.
 
 Rejected trials are crosses; what lies beyond the axis is drawn at its end.
 """
@@ -8,56 +9,55 @@ Rejected trials are crosses; what lies beyond the axis is drawn at its end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
-from math import log
+from math import exp, log
 
 from harness.analysis import numbers
+from harness.store.layout import PILOT
 from harness.verdicts.results import Estimate, TrialResult
-from reports.charts.svg import element
+from reports.charts.svg import Scale, element
 
 _HEIGHT = 24
 _LEAST_REACH = 0.005
+_WIDE = 4.0
+"""From this factor between the ends on, an axis of rates is logarithmic."""
+_START, _END = 2.0, 98.0
+_NARROWEST = 0.2
+
+Cells = Sequence[tuple[Sequence[TrialResult], Estimate | None]]
 
 
-def _title(trial: TrialResult, why: str) -> str:
-    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    said = f"block {trial.block}{attempt}: {numbers.number(trial.rate)}"
-    return f"{said}, {trial.verdict or trial.outcome}{f' ({why})' if why else ''}"
+@dataclass(frozen=True)
+class Axes:
+    """Where rates lie in per cent of the width: on one axis for all, and relative to their own."""
+
+    rates: Scale
+    reach: float
+    """The logarithm of how far the relative axis reaches."""
+
+    def absolute(self, rate: float) -> float:
+        """Place a rate."""
+        return min(_END, max(_START, self.rates(max(rate, self.rates.low)))) if rate > 0 else _START
+
+    def relative(self, rate: float, center: float) -> float:
+        """Place a rate beside that of its cell."""
+        share = log(rate / center) / self.reach if center and rate > 0 else 0.0
+        return max(1.0, min(99.0, 50 + 48 * share))
 
 
-def _at(value: float, center: float, reach: float) -> float:
-    share = log(value / center) / reach if center and value > 0 else 0.0
-    return max(1.0, min(99.0, 50 + 48 * share))
+def axes_of(cells: Cells) -> Axes:
+    """Reach to the farthest trial that counts; where none does, to the farthest at all."""
+    counted = [t.rate for trials, _ in cells for t in trials if t.counted and t.rate]
+    known = counted or [t.rate for trials, _ in cells for t in trials if t.rate] or [1.0]
+    low, high = min(known), max(known)
+    beyond = (high - low or high) * 0.03
+    is_log = high > _WIDE * low
+    ends = (low / 1.05, high * 1.05) if is_log else (low - beyond, high + beyond)
+    return Axes(Scale(*ends, _START, _END, log=is_log), _reach(cells))
 
 
-def dots(
-    trials: Sequence[tuple[TrialResult, str]], rate: Estimate | None, *, reach: float, colour: int
-) -> str:
-    """Draw trials within a factor exp(reach) of the rate, their interval as a band."""
-    known = [trial.rate for trial, _ in trials if trial.rate is not None]
-    center = rate.value if rate else (sorted(known)[len(known) // 2] if known else 0.0)
-    drawn = [element("line", class_="grid", x1="0", x2="100%", y1=12.0, y2=12.0)]
-    if rate and rate.interval:
-        left, right = _at(rate.interval.low, center, reach), _at(rate.interval.high, center, reach)
-        drawn.append(
-            f'<rect class="s{colour} band" x="{left:.1f}%" y="4" '
-            f'width="{max(0.2, right - left):.1f}%" height="16"/>'
-        )
-    drawn.append(element("line", class_="grid", x1="50%", x2="50%", y1=2.0, y2=22.0))
-    for trial, why in trials:
-        if trial.rate is None:
-            continue
-        place = f"{_at(trial.rate, center, reach):.1f}%"
-        title = f"<title>{escape(_title(trial, why))}</title>"
-        if trial.counted:
-            drawn.append(f'<circle class="s{colour}" cx="{place}" cy="12" r="4">{title}</circle>')
-        else:
-            drawn.append(f'<text class="cross" x="{place}" y="17">×{title}</text>')
-    return f'<svg class="chart bar" height="{_HEIGHT}" aria-hidden="true">{"".join(drawn)}</svg>'
-
-
-def reach_of(cells: Sequence[tuple[Sequence[TrialResult], Estimate | None]]) -> float:
-    """Choose the logarithm of how far the axis reaches: to the farthest trial that counts."""
+def _reach(cells: Cells) -> float:
     farthest = _LEAST_REACH
     for trials, rate in cells:
         if rate is None or not rate.value:
@@ -66,3 +66,62 @@ def reach_of(cells: Sequence[tuple[Sequence[TrialResult], Estimate | None]]) -> 
             if trial.counted and trial.rate:
                 farthest = max(farthest, abs(log(trial.rate / rate.value)))
     return farthest * 1.1
+
+
+def factor_of(axes: Axes) -> float:
+    """Give how far the relative axis reaches, as a factor."""
+    return exp(axes.reach)
+
+
+def name_of(trial: TrialResult) -> str:
+    """Call a trial by its block, or a pilot."""
+    if trial.block == PILOT:
+        return "pilot"
+    return f"block {trial.block}" + (f", attempt {trial.attempt}" if trial.attempt > 1 else "")
+
+
+def _title(trial: TrialResult, why: str) -> str:
+    verdict = trial.verdict or trial.outcome
+    told = [verdict] if trial.counted or verdict != "valid" else []
+    said = ", ".join((*told, *([why] if why else [])))
+    return f"{name_of(trial)}: {numbers.number(trial.rate)}, {said or 'not counted'}"
+
+
+def dots(
+    trials: Sequence[tuple[TrialResult, str]], rate: Estimate | None, *, axes: Axes, colour: int
+) -> str:
+    """Draw trials and their rate, its interval as a band."""
+    known = [trial.rate for trial, _ in trials if trial.rate is not None]
+    center = rate.value if rate else (sorted(known)[len(known) // 2] if known else 0.0)
+    drawn = [element("line", class_="grid", x1="0", x2="100%", y1=12.0, y2=12.0)]
+    if rate and rate.interval:
+        ends = rate.interval.low, rate.interval.high
+        left, wide = _span([axes.absolute(end) for end in ends])
+        other = _span([axes.relative(end, center) for end in ends])
+        drawn.append(
+            f'<rect class="s{colour} band" x="{left}" width="{wide}" y="4" height="16"'
+            f' data-other="{" ".join(other)}"/>'
+        )
+    middle = f"{axes.absolute(center):.1f}%"
+    drawn.append(
+        element("line", class_="axis", x1=middle, x2=middle, y1=2.0, y2=22.0, data_other="50% 50%")
+    )
+    for trial, why in trials:
+        if trial.rate is None:
+            continue
+        here = f"{axes.absolute(trial.rate):.1f}%"
+        other = f"{axes.relative(trial.rate, center):.1f}%"
+        title = f"<title>{escape(_title(trial, why))}</title>"
+        if trial.counted:
+            shape = f'<circle class="s{colour}" cx="{here}" cy="12" r="4"'
+            drawn.append(f'{shape} data-other="{other}">{title}</circle>')
+        else:
+            shape = f'<text class="cross" x="{here}" y="17" data-other="{other}"'
+            drawn.append(f"{shape}>×{title}</text>")
+    return f'<svg class="chart bar" height="{_HEIGHT}" aria-hidden="true">{"".join(drawn)}</svg>'
+
+
+def _span(ends: Sequence[float]) -> tuple[str, str]:
+    """Say where a band begins and how wide it is; one can always see it."""
+    left, right = ends
+    return f"{left:.1f}%", f"{max(_NARROWEST, right - left):.1f}%"

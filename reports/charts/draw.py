@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from harness.analysis.tables import Column, shown
 from harness.sections.contract.blocks import Chart, Curves, Heat, Ratios, Roof, Rungs, Stacks
 from reports.charts.heat import NARROW, WIDE, heat
@@ -12,8 +14,8 @@ from reports.charts.rungs import rungs
 from reports.charts.stacks import stacks
 
 
-def draw(chart: Chart, *, narrow: bool = False) -> str:
-    """Draw a chart for a wide page or for a phone."""
+def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> str:
+    """Draw a chart for a wide page or for a phone, cells in the colours of their page."""
     title = chart.table.title
     name = f"{chart.table.name}-narrow" if narrow else chart.table.name
     match chart.drawing:
@@ -25,7 +27,7 @@ def draw(chart: Chart, *, narrow: bool = False) -> str:
 
             return stacks(bars, name=name, label=title, shown=said, narrow=narrow)
         case Curves(curves):
-            return lines(curves, name=name, title=title, narrow=narrow)
+            return lines(curves, colours, name=name, title=title, narrow=narrow)
         case Rungs(steps):
             return rungs(steps, name=name, label=title, narrow=narrow)
         case Roof(ceilings, points):

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from math import ceil
-from pathlib import Path
 
 from harness.analysis import numbers
 from harness.analysis.scaling.prediction import Forecast
 from harness.stats.growth.growth import Prediction
-from reports.charts.svg import Scale, coordinate, element, text
+from reports.charts.standalone import standalone
+from reports.charts.svg import Scale, coordinate, element, picture, text
 
 _WIDTH, _PANEL = 960.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 150.0, 64.0, 40.0
 _LEAST_TOP = 1.05
-_STYLE = Path(__file__).parent.parent / "assets" / "chart.css"
-_SPACE = "http://www.w3.org/2000/svg"
 
 
 def drawing(found: Sequence[Forecast]) -> str:
     """Draw a panel per line of scaling, as a file that needs nothing else."""
-    height, style = _PANEL * len(found), _STYLE.read_text(encoding="utf-8")
-    size = f"0 0 {coordinate(_WIDTH)} {coordinate(height)}"
     panels = "".join(
         element("g", "".join(_panel(one)), transform=f"translate(0 {coordinate(row * _PANEL)})")
         for row, one in enumerate(found)
     )
-    return (
-        f'<svg xmlns="{_SPACE}" class="chart" viewBox="{size}"><title>Predicted, not measured'
-        f"</title><style>{escape(style, quote=False)}</style>"
-        f'<rect width="100%" height="100%" style="fill:var(--paper)"/>{panels}</svg>\n'
-    )
+    label = "Predicted, not measured"
+    chart = picture(_WIDTH, _PANEL * len(found), panels, label=label, name="forecast")
+    return standalone(chart)
 
 
 def _panel(one: Forecast) -> list[str]:
@@ -89,7 +82,7 @@ def _predicted(
     said = numbers.share(one.efficiency(more[-1].devices, more[-1].seconds))
     return [
         element("path", class_="s2 band", d=_path([start, *upper, *lower]) + "Z"),
-        element("path", class_="curve l2", stroke_dasharray="5 4", d=_path(middle)),
+        element("path", class_="curve l2 d2", d=_path(middle)),
         text(middle[-1][0] + 8, middle[-1][1] + 4, f"predicted {said}"),
     ]
 

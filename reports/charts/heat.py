@@ -66,7 +66,7 @@ def _marks(marks: Sequence[Mark], at: Scale, top: float) -> list[str]:
     for mark in phases:
         left, right = at(mark.start_s), at(mark.end_s)
         title = element("title", f"{mark.start_s:.1f} to {mark.end_s:.1f} s")
-        kind = f"s{groups.index(mark.group or mark.name) % 8 + 1} band"
+        kind = f"p{groups.index(mark.group or mark.name) % 8 + 1} band"
         drawn.append(
             element("rect", title, class_=kind, x=left, y=top, width=right - left, height=16.0)
         )

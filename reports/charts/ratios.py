@@ -53,7 +53,7 @@ def ratios(lines: Sequence[Ratio], *, name: str, label: str, narrow: bool = Fals
         if line.interval:
             low, high = x(line.interval.low), x(line.interval.high)
             drawn.append(element("line", class_="whisker", x1=low, x2=high, y1=middle, y2=middle))
-        drawn.append(element("circle", class_="s1", cx=x(line.value), cy=middle, r=4.5))
+        drawn.append(element("circle", class_="p1", cx=x(line.value), cy=middle, r=4.5))
         said = f"{numbers.ratio(line.value, line.interval)} ×, {line.answer}"
         at = (0.0, middle - 16) if narrow else (_WIDTH - _RIGHT + 14, middle + 4)
         drawn.append(text(*at, said))

@@ -31,7 +31,7 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False
         up, rate = 6 + (row + 1) * tall - _ROW, rung.rate
         drawn.append(text(0, up - 24 if narrow else up + 14, rung.name))
         drawn.append(
-            element("rect", class_="s1", x=begin, y=up, width=rate.value * scale, height=_ROW - 11)
+            element("rect", class_="p3", x=begin, y=up, width=rate.value * scale, height=_ROW - 11)
         )
         right = begin + rate.value * scale
         if rate.interval:

@@ -35,7 +35,7 @@ def stacks(
     drawn, at = [], begin
     for index, part in enumerate(parts):
         drawn.append(
-            element("rect", class_=f"s{index % 8 + 1}", x=at, y=4.0, width=11.0, height=11.0)
+            element("rect", class_=f"p{index % 8 + 1} part", x=at, y=4.0, width=11.0, height=11.0)
         )
         drawn.append(text(at + 16, 14, part))
         at += 34 + 7 * len(part)
@@ -44,7 +44,7 @@ def stacks(
         drawn.append(text(0, top - 6 if narrow else top + 14, title))
         for part, amount in pieces:
             said = element("title", f"{escape(part)}: {shown(amount)}")
-            kind = f"s{parts.index(part) % 8 + 1}"
+            kind = f"p{parts.index(part) % 8 + 1} part"
             drawn.append(
                 element(
                     "rect", said, class_=kind, x=left, y=top, width=amount * scale, height=_ROW - 11

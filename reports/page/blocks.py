@@ -96,8 +96,8 @@ def _figure(chart: Chart, canvas: Canvas) -> Figure:
     return Figure(
         name=name,
         chart=chart,
-        wide=draw(chart),
-        narrow=draw(chart, narrow=True),
+        wide=draw(chart, canvas.colours),
+        narrow=draw(chart, canvas.colours, narrow=True),
         grid=grid(chart.table),
         packed=canvas.packed.get(name, ""),
         raw=canvas.raw.get(name, ""),

@@ -11,13 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis import numbers
+from harness.analysis.context.machine_words import header
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.sections.contract.section import RANKINGS, sections
+from reports.charts.colours import colours_of
 from reports.page.blocks import Canvas, packings, shown
 from reports.page.links import Links
-from reports.page.rankings import chart, colours_of
+from reports.page.rankings import chart
 from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
 
 if TYPE_CHECKING:
@@ -145,6 +146,6 @@ def render(
             inline=_inline(zoom=bool(packed)),
             several_runs=len(results.runs) > 1,
             simulated=SIMULATED if results.is_simulated else "",
-            moment=numbers.moment(min((r.started_wall_ns for r in results.runs), default=None)),
+            machines=header(results),
         )
     )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from harness.analysis import numbers
 from harness.analysis.blocks.how_measured import how_measured
 from harness.analysis.ranking import Ranking
-from harness.analysis.results import Results
 from harness.sections.contract.columns import place
 from harness.store.records import (
     DIFFERS,
@@ -21,9 +20,9 @@ from harness.store.records import (
 )
 from harness.verdicts.results import CellResult
 from reports.charts import bars
+from reports.charts.colours import colour_of
 from reports.page.links import Links
 
-_COLOURS = 8
 _GATE_MARKS = {
     EQUIVALENT: "≡",
     NAMED: "≈",
@@ -72,20 +71,6 @@ class Chart:
     has_comparison: bool
     has_ratio_interval: bool
     note: str
-
-
-def colours_of(results: Results) -> dict[str, int]:
-    """Give each framework one colour for the whole page; with several runs, each run."""
-    if len(results.runs) > 1:
-        names = dict.fromkeys(cell.run for cell in results.cells)
-    else:
-        names = dict.fromkeys(sorted({cell.framework for cell in results.cells}))
-    return {name: index % _COLOURS + 1 for index, name in enumerate(names)}
-
-
-def colour_of(colours: dict[str, int], run: str, framework: str) -> int:
-    """Give a cell's colour."""
-    return colours.get(run) or colours.get(framework, 1)
 
 
 def _busy(cell: CellResult) -> str:

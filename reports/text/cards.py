@@ -13,6 +13,7 @@ from harness.analysis.results import Results
 from harness.store.layout import PILOT
 from harness.store.records import EQUIVALENT, NOT_CHECKED, NOTHING
 from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.thresholds import TOLERABLE
 
 _FASTEST = "Fastest"
 _CLEAR = ("faster", "slower")
@@ -131,6 +132,11 @@ def _as_timed(trials: Sequence[TrialResult]) -> str:
     return f", {examined} of {units.counted(len(counted), 'trial')} examined as timed"
 
 
+def _why_counted(verdict: str) -> str:
+    """Say why a trial counts that is not valid."""
+    return ", which the study tolerates" if verdict in TOLERABLE else ", which only marks them"
+
+
 def _trust(results: Results) -> Card:
     trials = [trial for trial in trial_list(results) if trial.block != PILOT]
     counted = sum(t.counted for t in trials)
@@ -138,7 +144,7 @@ def _trust(results: Results) -> Card:
     for trial in trials:
         if trial.counted and trial.verdict not in (None, "valid"):
             verdicts[str(trial.verdict)] = verdicts.get(str(trial.verdict), 0) + 1
-    says = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())]
+    says = [f"{n} {verdict}{_why_counted(verdict)}" for verdict, n in sorted(verdicts.items())]
     again = sum(t.attempt > 1 for t in trials)
     if again:
         says.append(f"{again} re-run")

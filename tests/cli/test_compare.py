@@ -226,6 +226,20 @@ def test_sql_answers_in_aligned_columns(before: Path) -> None:
     assert output == "framework  trials\njax             6\ntorch           6\n(2 rows)\n"
 
 
+def test_sql_has_rates_with_their_intervals_ratios_and_answers(before: Path) -> None:
+    query = "select * from cells order by rate desc"
+    fast, slow = json.loads(ask(before, query, "--json"))
+    assert fast["rate_low"] < fast["rate"] < fast["rate_high"]
+    assert (fast["rate_unit"], fast["n"]) == ("images/s", 6)
+    assert {fast["answer"], slow["answer"]} >= {"reference"}
+    assert {fast["ratio"], slow["ratio"]} >= {1.0}
+    query = "select counted, verdict, rate from trials where rate > 0 order by rate desc"
+    told = json.loads(ask(before, query, "--json"))
+    assert len(told) == 12
+    assert {one["counted"] for one in told} == {True}
+    assert min(t["rate"] for t in told) < slow["rate"] < fast["rate"] < told[0]["rate"]
+
+
 def test_sql_answers_as_json_and_csv(before: Path) -> None:
     query = "select 1 as one, null as nothing"
     assert json.loads(ask(before, query, "--json")) == [{"one": 1, "nothing": None}]

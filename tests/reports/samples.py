@@ -128,9 +128,15 @@ def run_info(name: str = "quickstart-2026-11-21", title: str = "This machine") -
         started_wall_ns=START_NS,
         platform={"name": "local", "title": title, "cpu": {"model": "AMD EPYC", "cores": 2}},
         provenance={
-            "python": "3.11.2",
-            "kernel": "6.1.0",
-            "memory_bytes": 25_769_803_776,
+            "command": ["/home/somebody/src/bakeoff/.venv/bin/bakeoff", "run", "quickstart"],
+            "machine": {
+                "cpu_model": "AMD EPYC",
+                "cores": 2,
+                "kernel": "6.1.0",
+                "memory_bytes": 25_769_803_776,
+                "gpus": [],
+            },
+            "software": {"bakeoff": "0.1.0", "python": "3.11.2"},
             "git": {"commit": "4f1c9e0", "dirty": False},
         },
         measure={"trials": 6, "warmup": "3 s", "until": "5 s"},

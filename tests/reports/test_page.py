@@ -119,8 +119,9 @@ def test_a_section_without_data_is_not_there():
 
 def test_sections_stand_in_the_order_a_reader_needs_them():
     ids = Outline(render(samples.everything(), samples.evidence())).ids()
-    wanted = ["cells", "differences", "step-time", "scaling", "roofline", "ladders", "timelines"]
-    wanted += ["energy", "trials", "gate", "provenance", "method", "glossary", "findings"]
+    wanted = ["scaling", "findings", "cells", "differences", "step-time", "expected-scaling"]
+    wanted += ["roofline", "ladders", "timelines", "energy", "trials", "gate", "provenance"]
+    wanted += ["method", "glossary"]
     assert [name for name in ids if name in wanted] == wanted
 
 
@@ -128,6 +129,53 @@ def test_rejected_trials_are_crosses_with_their_reason():
     page = render(samples.demo())
     assert page.count('class="cross"') == 1
     assert "block 4: contended, another process used 0.9 cores for 3 s" in page
+
+
+def test_a_pilot_is_no_valid_trial_but_says_what_it_was_for():
+    told = samples.demo()
+    first = told.cells[0]
+    pilot = dataclasses.replace(first.trials[0], block=0, counted=False)
+    cells = (dataclasses.replace(first, trials=(pilot, *first.trials)), *told.cells[1:])
+    page = render(dataclasses.replace(told, cells=cells))
+    assert "pilot: chose the reference, and is discarded" in page
+    assert "block 0" not in page
+
+
+def test_dots_of_a_workload_share_an_axis_of_rates():
+    page = render(samples.demo())
+    axis = page.split('data-name="trials alexnet"')[1].split("</thead>")[0]
+    assert ">images/s</span>" in axis
+    slow, fast = (
+        re.findall(r'cx="([\d.]+)%', page.split(f'<th scope="row">{name}</th>')[1])[0]
+        for name in ("jax fp32", "torch bf16")
+    )
+    assert float(slow) < float(fast)
+
+
+def test_what_a_study_tolerates_is_said_where_its_trials_stand():
+    told = samples.demo()
+    first = told.cells[0]
+    trials = tuple(dataclasses.replace(one, verdict="contended") for one in first.trials)
+    run = dataclasses.replace(told.runs[0], measure={"tolerate": ["contended"]})
+    cells = (dataclasses.replace(first, trials=trials), *told.cells[1:])
+    page = render(dataclasses.replace(told, runs=(run,), cells=cells))
+    assert "6 trials found contended count all the same: the study says tolerate" in page
+    assert "6 contended, which the study tolerates" in page
+
+
+def test_the_header_says_on_what_with_what_and_when():
+    head = render(samples.demo()).split("<h1>")[0]
+    assert "AMD EPYC, 2 cores, 24.0 GiB of memory, no GPU" in head
+    assert "torch 2.13.0, jax 0.10.2, bakeoff 0.1.0" in head
+    assert "2025-11-21 04:40 UTC" in head
+
+
+def test_no_place_on_the_machine_leaves_it_with_the_page():
+    told = samples.demo()
+    run = dataclasses.replace(told.runs[0], directory="/home/somebody/runs/quickstart-2026-11-21")
+    page = render(dataclasses.replace(told, runs=(run,)))
+    assert "/home/" not in page
+    assert "…/bin/bakeoff" in page
 
 
 def test_a_cell_the_gate_rejected_is_greyed_and_not_ranked():

@@ -9,6 +9,7 @@ from harness.analysis.blocks.paired_blocks import rates_beside, rates_by_block
 from harness.analysis.cell_names import name_of
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
+from harness.analysis.scaling.node_hours import per_epoch, per_million
 from harness.analysis.tables import Column, Table
 from harness.stats.scaling import SpeedUp, speed_up
 from harness.verdicts.results import CellResult, Interval
@@ -185,6 +186,7 @@ def scaling(results: Results) -> Table:
         Column("cell", "cell", "name"),
         Column("batch", "batch"),
         Column("devices", "devices", "count"),
+        Column("nodes", "nodes", "count"),
         Column("rate", "rate", "number"),
         Column("rate_interval", "interval", "interval"),
         Column("unit", "unit"),
@@ -194,6 +196,8 @@ def scaling(results: Results) -> Table:
         Column("level", "level", "share"),
         Column("efficiency", "efficiency", "share"),
         Column("efficiency_interval", "its interval", "interval"),
+        Column("node_hours_per_epoch", "node-hours an epoch", "number"),
+        Column("node_hours_per_million", "node-hours a million", "number"),
         Column("mark", "mark"),
     )
     rows = []
@@ -206,6 +210,7 @@ def scaling(results: Results) -> Table:
                     line.name,
                     batch_meaning(point.cell.scale),
                     point.devices,
+                    point.cell.scale.nodes,
                     rate.value if rate else None,
                     rate.interval if rate else None,
                     line.unit,
@@ -215,6 +220,8 @@ def scaling(results: Results) -> Table:
                     between.level if between else None,
                     point.reached.efficiency,
                     efficiency_interval(point.reached),
+                    per_epoch(point.cell),
+                    per_million(point.cell),
                     mark(line, point),
                 )
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,9 @@ from harness.units import counted
 
 if TYPE_CHECKING:
     from harness.store.sql.queries import QueryResult as Result
+
+_ASKS_FOR_RATES = re.compile(r"\b(cells|trials)\b", re.IGNORECASE)
+"""Other tables are answered without computing any."""
 
 
 @click.command("sql")
@@ -29,7 +33,8 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
     """Answer one SELECT over the raw tables of one or many runs; nothing is ever changed.
 
     The tables: runs, cells, trials, ranks, windows, units, values, phases, facts, versions,
-    samples. For example: bakeoff sql RUN "select framework, count(*) from cells group by all"
+    samples. Cells have their rate, interval, ratio and answer, and trials their rate.
+    For example: bakeoff sql RUN "select label, rate, rate_low, rate_high, answer from cells"
 
     A query reads these tables only: no other file, no network, no extension; it writes nothing.
     """
@@ -40,6 +45,10 @@ def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str,
     from harness.store.dataset import Dataset
 
     dataset = Dataset(run_directories(runs), origins)
+    if _ASKS_FOR_RATES.search(query):
+        from harness.analysis.rates_for_queries import add_rates
+
+        add_rates(dataset)
     for warning in (*dataset.warnings, *dataset.damaged_lines(query)):
         note(f"Warning: {warning}")
     answer = dataset.sql(query)

@@ -67,15 +67,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """What grows with a count; its first point is what the others are compared with."""
+    """A share over a count; its first point is what the others are compared with."""
 
     name: str
+    run: str
+    framework: str
     points: tuple[Point, ...]
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Speed-ups over devices, beside the ideal."""
+    """Efficiencies over devices, beside the ideal."""
 
     curves: tuple[Curve, ...]
 
@@ -149,9 +151,10 @@ class CellTrials:
 
 @dataclass(frozen=True)
 class Dots:
-    """Trials as dots around the rate of their cell, one line a cell."""
+    """Trials as dots at their rates, one line a cell."""
 
     heading: str
+    unit: str
     cells: tuple[CellTrials, ...]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.analysis.tables import Column
+from harness.store.layout import PILOT
 from harness.verdicts.results import CellResult, Estimate, Interval, TrialResult
 
 RATE_COLUMNS = (
@@ -28,4 +29,5 @@ def place(cell: CellResult) -> str:
 
 def why(trial: TrialResult) -> str:
     """Say why a trial is marked or does not count."""
-    return "; ".join(part for part in (trial.reason, *trial.evidence) if part)
+    pilot = "chose the reference, and is discarded" if trial.block == PILOT else ""
+    return "; ".join(part for part in (pilot, trial.reason, *trial.evidence) if part)

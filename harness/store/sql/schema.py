@@ -4,9 +4,12 @@ Times are nanoseconds of the rank's monotonic clock, ``trial`` is a folder name 
 
     runs      run, title, study, directory, started_wall_ns, seed, platform, provenance
     cells     run, cell_key, label, workload, framework, environment, strategy, factors, unit,
-              parameters, macs, epoch_samples, gate, gate_detail      what the gate said
+              parameters, macs, epoch_samples, gate, gate_detail      what the gate said;
+              in `bakeoff sql` also rate_unit, rate, rate_low, rate_high, n, ratio, ratio_low,
+              ratio_high, answer
     trials    run, cell_key, trial, block, attempt, outcome, reason, origin, fingerprint, mixed,
-              marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory
+              marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory;
+              in `bakeoff sql` also rate, p50_s, verdict, counted
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
               started_ns
     windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns,

@@ -80,6 +80,22 @@ def fill(
         connection.execute(f"INSERT INTO {name} SELECT {unnested}", values)
 
 
+def add_columns(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    keys: Mapping[str, str],
+    columns: Mapping[str, str],
+    rows: Sequence[Sequence[Any]],
+) -> None:
+    """Add columns to a table, to the rows that have the same keys; others are NULL there."""
+    fill(connection, "added", {**keys, **columns}, rows)
+    joined = ", ".join(keys)
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {name} AS FROM {name} LEFT JOIN added USING ({joined})"
+    )
+    connection.execute("DROP TABLE added")
+
+
 def openable(trial: TrialRecord, file: Path) -> str:
     """Name a file of a trial so that the database opens it and no other.
 

@@ -1,0 +1,54 @@
+"""A chart that is written to a file has its colours in its shapes, and its size on paper."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from reports.charts.bars import bar
+from reports.charts.standalone import standalone
+from reports.charts.svg import element, picture, text
+from tests.reports import samples
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _root(content: str, width_mm: float | None = None) -> ElementTree.Element:
+    chart = picture(200, 100, content, label='a "chart" <of> it', name="x")
+    return ElementTree.fromstring(standalone(chart, width_mm=width_mm))
+
+
+def test_colours_and_sizes_are_attributes_and_no_style_is_left():
+    root = _root(element("rect", class_="s2 faint", width=5.0) + text(1, 2, "a < b & c"))
+    rect = root.findall(f"{SVG}rect")[1]
+    assert (rect.get("fill"), rect.get("opacity")) == ("#d55e00", ".3")
+    words = root.find(f"{SVG}text")
+    assert (words.get("fill"), words.get("font-size")) == ("#1b1d1f", "12px")
+    assert words.text == "a < b & c"
+    assert root.find(f"{SVG}style") is None
+    assert "var(" not in ElementTree.tostring(root, encoding="unicode")
+    assert root.find(f"{SVG}title").text == 'a "chart" <of> it'
+
+
+def test_the_style_sheet_has_the_last_word_as_in_a_browser():
+    root = _root(element("path", class_="curve d2", fill="#123456", stroke_dasharray="1 1"))
+    path = root.find(f"{SVG}path")
+    assert (path.get("fill"), path.get("stroke-dasharray")) == ("none", "7 3")
+
+
+def test_it_lies_on_white_and_is_as_wide_as_the_paper_asks():
+    root = _root("", width_mm=85)
+    assert (root.get("width"), root.get("height")) == ("85mm", "42.50mm")
+    ground = root.find(f"{SVG}rect")
+    assert (ground.get("fill"), ground.get("width"), ground.get("height")) == ("#fff", "200", "100")
+
+
+def test_what_xml_cannot_hold_is_replaced():
+    assert _root(text(0, 0, "bell\x07")).find(f"{SVG}text").text == "bell\ufffd"
+
+
+def test_a_bar_keeps_its_whiskers():
+    rate = samples.demo().cells[0].rate
+    drawn = bar(rate, top=40.0, colour=1).replace("<svg", '<svg viewBox="0 0 100 22"', 1)
+    root = ElementTree.fromstring(standalone(drawn))
+    whiskers = [one for one in root if "whisker" in one.get("class", "")]
+    assert [one.get("stroke") for one in whiskers] == ["#1b1d1f"] * 3
