@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis import numbers
 from harness.analysis.scaling.efficiency import ENOUGH
 from harness.sections.contract.blocks import Curve
 from reports.charts.colours import colour_of
@@ -44,7 +43,7 @@ def lines(
         level, marked = y(value), value in (1.0, ENOUGH)
         kind = "ideal" if marked else "grid"
         drawn.append(element("line", class_=kind, x1=_LEFT, x2=width - right, y1=level, y2=level))
-        words = numbers.share(value)
+        words = f"{100 * value:g} %"
         drawn.append(text(_LEFT - 8, level + 4, words, text_anchor="end", class_="soft"))
     drawn += [
         text(x(count), _HEIGHT - 22, str(count), text_anchor="middle", class_="soft")

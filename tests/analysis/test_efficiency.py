@@ -47,8 +47,9 @@ def _scaled(efficiencies: dict[int, float], spread: float = 0.0) -> Results:
 def test_the_answer_is_efficiency_where_it_is_lost_and_what_it_costs():
     (line,) = scaling_lines(_scaled(LOSSES))
     assert in_words(line) == (
-        "70 % (interval 70–70 %) efficient at 8 devices against 1 device. It falls below 80 % at "
-        "8 devices. An epoch takes 0.714 node-hours there, 0.500 with the fewest."
+        "70.0 % (interval 70.0–70.0 %) efficient at 8 devices against 1 device. "
+        "It falls below 80 % at 8 devices. An epoch takes 0.714 node-hours there, 0.500 with the "
+        "fewest."
     )
 
 
@@ -59,13 +60,13 @@ def test_what_stays_efficient_says_how_far_that_is_known():
 
 def test_an_interval_on_both_sides_of_80_per_cent_cannot_tell():
     (line,) = scaling_lines(_scaled({1: 1.0, 2: 0.8}, spread=0.05))
-    assert "Whether it is below 80 % at 2 devices cannot be told: 80 %" in in_words(line)
+    assert "Whether it is below 80 % at 2 devices cannot be told: 79.8 %" in in_words(line)
 
 
 def test_only_what_surely_is_above_102_per_cent_is_warned_of():
     (warning,) = too_efficient(_scaled({1: 1.0, 2: 1.08, 4: 1.01}))
     assert "resnet50, torch" in warning or "resnet50, ddp" in warning
-    assert "108 %" in warning
+    assert "108.0 %" in warning
     assert "at 2 devices" in warning
     assert not list(too_efficient(_scaled({1: 1.0, 2: 1.08}, spread=0.2)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness import units
 from harness.analysis import numbers
@@ -43,11 +44,12 @@ def _where_lost(line: ScalingLine) -> str:
 
 
 def _reached(point: ScalingPoint) -> str:
-    interval = efficiency_interval(point.reached)
-    said = numbers.share(point.reached.efficiency)
+    value, interval = 100 * point.reached.efficiency, efficiency_interval(point.reached)
     if interval is None:
-        return f"{said} (too few blocks for an interval)"
-    return f"{said} (interval {numbers.share(interval.low)[:-2]}–{numbers.share(interval.high)})"
+        return f"{numbers.number(value)} % (too few blocks for an interval)"
+    ends = replace(interval, low=100 * interval.low, high=100 * interval.high)
+    said, _ = numbers.with_interval(value, ends)
+    return f"{said} % (interval {numbers.span(ends, value)} %)"
 
 
 def _devices(count: int) -> str:
