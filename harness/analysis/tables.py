@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.analysis import numbers
+from harness.errors import UsageError, nearest
 from harness.store.outcome import Ended
 
 
@@ -114,12 +115,30 @@ def filled(of: Table) -> Table:
         if column.key in _USUAL and all(row[index] == _USUAL[column.key] for row in of.rows):
             continue
         keep.append(index)
-    return Table(
-        of.name,
-        of.title,
-        tuple(of.columns[i] for i in keep),
-        tuple(tuple(row[i] for i in keep) for row in of.rows),
-    )
+    return _picked(of, keep)
+
+
+def without(of: Table, keys: Collection[str]) -> Table:
+    """Leave columns out."""
+    kept = [index for index, column in enumerate(of.columns) if column.key not in keys]
+    return _picked(of, kept)
+
+
+def selected(of: Table, keys: Sequence[str]) -> Table:
+    """Keep these columns, in this order; refuse a name that the table has not."""
+    places = {column.key: index for index, column in enumerate(of.columns)}
+    for key in keys:
+        if key not in places:
+            raise UsageError(
+                f"the table {of.name} has no column '{key}'.{nearest(key, places)}\n"
+                f"    Known: {', '.join(places)}."
+            )
+    return _picked(of, [places[key] for key in keys])
+
+
+def _picked(of: Table, kept: Sequence[int]) -> Table:
+    columns = tuple(of.columns[index] for index in kept)
+    return replace(of, columns=columns, rows=tuple(tuple(row[i] for i in kept) for row in of.rows))
 
 
 def records(table: Table) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from math import ceil
 from harness.analysis import numbers
 from harness.analysis.scaling.prediction import Forecast
 from harness.stats.growth.growth import Prediction
-from reports.charts.standalone import standalone
 from reports.charts.svg import Scale, coordinate, element, picture, text
+from reports.figures.standalone import standalone
 
 _WIDTH, _PANEL = 960.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 150.0, 64.0, 40.0

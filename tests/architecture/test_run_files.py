@@ -60,7 +60,7 @@ OTHERS = {
     "harness/cli/verbs/predict.py": "a drawing that the user names",
     "harness/cli/verbs/reference.py": "the user's published figures",
     "harness/cli/verbs/report.py": "a browser",
-    "reports/charts/standalone.py": "our own styles",
+    "reports/figures/standalone.py": "our own styles",
     "reports/exports/formats/parquet.py": "a temporary folder",
     "reports/exports/results_schema.py": "our own schema",
     "reports/page/files.py": "a pipe that the user names",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from reports.charts.bars import bar
-from reports.charts.standalone import standalone
 from reports.charts.svg import element, picture, text
+from reports.figures.standalone import standalone
 from tests.reports import samples
 
 SVG = "{http://www.w3.org/2000/svg}"

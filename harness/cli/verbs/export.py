@@ -1,11 +1,13 @@
-"""The verb `export`: a run's tables and traces in the formats that other programs read."""
+"""The verb `export`: a run's tables, figures and traces in the formats that others read."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import click
 
@@ -15,6 +17,9 @@ from harness.cli.output import emit_data, say
 from harness.errors import UsageError
 
 _FORMATS = Path(reports.__file__).parent / "exports" / "formats"
+_WIDTH = re.compile(r"(\d+(?:\.\d+)?)\s*(mm|cm|in)")
+_MM = {"mm": 1.0, "cm": 10.0, "in": 25.4}
+_NARROWEST_MM, _WIDEST_MM = 20.0, 1000.0
 
 
 def _names() -> list[str]:
@@ -22,20 +27,14 @@ def _names() -> list[str]:
     return sorted(path.stem for path in _FORMATS.glob("[!_]*.py"))
 
 
-def _written(directories: Sequence[Path], form: str, name: str | None) -> str | bytes:
-    from harness.analysis.read import read_results
-
-    module = importlib.import_module(f"reports.exports.formats.{form}")
-    written: str | bytes
-    if name is None and hasattr(module, "of_results"):
-        written = module.of_results(read_results(directories))
-    elif hasattr(module, "of_table"):
-        from harness.sections.contract.read import read_table
-
-        written = module.of_table(read_table(directories, name or "ranking"))
-    else:
-        raise UsageError(f"{form} has one shape: leave --table out")
-    return written
+def _width(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    found = _WIDTH.fullmatch(value.strip())
+    wide = float(found[1]) * _MM[found[2]] if found else 0.0
+    if not _NARROWEST_MM <= wide <= _WIDEST_MM:
+        raise click.BadParameter(f"'{value}' is no width: say 85mm, 17.5cm or 3.3in")
+    return wide
 
 
 @click.command("export")
@@ -43,20 +42,52 @@ def _written(directories: Sequence[Path], form: str, name: str | None) -> str | 
 @click.option("--to", "form", type=click.Choice(_names()), required=True, help="The format.")
 @click.option(
     "--table",
-    "name",
     help="Any table of the page: ranking (default; of json all of results.json), cells, trials, "
     "scaling, input …; a wrong name lists them all.",
+)
+@click.option("--columns", help="Columns of the table, in this order: rate,rate_interval,ratio.")
+@click.option(
+    "--figure",
+    help="Any chart of the page: ranking (default of svg, pdf and png), trials, scaling …; a wrong "
+    "name lists them all.",
+)
+@click.option(
+    "--width",
+    "width_mm",
+    callback=_width,
+    help="How wide a figure or a LaTeX table may be on paper: 85mm.",
 )
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write (standard output otherwise).",
 )
-def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path | None) -> None:
-    """Write a run's tables as CSV, JSON, Parquet, LaTeX, Markdown or JUnit, or as a trace."""
+def command(
+    runs: tuple[str, ...],
+    *,
+    form: str,
+    table: str | None,
+    columns: str | None,
+    figure: str | None,
+    width_mm: float | None,
+    output: Path | None,
+) -> None:
+    """Write a run's tables, figures and traces for papers, programs and spreadsheets."""
     from harness.analysis.read import run_directories
 
-    written = _written(run_directories(runs), form, name)
+    module = importlib.import_module(f"reports.exports.formats.{form}")
+    keys = [key.strip() for key in columns.split(",")] if columns else []
+    is_drawn = not hasattr(module, "of_table") and hasattr(module, "of_figure")
+    _refuse(module, form, table=table, columns=columns, figure=figure, width_mm=width_mm)
+    directories = run_directories(runs)
+    if figure is not None or is_drawn:
+        written = _figure(directories, module, figure or "ranking", width_mm)
+    elif table is None and not keys and hasattr(module, "of_results"):
+        from harness.analysis.read import read_results
+
+        written = module.of_results(read_results(directories))
+    else:
+        written = _table(directories, module, table or "ranking", keys, width_mm)
     if output is None and isinstance(written, bytes) and sys.stdout.isatty():
         raise UsageError(f"{form} is not text: name a file with --output, or redirect")
     if output is None:
@@ -66,3 +97,67 @@ def command(runs: tuple[str, ...], *, form: str, name: str | None, output: Path 
 
     write_whole(output, written)
     say(str(output))
+
+
+def _refuse(
+    module: ModuleType,
+    form: str,
+    *,
+    table: str | None,
+    columns: str | None,
+    figure: str | None,
+    width_mm: float | None,
+) -> None:
+    """Refuse what a format has no use for, instead of leaving it out in silence."""
+    has_table, has_figure = hasattr(module, "of_table"), hasattr(module, "of_figure")
+    if (table or columns) and figure:
+        raise UsageError("--table and --columns are of a table, --figure is a drawing: take one")
+    if not has_table and (table or columns):
+        shape = "a drawing: take --figure" if has_figure else "one shape: leave --table out"
+        raise UsageError(f"{form} has {shape}")
+    if figure and not has_figure:
+        raise UsageError(f"{form} holds no figures; svg, pdf, png, latex and markdown do")
+    if width_mm is not None and not has_figure:
+        raise UsageError(f"{form} is no wider or narrower: leave --width out")
+
+
+def _figure(
+    directories: Sequence[Path], module: ModuleType, name: str, width_mm: float | None
+) -> str | bytes:
+    from harness.sections.contract.read import read_page
+    from reports.figures.captions import caption
+    from reports.figures.figures import figure
+
+    results, evidence = read_page(directories)
+    drawn = figure(results, evidence, name, width_mm)
+    written: str | bytes
+    if hasattr(module, "of_table"):  # where a figure has a place in text
+        written = module.of_figure(drawn, caption(results, drawn.title))
+    else:
+        written = module.of_figure(drawn)
+    return written
+
+
+def _table(
+    directories: Sequence[Path],
+    module: ModuleType,
+    name: str,
+    keys: Sequence[str],
+    width_mm: float | None,
+) -> str | bytes:
+    from harness.analysis.tables import selected
+    from harness.sections.contract.read import read_table
+
+    table = read_table(directories, name)
+    written: str | bytes
+    if hasattr(module, "of_captioned"):
+        from harness.analysis.read import read_results
+        from reports.exports.paper_tables import for_paper
+        from reports.figures.captions import caption
+
+        chosen, same = for_paper(table, keys)
+        told = caption(read_results(directories), table.title, *same)
+        written = module.of_captioned(chosen, told, width_mm, is_chosen=bool(keys))
+    else:
+        written = module.of_table(selected(table, keys) if keys else table)
+    return written

@@ -70,7 +70,7 @@ def command(run: str, *, nodes: tuple[int, ...], draw: Path | None, as_json: boo
         )
     if draw is not None:
         from harness.store.files import write_whole
-        from reports.charts.forecast import drawing
+        from reports.figures.forecast import drawing
 
         write_whole(draw, drawing(found))
         note(f"Drawn: {draw}")

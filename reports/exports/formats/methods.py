@@ -1,0 +1,65 @@
+"""Write how a run was measured, as a paragraph for a paper's LaTeX."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from harness import units
+from harness.analysis.context.machine_words import machine_in_words, versions_in_words
+from harness.analysis.results import Results
+from harness.store.layout import PILOT
+from harness.store.records import EQUIVALENT, NOTHING
+from reports.exports.formats.bibtex import keys_of
+from reports.exports.formats.latex import escaped
+from reports.figures.captions import intervals
+
+
+def of_results(results: Results) -> str:
+    """Say on what, how often, in which order, what counts, and what the numbers are."""
+    cited = ",".join(keys_of(results))
+    return f"{escaped(' '.join(_sentences(results)))}~\\cite{{{cited}}}\n"
+
+
+def _sentences(results: Results) -> Iterator[str]:
+    for run in results.runs:
+        versions = versions_in_words(results, run)
+        yield f"We measured on {machine_in_words(run)}, with {versions}."
+    trials = [trial for cell in results.cells for trial in cell.trials if trial.block != PILOT]
+    blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
+    times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(max(blocks, default=0))
+    factors = ", ".join(name.replace("_", " ") for name in results.varied)
+    yield (
+        f"{units.counted(len(results.cells), 'configuration').capitalize()}"
+        f"{f' (factors: {factors})' if factors else ''} ran {times} times each, every trial in "
+        "processes of its own, in blocks of random order "
+        f"(seed {', '.join(str(run.seed) for run in results.runs)})."
+    )
+    for run in results.runs:
+        warmup, until = run.measure.get("warmup"), run.measure.get("until")
+        if warmup and until:
+            yield (
+                f"A trial warmed up for {warmup} and was timed for {until}; windows before its "
+                "steady state, found from the step times by one rule, do not count."
+            )
+    yield from _rejected(
+        [str(t.verdict or t.outcome) for t in trials if not t.counted], len(trials)
+    )
+    yield (
+        "A rate is the geometric mean over trials; configurations are compared by their ratios "
+        f"within blocks. {intervals(results)}."
+    )
+    gates = Counter(cell.gate.state for cell in results.cells if cell.gate.state != NOTHING)
+    if gates[EQUIVALENT] and gates.total() == gates[EQUIVALENT]:
+        yield (
+            "Outputs, loss, gradients and updates of every configuration were held to one "
+            "reference in float64 before they were compared."
+        )
+
+
+def _rejected(verdicts: list[str], total: int) -> Iterator[str]:
+    if not verdicts:
+        yield f"All {total} trials count."
+        return
+    each = ", ".join(f"{count} {verdict}" for verdict, count in sorted(Counter(verdicts).items()))
+    yield f"{total - len(verdicts)} of {total} trials count; rejected by rule: {each}."

@@ -1,0 +1,29 @@
+"""Choose what a paper has room for of a table: its telling columns, and the rest in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.analysis.tables import Table, selected, shown, without
+
+_TELLING = {
+    "ranking": "workload cell unit rate rate_interval trials ratio ratio_interval answer",
+    "scaling": "workload cell batch devices unit rate efficiency efficiency_interval trials "
+    "node_hours_per_epoch",
+}
+_IN_WORDS = frozenset({"workload", "unit", "batch", "trials", "level"})
+"""Columns that a caption can say where all rows have the same."""
+
+
+def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
+    """Give the columns asked for, or the telling ones and what is the same in all rows."""
+    if columns:
+        return selected(table, columns), ()
+    telling = _TELLING.get(table.name)
+    chosen = selected(table, telling.split()) if telling else table
+    same = {}
+    for index, column in enumerate(chosen.columns):
+        values = {shown(column, row[index]) for row in chosen.rows}
+        if column.key in _IN_WORDS and len(values) == 1:
+            same[column.key] = f"{column.title}: {values.pop()}"
+    return without(chosen, same), tuple(said for key, said in same.items() if key != "trials")

@@ -1,0 +1,1 @@
+"""Figures for papers: charts as files of their own, with captions."""

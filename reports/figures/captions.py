@@ -1,0 +1,38 @@
+"""Write what a figure or table shows: machine, number of trials, what its intervals are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis import numbers
+from harness.analysis.context.machine_words import header
+from harness.analysis.results import Results
+from harness.verdicts.results import Interval
+
+
+def caption(results: Results, title: str, *more: str) -> str:
+    """Say what is shown, on what it was measured, from how many trials, with which intervals."""
+    said = (title, *more, "; ".join(header(results)), _trials(results), intervals(results))
+    simulated = "Simulated: no machine was measured" if results.is_simulated else ""
+    return " ".join(f"{one}." for one in (*said, simulated) if one)
+
+
+def _trials(results: Results) -> str:
+    counts = sorted({cell.rate.n for cell in results.cells if cell.rate})
+    if not counts:
+        return ""
+    return (
+        f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "") + " trials per cell"
+    )
+
+
+def intervals(results: Results) -> str:
+    """Say what the intervals of rates are, and at which level they hold."""
+    found = dict.fromkeys(
+        f"{one.meaning}, {numbers.number(100 * one.level)} %" for one in _of(results)
+    )
+    return f"Intervals of rates: {'; '.join(found)}" if found else ""
+
+
+def _of(results: Results) -> Iterator[Interval]:
+    return (cell.rate.interval for cell in results.cells if cell.rate and cell.rate.interval)

@@ -1,0 +1,131 @@
+"""Draw rankings and trials as figures: what the page draws in the cells of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.analysis import numbers
+from harness.analysis.ranking import Ranking
+from harness.verdicts.results import CellResult, TrialResult
+from reports.charts.bars import top_of
+from reports.charts.colours import colour_of
+from reports.charts.dots import Axes, axes_of
+from reports.charts.svg import element, log_ticks, text, ticks
+
+_ROW, _HEAD, _FOOT = 34.0, 24.0, 22.0
+_BAR, _MIDDLE = 10.0, 24.0
+"""How high a bar is, and where in its row its middle lies: below the words."""
+_ROOM = 46.0
+"""What a number below an axis needs."""
+
+Panel = tuple[str, float, float]
+"""What is drawn, how wide and how high it is."""
+
+
+def ranked(ranking: Ranking, colours: Mapping[str, int], width: float) -> Panel:
+    """Draw each cell's rate as a bar from zero, its words above it."""
+    cells = [cell for cell in (*ranking.cells, *ranking.set_aside) if cell.rate]
+    scale = width / top_of([cell.rate for cell in cells if cell.rate])
+    drawn = [_heading(ranking)]
+    for row, cell in enumerate(cells):
+        assert cell.rate is not None
+        top = _HEAD + row * _ROW
+        value, interval = numbers.estimate(cell.rate)
+        drawn += _words(_named(ranking, cell), f"{value} {interval}{_compared(cell)}", top, width)
+        kind = f"s{colour_of(colours, cell.run, cell.framework)}"
+        kind += "" if cell.is_comparable else " faint"
+        middle = top + _MIDDLE
+        bar = {"x": 0.0, "y": middle - _BAR / 2, "width": cell.rate.value * scale, "height": _BAR}
+        drawn.append(element("rect", class_=kind, **bar))
+        if cell.rate.interval:
+            ends = (cell.rate.interval.low * scale, cell.rate.interval.high * scale)
+            drawn += _whisker(*ends, middle)
+    return "".join(drawn), width, _HEAD + len(cells) * _ROW
+
+
+def _compared(cell: CellResult) -> str:
+    compared = cell.comparison
+    if compared is None or compared.answer == "reference" or compared.ratio is None:
+        return ""
+    return f"  {numbers.ratio(compared.ratio, compared.interval)} ×"
+
+
+def _named(ranking: Ranking, cell: CellResult) -> str:
+    machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
+    return f"{ranking.name(cell)}{machine}"
+
+
+def _heading(ranking: Ranking) -> str:
+    context = f", {ranking.context}" if ranking.context else ""
+    return text(0, 12, f"{ranking.workload}{context} ({ranking.unit})", class_="soft")
+
+
+def _words(left: str, right: str, top: float, width: float) -> list[str]:
+    return [text(0, top + 14, left), text(width, top + 14, right, text_anchor="end")]
+
+
+def _whisker(low: float, high: float, middle: float) -> list[str]:
+    across = {"x1": low, "x2": high, "y1": middle, "y2": middle}
+    ends = {"y1": middle - 4, "y2": middle + 4}
+    return [
+        element("line", class_="halo", **across),
+        element("line", class_="whisker", **across),
+        element("line", class_="whisker", x1=low, x2=low, **ends),
+        element("line", class_="whisker", x1=high, x2=high, **ends),
+    ]
+
+
+def scattered(ranking: Ranking, colours: Mapping[str, int], width: float) -> Panel:
+    """Draw each trial as a dot at its rate, those that do not count as crosses."""
+    cells = [c for c in (*ranking.cells, *ranking.set_aside, *ranking.without) if c.trials]
+    axes = axes_of([(cell.trials, cell.rate) for cell in cells])
+    bottom = _HEAD + len(cells) * _ROW
+    drawn = [_heading(ranking), *_axis(axes, width, bottom)]
+    for row, cell in enumerate(cells):
+        middle = _HEAD + row * _ROW + _MIDDLE
+        counted = sum(trial.counted for trial in cell.trials)
+        drawn += _words(_named(ranking, cell), f"n = {counted}", middle - _MIDDLE, width)
+        kind = f"s{colour_of(colours, cell.run, cell.framework)}"
+        if cell.rate and cell.rate.interval:
+            low, high = (_at(axes, end, width) for end in _ends(cell))
+            band = {"x": low, "y": middle - 7, "width": max(1.0, high - low), "height": 14.0}
+            drawn.append(element("rect", class_=f"{kind} band", **band))
+        drawn += [_dot(trial, _at(axes, trial.rate, width), middle, kind) for trial in _known(cell)]
+    return "".join(drawn), width, bottom + _FOOT
+
+
+def _ends(cell: CellResult) -> tuple[float, float]:
+    assert cell.rate is not None
+    assert cell.rate.interval is not None
+    return cell.rate.interval.low, cell.rate.interval.high
+
+
+def _known(cell: CellResult) -> Sequence[TrialResult]:
+    return [trial for trial in cell.trials if trial.rate is not None]
+
+
+def _at(axes: Axes, rate: float | None, width: float) -> float:
+    return axes.absolute(rate or 0.0) / 100 * width
+
+
+def _dot(trial: TrialResult, across: float, middle: float, kind: str) -> str:
+    if trial.counted:
+        return element("circle", class_=kind, cx=across, cy=middle, r=3.5)
+    return text(across, middle + 5, "×", class_="cross")
+
+
+def _axis(axes: Axes, width: float, bottom: float) -> list[str]:
+    """Draw round values that leave each other room."""
+    ends = axes.rates.low, axes.rates.high
+    drawn, last = [], -_ROOM
+    for value in log_ticks(*ends) if axes.rates.log else ticks(*ends, 4):
+        across = _at(axes, value, width)
+        if across - last < _ROOM or not _ROOM / 2 <= across <= width - _ROOM / 2:
+            continue
+        last = across
+        drawn.append(
+            element("line", class_="grid", x1=across, x2=across, y1=_HEAD - 4, y2=bottom + 2)
+        )
+        words = numbers.number(value)
+        drawn.append(text(across, bottom + 16, words, text_anchor="middle", class_="soft"))
+    return drawn

@@ -1,0 +1,211 @@
+"""What `export` writes for a paper compiles, fits its column, and says what it shows."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.scaling.scaling import scaling
+from harness.cli.verbs.export import command as export
+from harness.errors import UsageError
+from harness.sections.ranking import ranking
+from reports.exports.formats import bibtex, latex, markdown, methods
+from reports.exports.paper_tables import for_paper
+from reports.figures.captions import caption
+from reports.figures.converted import converted
+from reports.figures.figures import figure
+from tests import needs, runs
+from tests.reports import samples
+
+COLUMN_MM, PAGE_MM = 85.0, 160.0
+PAPER = r"""
+\documentclass[10pt%s]{article}
+\usepackage[a4paper,textwidth=%gmm,columnsep=8mm]{geometry}
+\usepackage[T1]{fontenc}
+\usepackage{textcomp,graphicx,booktabs,caption}
+\emergencystretch=2em
+\begin{document}
+\section{Methods}
+%s
+%s
+\begin{thebibliography}{9}\bibitem{%s} The run.\end{thebibliography}
+\end{document}
+"""
+
+
+def _table(table, results, width_mm: float) -> str:
+    chosen, same = for_paper(table, ())
+    return latex.of_captioned(
+        chosen, caption(results, table.title, *same), width_mm, is_chosen=False
+    )
+
+
+@pytest.mark.parametrize(("columns", "width_mm"), [(1, PAGE_MM), (2, COLUMN_MM)])
+def test_a_paper_compiles_and_nothing_sticks_out(columns, width_mm, tmp_path: Path):
+    compiler = needs.program("pdflatex", package="texlive-latex-base")
+    if not _has(compiler, "booktabs.sty"):
+        needs.missing(
+            "booktabs", "install it, for example: apt-get install texlive-latex-recommended"
+        )
+    demo, scaled = samples.demo(), samples.scaled()
+    body = _table(ranking(demo), demo, width_mm) + _table(scaling(scaled), scaled, width_mm)
+    for results, name in ((demo, "ranking"), (demo, "trials"), (scaled, "scaling")):
+        drawn = figure(results, Evidence(), name, width_mm)
+        (tmp_path / f"{name}.pdf").write_bytes(converted(drawn.svg, "pdf"))
+        body += latex.of_figure(drawn, caption(results, drawn.title))
+    text = 2 * COLUMN_MM + 8 if columns == 2 else PAGE_MM
+    key = bibtex.keys_of(demo)[0]
+    told = (",twocolumn" if columns == 2 else "", text, methods.of_results(demo), body, key)
+    (tmp_path / "paper.tex").write_text(PAPER % told, encoding="utf-8")
+    done = subprocess.run(
+        [compiler, "-interaction=batchmode", "-halt-on-error", "paper.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    log = (tmp_path / "paper.log").read_text(errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert not re.findall(r"Overfull \\hbox.*", log)
+
+
+def _has(compiler: str, file: str) -> bool:
+    finder = Path(compiler).with_name("kpsewhich")
+    return subprocess.run([finder, file], capture_output=True).returncode == 0
+
+
+def test_a_caption_names_machine_number_and_interval():
+    told = caption(samples.demo(), "Ranking", "workload: alexnet")
+    assert told == (
+        "Ranking. workload: alexnet. AMD EPYC, 2 cores, 24.0 GiB of memory, no GPU · torch 2.13.0, "
+        "jax 0.10.2, bakeoff 0.1.0 · 2025-11-21 04:40 UTC. n = 6 trials per cell. "
+        "Intervals of rates: smallest and largest of 6 trials, 96.9 %."
+    )
+
+
+def test_what_all_rows_share_stands_in_the_caption():
+    chosen, same = for_paper(scaling(samples.scaled()), ())
+    assert "unit" not in {column.key for column in chosen.columns}
+    assert "unit: images/s" in same
+    assert "workload: resnet50" in same
+
+
+def test_columns_asked_for_are_those_in_their_order():
+    chosen, same = for_paper(ranking(samples.demo()), ("rate", "cell"))
+    assert [column.key for column in chosen.columns] == ["rate", "cell"]
+    assert same == ()
+    with pytest.raises(UsageError, match=r"no column 'rates'\. Did you mean 'rate'"):
+        for_paper(ranking(samples.demo()), ("rates",))
+
+
+def test_a_table_that_fits_at_no_size_is_refused_with_its_columns():
+    table = ranking(samples.demo())
+    with pytest.raises(UsageError, match=r"20 mm are given.*--columns workload,place,cell"):
+        latex.of_captioned(table, "", 20.0)
+
+
+def test_columns_that_nobody_chose_are_left_out_until_the_others_fit():
+    told = _table(ranking(samples.demo()), samples.demo(), COLUMN_MM)
+    assert told.startswith("% left out, as it is too wide: answer\n")
+    assert "torch bf16" in told
+    assert "0.800 {[}0.785, 0.815{]}" in told
+
+
+@pytest.mark.parametrize("name", ["ranking", "trials", "scaling", "step-time"])
+@pytest.mark.parametrize("width_mm", [None, 85.0, 170.0])
+def test_a_figure_is_as_wide_as_asked_and_stands_alone(name, width_mm):
+    drawn = figure(samples.everything(), samples.evidence(), name, width_mm)
+    root = ElementTree.fromstring(drawn.svg)
+    assert root.get("width").endswith("mm") == (width_mm is not None)
+    assert width_mm is None or root.get("width") == f"{width_mm:g}mm"
+    assert "var(" not in drawn.svg
+    assert root.get("font-family")
+    assert any("resnet50" in text for text in root.itertext()) or name == "scaling"
+
+
+def test_the_ranking_of_a_paper_has_whiskers_and_every_cell():
+    root = ElementTree.fromstring(figure(samples.demo(), Evidence(), "ranking", 85.0).svg)
+    shapes = [one.get("class") or "" for one in root.iter()]
+    assert shapes.count("whisker") == 3 * len(samples.demo().cells)
+    texts = "\n".join(root.itertext())
+    assert "torch bf16" in texts
+    assert "[24.8, 25.3]  0.800 ×" in texts
+
+
+def test_a_figure_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(UsageError, match=r"Did you mean 'scaling'\?\n +Known: .*ranking"):
+        figure(samples.scaled(), Evidence(), "scalin", None)
+
+
+def test_methods_say_how_it_was_measured_and_cite_the_run():
+    told = methods.of_results(samples.demo())
+    assert "7 configurations (factors: workload, framework, precision) ran 6 times each" in told
+    assert "(seed 2026)" in told
+    assert "42 of 43 trials count; rejected by rule: 1 contended." in told
+    assert told.endswith("\\cite{bakeoff-quickstart-2026-11-21}\n")
+    entry = bibtex.of_results(samples.demo())
+    assert entry.startswith("@misc{bakeoff-quickstart-2026-11-21,\n")
+    assert "year = {2025}" in entry
+    assert "Measured on AMD EPYC, 2 cores" in entry
+
+
+def test_hostile_names_stay_text_in_all_that_a_paper_takes():
+    told = samples.hostile()
+    written = [methods.of_results(told), bibtex.of_results(told)]
+    written.append(_table(ranking(told), told, PAGE_MM * 10))
+    for text in written:
+        assert "\x1b" not in text
+        assert not re.search(r"(?<!\\)&(?! )", text)
+    drawn = figure(told, Evidence(), "trials", 85.0)
+    assert "<script" not in drawn.svg
+    assert "<script" not in markdown.of_figure(drawn, caption(told, drawn.title))
+    ElementTree.fromstring(drawn.svg)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cells = [runs.RecordedCell(), runs.RecordedCell(framework="jax")]
+    return runs.write_run(tmp_path_factory.mktemp("runs"), cells)
+
+
+def _export(*arguments: object) -> bytes:
+    words = [str(one) for one in arguments]
+    done = CliRunner().invoke(export, words, standalone_mode=False)
+    if done.exception:
+        raise done.exception
+    return done.stdout_bytes
+
+
+def test_export_draws_at_the_width_asked_for(recorded: Path, tmp_path: Path):
+    place = tmp_path / "ranking.png"
+    _export(recorded, "--to", "png", "--width", "85mm", "--output", place)
+    assert Image.open(io.BytesIO(place.read_bytes())).width == pytest.approx(85 / 25.4 * 300, abs=2)
+    assert b'width="85mm"' in _export(recorded, "--to", "svg", "--width", "8.5cm")
+
+
+def test_export_writes_the_place_of_a_figure_and_its_caption(recorded: Path):
+    told = _export(recorded, "--to", "latex", "--figure", "trials").decode()
+    assert "\\includegraphics{trials.pdf}" in told
+    assert "n = 6 trials per cell" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--to", "svg", "--table", "cells"), "svg has a drawing: take --figure"),
+        (("--to", "csv", "--figure", "trials"), "csv holds no figures"),
+        (("--to", "csv", "--width", "85mm"), "leave --width out"),
+        (("--to", "latex", "--table", "cells", "--figure", "trials"), "take one"),
+        (("--to", "latex", "--width", "wide"), "'wide' is no width: say 85mm"),
+        (("--to", "methods", "--table", "cells"), "methods has one shape"),
+    ],
+)
+def test_what_a_format_has_no_use_for_is_refused(recorded: Path, words, message):
+    with pytest.raises(Exception, match=re.escape(message)):
+        _export(recorded, *words)
