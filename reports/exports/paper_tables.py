@@ -19,8 +19,9 @@ def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, .
     """Give the columns asked for, or the telling ones and what is the same in all rows."""
     if columns:
         return selected(table, columns), ()
-    telling = _TELLING.get(table.name)
-    chosen = selected(table, telling.split()) if telling else table
+    if table.name not in _TELLING:
+        return table, ()
+    chosen = selected(table, _TELLING[table.name].split())
     same = {}
     for index, column in enumerate(chosen.columns):
         values = {shown(column, row[index]) for row in chosen.rows}
