@@ -14,7 +14,7 @@ from harness.sections.contract.section import Section
 _COLUMNS = (
     Column("name", "cell or ceiling", "name"),
     Column("intensity", "operations per byte", "number"),
-    Column("flops", "operations per second", "number"),
+    Column("flops", "operations per second of a device", "number"),
     Column("bytes_per_s", "bytes per second", "number"),
     Column("how", "known from"),
 )

@@ -27,7 +27,10 @@ def roofline(
     steepest = max((c.bytes_per_s for c in slopes if c.bytes_per_s), default=peak)
     intensities = [p.intensity for p in points] + [peak / steepest]
     x = Scale(min(intensities) / 4, max(intensities) * 4, _LEFT, width - beside, log=True)
-    y = Scale(min(p.flops for p in points) / 4, peak * 2, _HEIGHT - _BOTTOM, _TOP, log=True)
+    reached = [p.flops for p in points]
+    # A ceiling that was claimed or measured too low is beaten; what beats it stands above it.
+    highest = max(peak, *reached) * 2
+    y = Scale(min(reached) / 4, highest, _HEIGHT - _BOTTOM, _TOP, log=True)
     drawn = []
     for value in log_ticks(y.low, y.high):
         drawn.append(element("line", class_="grid", x1=x.start, x2=x.end, y1=y(value), y2=y(value)))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.analysis.context.roofline import roof
+from harness.analysis.context.roofline import RoofCeiling, RoofPoint, roof
 from harness.analysis.results import Results
 from harness.doctor.ceilings import Measured, Session, measured, peaks, sessions, with_ceilings
 from harness.errors import FaultyFile, UsageError
 from harness.platform.platform import load_platform
 from harness.worker.contracts import Unsupported
+from harness.worker.scale import Scale
 from harness.worker.storage import StorageActivity
+from reports.charts.roofline import roofline
 from tests.needs import framework
 from tests.reports import samples
 
@@ -141,6 +144,27 @@ def test_a_cell_lies_below_the_roof_of_its_machine() -> None:
     for point in points:
         assert point.name.endswith("%)")
         assert point.intensity > 0
+
+
+def test_a_cell_of_several_nodes_lies_at_what_one_of_them_reaches() -> None:
+    demo = samples.demo()
+    told = {"cpu-fp32": {"compute": 1e12, "tag": "measured", "source": "x"}}
+    runs = tuple(replace(run, platform={**run.platform, "ceilings": told}) for run in demo.runs)
+    (one, *_) = (cell for cell in demo.cells if cell.rate and cell.factors["precision"] == "fp32")
+    alone = replace(one, unit="images", scale=Scale(batch_per_device=8))
+    together = replace(alone, scale=Scale(nodes=4, batch_per_device=8))
+    reached = [roof(replace(demo, runs=runs, cells=(cell,)))[1][0] for cell in (alone, together)]
+    assert reached[1].flops == pytest.approx(reached[0].flops / 4)
+
+
+def test_every_cell_is_drawn_within_the_axes_of_its_roof() -> None:
+    ceilings = (RoofCeiling("cpu-fp32", 1e12, None, "declared"),)
+    points = tuple(RoofPoint(str(flops), 10.0, flops) for flops in (1e9, 5e12, 9e13))
+    drawn = roofline(ceilings, points, name="roofline")
+    found = re.findall(r'<circle class="s\d" cx="[\d.]+" cy="([-\d.]+)"', drawn)
+    heights = [float(one) for one in found]
+    assert len(heights) == len(points)
+    assert all(20 <= one <= 376 for one in heights)
 
 
 def test_without_ceilings_there_is_no_roof() -> None:

@@ -1,9 +1,10 @@
 """Place cells below the roof of their machine: operations per second over intensity.
 
-The operations are those of ``derived``. The bytes are a model, the least that training has to move
-from and to memory when nothing stays in a cache between layers: each layer's output is written and
-read once forward, its gradient once backward; each weight is read twice, its gradient written and
-read, and the optimiser reads and writes the weight's state and writes the weight.
+The operations are those of ``derived``, of one device: a roof is one device's. The bytes are a
+model, the least that training has to move from and to memory when nothing stays in a cache between
+layers: each layer's output is written and read once forward, its gradient once backward; each
+weight is read twice, its gradient written and read, and the optimiser reads and writes the weight's
+state and writes the weight.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness import plugins
+from harness.analysis.context.closest_figure import devices
 from harness.analysis.context.derived import derived
 from harness.analysis.results import Results
 from harness.store.records import RunInfo
@@ -40,6 +42,7 @@ class RoofPoint:
     intensity: float
     """Operations per byte."""
     flops: float
+    """Operations per second of one device, as the ceilings are; on CPUs of one node."""
 
 
 _OUTPUT_MOVES = 4
@@ -65,7 +68,8 @@ def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ..
         share = (
             "" if figures.share_of_ceiling is None else f" ({figures.share_of_ceiling * 100:.0f} %)"
         )
-        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, figures.flops))
+        each = figures.flops / devices(cell)
+        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, each))
         ceilings |= roofs
     return tuple(ceilings.values()), tuple(points)
 
