@@ -109,8 +109,30 @@ def workload_names() -> tuple[str, ...]:
 
 
 def workload(name: str) -> Any:
-    """Give a workload by name."""
-    return load("workloads", name).WORKLOAD
+    """Give a workload by name; ``NETWORK/PATH/PASS`` is a layer of a network, alone."""
+    network, is_of_layer, _ = name.partition("/")
+    found = load("workloads", network).WORKLOAD
+    return _layer(found, name) if is_of_layer else found
+
+
+def workload_module(name: str) -> str:
+    """Name the module that a workload, or the network of a layer, is described in."""
+    return modules("workloads")[name.partition("/")[0]].module
+
+
+def _layer(training: Any, name: str) -> Any:
+    from harness.worker.network.alone import NoSuchLayer, layer_alone  # few studies ask for layers
+    from harness.worker.network.workload import Training
+
+    if not isinstance(training, Training):
+        raise UsageError(f"{name}: {training.name} is no network, so it has no layers.")
+    try:
+        return layer_alone(training, name)
+    except NoSuchLayer as fault:
+        hint = nearest(name, fault.known) or f" There are: {', '.join(fault.known)}."
+        raise UsageError(
+            f"no workload is called '{name}'.{hint}\n    A layer alone is NETWORK/LAYER/PASS."
+        ) from fault
 
 
 def adapter_files() -> dict[str, Path]:

@@ -27,7 +27,13 @@ from harness.study.matrix import Matrix, Point, adapter_of
 from harness.study.measure import Measure
 from harness.toml.values import Value
 from harness.worker.network import shapes
-from harness.worker.network.workload import Checkpointing, Opening, Reading, Training
+from harness.worker.network.workload import (
+    Checkpointing,
+    LayerAlone,
+    Opening,
+    Reading,
+    Training,
+)
 from harness.worker.scale import Scale
 
 RESOLVED = (*IN_CELL, "strategy")
@@ -71,9 +77,12 @@ class Subject:
 def subject(name: str) -> Subject:
     """Load a workload and digest what it is."""
     value = plugins.workload(name)
-    module = plugins.modules("workloads")[name].module
+    module = plugins.workload_module(name)
     if isinstance(value, Training):
         identity = shapes.count(value.network).identity
+    elif isinstance(value, LayerAlone):
+        whole = shapes.count(value.training.network).identity
+        identity = f"{value.kind} {whole} {value.passes} {'whole' if value.to_input else 'first'}"
     elif isinstance(value, Checkpointing):
         identity = f"{value.kind} {shapes.count(value.training.network).identity}"
     else:

@@ -121,11 +121,19 @@ class Checker:
     def _value(self, factor: Factor, value: Any, place: Place) -> None:
         check_value(self.document, place, factor, value)
         if isinstance(value, str) and factor.name == "workload":
-            self._member("workload", value, value, self.workloads, place)
+            self._workload(value, place)
         elif isinstance(value, str) and factor.name == "framework":
             self._framework(value, place)
         elif isinstance(value, str) and factor.name == "strategy":
             self._member("strategy", value, value, known_strategies(), place)
+
+    def _workload(self, value: str, place: Place) -> None:
+        network, is_of_layer, _ = value.partition("/")
+        if self._member("workload", network, value, self.workloads, place) and is_of_layer:
+            try:
+                plugins.workload(value)
+            except BakeoffError as error:
+                self.document.fault(place, str(error))
 
     def _framework(self, value: str, place: Place) -> None:
         name = adapter_of(value)

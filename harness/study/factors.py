@@ -54,7 +54,7 @@ def _factors(*factors: Factor) -> Mapping[str, Factor]:
     return {factor.name: factor for factor in factors}
 
 
-_COMPUTING = ("train", "nothing", "ceiling", "checkpoint", "collective")
+_COMPUTING = ("train", "layer", "nothing", "ceiling", "checkpoint", "collective")
 """Kinds of workload where a framework computes: not where reading is the work."""
 
 FACTORS: Mapping[str, Factor] = _factors(

@@ -22,6 +22,7 @@ from harness.worker.job import Job, read
 from harness.worker.network.workload import (
     Checkpointing,
     Collective,
+    LayerAlone,
     Opening,
     Reading,
     Training,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from harness.worker.windows.turns import RankTurns
 
 FAILED = 3
+ALONE = "runs no layer alone"
 SAVES_NOTHING = "saves no checkpoints"
 
 
@@ -64,7 +66,7 @@ class Worker:
             raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
         self._phase("open")
         self._assert_allocator()
-        workload = importlib.import_module(self.job.workload_module).WORKLOAD
+        workload = self._workload()
         module = importlib.import_module(self.job.adapter_module)
         if self.job.purpose == "probe":
             os.environ.update(getattr(module, "PROBED", {}))
@@ -77,6 +79,15 @@ class Worker:
         doors[self.job.purpose](adapter, workload)
         self._phase("close")
         adapter.close()
+
+    def _workload(self) -> Workload:
+        workload: Workload = importlib.import_module(self.job.workload_module).WORKLOAD
+        if "/" not in self.job.workload:
+            return workload
+        from harness.worker.network.alone import layer_alone  # few cells are of one layer
+
+        assert isinstance(workload, Training), "only networks have layers"
+        return layer_alone(workload, self.job.workload)
 
     def _trial(self, adapter: Adapter, workload: Workload) -> None:
         self._phase("build")
@@ -131,6 +142,10 @@ class Worker:
             opened = exchange(workload.operation, size)
             return collective.activity(opened, workload, size, self.where)
         feed = self._feed(workload)
+        if isinstance(workload, LayerAlone):
+            from harness.worker.gate.layer_activity import opened  # few cells are of one layer
+
+            return opened(self._needed(adapter, "examine", ALONE), workload, feed)
         if isinstance(workload, (Opening, Reading)):
             from harness.worker.input.open import reading  # few cells only read
 

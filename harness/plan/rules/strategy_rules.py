@@ -14,6 +14,8 @@ def why_not(
 ) -> str | None:
     """Give the reason why a strategy does not fit so many ranks and devices; None if it does."""
     strategy = factors["strategy"]
+    if kind == "layer" and scale.devices > 1:
+        return "a layer is timed alone, on one device"
     if strategy == "none" and scale.ranks > 1 and kind != "read":
         return f"{scale.ranks} ranks need a strategy, and this cell has none"
     if scale.devices_per_rank > 1 and not info.strategy(strategy).several_devices:

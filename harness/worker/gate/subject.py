@@ -68,6 +68,22 @@ Made = Tuple[str, Tuple[int, ...], Any]
 """A name, a shape, and a C-ordered buffer of float64 in native byte order."""
 
 
+class LayerPass(Protocol):
+    """One layer alone, which may run again and again on the same numbers; it is also timed so."""
+
+    def forward(self) -> None:
+        """Enqueue the forward pass, as it is in training."""
+
+    def both(self) -> None:
+        """Enqueue the forward and the backward pass."""
+
+    def sync(self) -> None:
+        """Return when the device is idle."""
+
+    def made(self) -> Iterator[Made]:
+        """Give what ``both`` computed: output, input-gradient, gradient/…, statistic/…"""
+
+
 class Subject(Protocol):
     """One network under examination; tensors come and go in the canonical names and layouts."""
 
@@ -86,8 +102,8 @@ class Subject(Protocol):
     def state(self) -> Iterator[Made]:
         """Give every parameter and running statistic as PARAMETER."""
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone, freshly loaded: output, input-gradient, gradient/…, statistic/…"""
+    def layer(self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True) -> LayerPass:
+        """Open one layer alone, freshly loaded; with or without the gradient of its input."""
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with, for example its compiler or why it ran eagerly."""
@@ -201,5 +217,6 @@ def _layers(subject: Subject, given: Folder, made: Writer) -> None:
         path, part = name.rsplit("/", 1)
         parts.setdefault(path, {})[part] = tensor
     for path, tensor_of in parts.items():
-        prefix = "layer/{}/".format(path)
-        _put(made, prefix, subject.layer(path, tensor_of["input"], tensor_of["gradient"]))
+        one = subject.layer(path, tensor_of["input"], tensor_of["gradient"])
+        one.both()
+        _put(made, "layer/{}/".format(path), one.made())

@@ -112,18 +112,23 @@ def macs_of_step(network: Network) -> int:
     Nobody needs the gradient of what is given: layers with nothing trained before them have one.
     """
     macs = {site.path: _macs(site) for site in sites(network)}
-    trained = {site.path for site in sites(network) if parameters(site)}
-    return 3 * sum(macs.values()) - sum(macs[path] for path in _first(network.layers, "", trained))
+    return 3 * sum(macs.values()) - sum(macs[path] for path in given_inputs(network))
 
 
-def _first(layers: Sequence[Layer], prefix: str, trained: Set[str]) -> List[str]:
+def given_inputs(network: Network) -> List[str]:
     """Name the layers that nothing trained stands before; the last of a row may be trained."""
+    trained = {site.path for site in sites(network) if parameters(site)}
+    return _given(network.layers, "", trained)
+
+
+def _given(layers: Sequence[Layer], prefix: str, trained: Set[str]) -> List[str]:
     found: List[str] = []
     for layer in layers:
         path = prefix + layer.name
-        for branch in RULES[type(layer)].branches(layer):
-            found += _first(branch, path + "/", trained)
-        found += [path] if path in trained else []
+        branches = RULES[type(layer)].branches(layer)
+        for branch in branches:
+            found += _given(branch, path + "/", trained)
+        found += [] if branches else [path]
         if any(name == path or name.startswith(path + "/") for name in trained):
             break
     return found

@@ -82,6 +82,25 @@ class Training:
 
 
 @dataclass(frozen=True)
+class LayerAlone:
+    """One layer of a network by itself, on numbers that are drawn once: no loss and no update.
+
+    ``training`` is of a network of that layer alone, ``path`` where it stands in its own, and
+    ``passes`` one of ``alone.PASSES``. Such workloads have no module: ``alone.py`` derives them.
+    """
+
+    name: str
+    title: str
+    unit: str
+    training: Training
+    path: str
+    passes: str
+    to_input: bool
+    """Whether the gradient of its input is asked for, as of all but what is given."""
+    kind: str = "layer"
+
+
+@dataclass(frozen=True)
 class Nothing:
     """A step that does no work: what the harness itself costs."""
 
@@ -171,7 +190,9 @@ class Collective:
     kind: str = "collective"
 
 
-Workload = Union[Training, Nothing, Ceiling, Reading, Opening, Checkpointing, Collective]
+Workload = Union[
+    Training, LayerAlone, Nothing, Ceiling, Reading, Opening, Checkpointing, Collective
+]
 Shape = Tuple[int, ...]
 
 

@@ -18,7 +18,7 @@ from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Network
-from harness.worker.network.shapes import parameter_shapes, sites, statistic_shapes
+from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
 from harness.worker.network.workload import Training
 
 # Where Caffe keeps what the vocabulary names: behind the layer's name, and at which place.
@@ -32,6 +32,44 @@ BLOBS = {
 }
 FACTOR = 2
 """The place of the number by which a BatchNorm's statistics are still to be divided."""
+
+
+class CaffeLayerPass:
+    """A net of one layer; the gradient of its output stays where a backward pass begins."""
+
+    def __init__(self, net: Any, top: str, site: Site, slope: Any) -> None:
+        self._net = net
+        self._top = net.blobs[top]
+        self._site = site
+        self._fits = bool(self._top.data.size == slope.size)
+        if self._fits:
+            self._top.diff[...] = slope.reshape(self._top.diff.shape)
+
+    def forward(self) -> None:
+        """Run the forward pass."""
+        self._net.forward()
+
+    def both(self) -> None:
+        """Run both passes; of a mistake, which the gate is to name, the forward one."""
+        self.forward()
+        if self._fits:
+            self._net.backward()
+
+    def sync(self) -> None:
+        """Return at once: pycaffe returns when it is done."""
+
+    def made(self) -> Iterator[Made]:
+        """Give what both passes computed."""
+        site, y = self._site, self._top
+        if not self._fits:
+            yield _whole("output", y.data, y.data.shape)
+            return
+        yield _made("output", y.data, site.output)
+        yield _made("input-gradient", self._net.blobs["data"].diff, site.input)
+        prefix = len(site.path) - len(site.layer.name)
+        for name, shape in parameter_shapes(site):
+            kind = name.rpartition("/")[2]
+            yield _whole("gradient/" + kind, _blob(self._net, name[prefix:]).diff, shape)
 
 
 class CaffeSubject:
@@ -86,27 +124,17 @@ class CaffeSubject:
                     value = _blob(self._whole, name).data / (factor or 1.0)
                     yield _whole(name, value, shape)
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run a net of one layer, forward and backward."""
+    def layer(
+        self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
+    ) -> CaffeLayerPass:
+        """Open a net of one layer."""
         site = self._sites[path]
         alone = Network(site.input, (site.layer,))
-        net, top, _ = self._net("alone", alone, given.shape[0], None)
-        prefix = path[: len(path) - len(site.layer.name)]
-        self._fill(net, prefix, [site])
+        net, top, _ = self._net("alone", alone, given.shape[0], None, to_input)
+        self._fill(net, path[: len(path) - len(site.layer.name)], [site])
         data = net.blobs["data"]
         data.data[...] = _array(given).reshape(data.data.shape)
-        net.forward()
-        y, slope = net.blobs[top], _array(gradient)
-        if y.data.size != slope.size:  # a mistake, which the gate is to name
-            yield _whole("output", y.data, y.data.shape)
-            return
-        y.diff[...] = slope.reshape(y.diff.shape)
-        net.backward()
-        yield _made("output", y.data, site.output)
-        yield _made("input-gradient", data.diff, site.input)
-        for name, shape in parameter_shapes(site):
-            kind = name.rpartition("/")[2]
-            yield _whole("gradient/" + kind, _blob(net, name[len(prefix) :]).diff, shape)
+        return CaffeLayerPass(net, top, site, _array(gradient))
 
     def facts(self) -> Mapping[str, Any]:
         """Say whose pycaffe it was; it may be another build than the program that is timed."""
@@ -114,7 +142,7 @@ class CaffeSubject:
         return {"pycaffe": version, "pycaffe_from": self._caffe.__file__}
 
     def _net(
-        self, name: str, network: Network, samples: int, target: Any
+        self, name: str, network: Network, samples: int, target: Any, to_input: bool = True
     ) -> Tuple[Any, str, float]:
         """Set a network up for training; give it, its output's blob and what its loss counts."""
         lowering = Lowering(network)
@@ -127,7 +155,7 @@ class CaffeSubject:
         if target is not None:
             _enter(lowering, "label", target)
             weight = lower_loss(lowering, self._workload.loss, network, top)
-        message: Message = [("name", name), ("force_backward", True)]
+        message: Message = [("name", name), ("force_backward", to_input)]
         message += [("layer", one) for one in lowering.layers]
         path = self._write("{}.prototxt".format(name), message)
         return self._caffe.Net(path, self._caffe.TRAIN), top, weight

@@ -20,6 +20,43 @@ from harness.worker.network.shapes import output_shapes, parameter_shapes
 from harness.worker.network.workload import Training
 
 
+class JaxLayerPass:
+    """One layer alone, compiled both ways."""
+
+    def __init__(
+        self, net: Lowered, path: str, compiled: Tuple[Any, Any], given: Tuple[Any, ...], slope: Any
+    ) -> None:
+        self._net = net
+        self._path = path
+        self._forward, self._both = compiled
+        self._given = given
+        self._slope = slope
+        self._result: Any = None
+
+    def forward(self) -> None:
+        """Enqueue the forward pass."""
+        self._result = self._forward(*self._given)
+
+    def both(self) -> None:
+        """Enqueue both passes."""
+        self._result = self._both(*self._given, self._slope)
+
+    def sync(self) -> None:
+        """Wait for the last pass."""
+        jax.block_until_ready(self._result)
+
+    def made(self) -> Iterator[Made]:
+        """Give what both passes computed."""
+        y, (input_slope, slopes), moved = self._result
+        yield made("output", self._net.activation_out(numpy.asarray(y)))
+        yield made("input-gradient", self._net.activation_out(numpy.asarray(input_slope)))
+        for kind, value in slopes.items():
+            name = "{}/{}".format(self._path, kind)
+            yield made("gradient/" + kind, self._net.weight_out(name, numpy.asarray(value)))
+        for name, value in moved.items():
+            yield made("statistic/" + _kind(name), value)
+
+
 class JaxSubject:
     """One network under examination."""
 
@@ -84,12 +121,13 @@ class JaxSubject:
             for name, value in arrays.items():
                 yield made(name, self._net.weight_out(name, numpy.asarray(value)))
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone, forward and backward."""
+    def layer(
+        self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
+    ) -> JaxLayerPass:
+        """Open one layer alone."""
         site = self._net.sites[path]
         compute = training.COMPUTE.get(self._precision, jnp.float32)
-        names = [name for name, _ in parameter_shapes(site)]
-        own = {_kind(name): self._state.parameters[name] for name in names}
+        own = {_kind(name): self._state.parameters[name] for name, _ in parameter_shapes(site)}
         statistics = {
             _kind(name): value
             for name, value in self._state.statistics.items()
@@ -97,36 +135,34 @@ class JaxSubject:
         }
         x = jnp.asarray(self._net.activation_in(array_of(given)), compute)
         slope = jnp.asarray(self._net.activation_in(array_of(gradient)), compute)
-        run = self._both(path, given.shape)
-        y, (input_slope, slopes), moved = run(x, own, statistics, slope)
-        yield made("output", self._net.activation_out(numpy.asarray(y)))
-        yield made("input-gradient", self._net.activation_out(numpy.asarray(input_slope)))
-        for name in names:
-            value = self._net.weight_out(name, numpy.asarray(slopes[_kind(name)]))
-            yield made("gradient/" + _kind(name), value)
-        for name, value in moved.items():
-            yield made("statistic/" + _kind(name), value)
+        compiled = self._compiled_layer(path, given.shape, to_input)
+        return JaxLayerPass(self._net, path, compiled, (x, own, statistics), slope)
 
-    def _both(self, path: str, shape: Tuple[int, ...]) -> Any:
-        """Compile a layer, forward and backward; equal ones once: ResNet-50 has 50 of 158."""
+    def _compiled_layer(self, path: str, shape: Tuple[int, ...], to_input: bool) -> Tuple[Any, Any]:
+        """Compile a layer, forward alone and both ways; equal ones once: 50 of ResNet-50's 158."""
         site = self._net.sites[path]
-        alike = (replace(site.layer, name=""), shape)
+        alike = (replace(site.layer, name=""), shape, to_input)
         if alike not in self._compiled:
             key = jax.random.key(0) if isinstance(site.layer, Dropout) else None
 
             def named(own: Arrays) -> Arrays:
                 return {"{}/{}".format(path, kind): value for kind, value in own.items()}
 
-            def both(x: Any, own: Arrays, statistics: Arrays, slope: Any) -> Tuple[Any, Any, Any]:
-                def run(x: Any, own: Arrays) -> Any:
-                    one = Pass(named(own), named(statistics), key, {}, None)
-                    return self._net.layer(path, x, one), one.updated
+            def forward(x: Any, own: Arrays, statistics: Arrays) -> Tuple[Any, Any]:
+                one = Pass(named(own), named(statistics), key, {}, None)
+                return self._net.layer(path, x, one), one.updated
 
-                y, back, moved = jax.vjp(run, x, own, has_aux=True)
+            def both(x: Any, own: Arrays, statistics: Arrays, slope: Any) -> Tuple[Any, Any, Any]:
+                def run(*sources: Any) -> Any:
+                    return forward(sources[0] if to_input else x, sources[-1], statistics)
+
+                sources = (x, own) if to_input else (own,)
+                y, back, moved = jax.vjp(run, *sources, has_aux=True)
                 return y, back(slope.astype(y.dtype)), moved
 
-            self._compiled[alike] = jax.jit(both)
-        return self._compiled[alike]
+            self._compiled[alike] = jax.jit(forward), jax.jit(both)
+        found: Tuple[Any, Any] = self._compiled[alike]
+        return found
 
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""

@@ -49,6 +49,52 @@ class Enter(autograd.Operator):
         return self._slope.data
 
 
+class SingaLayerPass:
+    """One layer alone, outside graph mode."""
+
+    def __init__(
+        self, net: Lowered, site: Site, x: Any, slope: Any, given: Tuple[int, ...]
+    ) -> None:
+        self._net = net
+        self._site = site
+        self._x = x
+        self._slope = slope
+        self._given = given
+        self._y: Any = None
+        self._slopes: Dict[int, Any] = {}
+
+    def forward(self) -> None:
+        """Enqueue the forward pass."""
+        self._y = self._net.run(self._x)
+
+    def both(self) -> None:
+        """Enqueue both passes."""
+        self.forward()
+        if self._slope is not None:
+            self._slopes = _slopes(Enter(self._slope)(self._y)[0])
+
+    def sync(self) -> None:
+        """Wait for the device."""
+        self._x.device.Sync()
+
+    def made(self) -> Iterator[Made]:
+        """Give what both passes computed."""
+        site, samples = self._site, self._given[0]
+        if self._slope is None:
+            yield _made("output", self._y, self._y.shape)
+            return
+        yield _made("output", self._y, (samples, *site.output))
+        yield _made("input-gradient", self._slopes[id(self._x)], self._given)
+        prefix = len(site.path) - len(site.layer.name)
+        for name, canonical in parameter_shapes(site):
+            own = self._slopes[id(_parameter(self._net, name[prefix:]))]
+            kind = name.rpartition("/")[2]
+            yield _made("gradient/" + kind, own, canonical, _is_turned(site, name))
+        for name, canonical in statistic_shapes(site):
+            own = _parameter(self._net, name[prefix:])
+            yield _made("statistic/" + name.rpartition("/")[2], own, canonical)
+
+
 class SingaSubject:
     """One network under examination."""
 
@@ -104,30 +150,19 @@ class SingaSubject:
                 own = _parameter(self._whole, name)
                 yield _made(name, own, shape, _is_turned(site, name))
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone, forward and backward."""
+    def layer(
+        self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
+    ) -> SingaLayerPass:
+        """Open one layer alone."""
         site = self._sites[path]
-        prefix = path[: len(path) - len(site.layer.name)]
         net = Lowered(Network(site.input, (site.layer,)), self._is_cpu)
         shape = input_shape(net, given.shape[0]) if len(site.input) > 1 else given.shape
-        x = self._tensor(_array(given).reshape(shape), keeps=True)
-        net.run(x)  # makes the parameters
-        self._fill(net, prefix, [site])
-        y = net.run(x)
-        if product(y.shape) != gradient.count():  # a mistake, which the gate is to name
-            yield _made("output", y, y.shape)
-            return
-        slope = self._tensor(_array(gradient).reshape(y.shape))
-        slopes = _slopes(Enter(slope)(y)[0])
-        yield _made("output", y, (given.shape[0], *site.output))
-        yield _made("input-gradient", slopes[id(x)], given.shape)
-        for name, canonical in parameter_shapes(site):
-            own = slopes[id(_parameter(net, name[len(prefix) :]))]
-            kind = name.rpartition("/")[2]
-            yield _made("gradient/" + kind, own, canonical, _is_turned(site, name))
-        for name, canonical in statistic_shapes(site):
-            own = _parameter(net, name[len(prefix) :])
-            yield _made("statistic/" + name.rpartition("/")[2], own, canonical)
+        x = self._tensor(_array(given).reshape(shape), keeps=to_input)
+        y = net.run(x)  # makes the parameters
+        self._fill(net, path[: len(path) - len(site.layer.name)], [site])
+        fits = product(y.shape) == gradient.count()  # else a mistake, which the gate is to name
+        slope = self._tensor(_array(gradient).reshape(y.shape)) if fits else None
+        return SingaLayerPass(net, site, x, slope, given.shape)
 
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""

@@ -13,7 +13,7 @@ import tensorflow.compat.v2 as tf
 
 from harness.worker.adapters.tensorflow import failures
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
-from harness.worker.adapters.tensorflow.settings import has_gpu, jitted
+from harness.worker.adapters.tensorflow.settings import jitted, waiter
 from harness.worker.adapters.tensorflow.subject import array_of, made
 from harness.worker.facts.multiplications import Count, calls_per_step
 from harness.worker.feed import Classes, Feed
@@ -162,16 +162,6 @@ def changed_by_step(trainer: Any) -> Iterator[Tuple[str, str, Any, float]]:
     for moment, slots in trainer.moments().items():
         for name, variable in slots.items():
             yield "{}/{}".format(name, moment), name, variable, trainer.moment_factor
-
-
-def waiter() -> Any:
-    """Find what waits for a GPU; nothing is needed on a CPU, where calls return when done."""
-    if not has_gpu():
-        return lambda _: None
-    if hasattr(tf.test, "experimental"):
-        return lambda _: tf.test.experimental.sync_devices()
-    # TensorFlow 1.15: reading a result waits for all that was enqueued before.
-    return lambda result: None if result is None else result.numpy()
 
 
 def _held(part: Any) -> Any:

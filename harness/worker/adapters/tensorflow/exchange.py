@@ -9,8 +9,7 @@ from typing import Any, List, Tuple
 
 import tensorflow.compat.v2 as tf
 
-from harness.worker.adapters.tensorflow.activity import waiter
-from harness.worker.adapters.tensorflow.settings import jitted
+from harness.worker.adapters.tensorflow.settings import jitted, waiter
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
 from harness.worker.collective import FLOAT_BYTES
 from harness.worker.contracts import Unsupported

@@ -109,6 +109,18 @@ def jitted(function: Any, compiled: bool) -> Any:
     return tf.function(function, autograph=False, jit_compile=True)
 
 
+def waiter() -> Any:
+    """Find what waits for a GPU; nothing is needed on a CPU, where calls return when done."""
+    import tensorflow.compat.v2 as tf
+
+    if not has_gpu():
+        return lambda _: None
+    if hasattr(tf.test, "experimental"):
+        return lambda _: tf.test.experimental.sync_devices()
+    # TensorFlow 1.15: reading a result waits for all that was enqueued before.
+    return lambda result: None if result is None else result.numpy()
+
+
 @lru_cache(maxsize=None)
 def _has_grouped_convolutions(dtype: Any) -> bool:
     """Try a grouped convolution and its gradients; without oneDNN or cuDNN they do not exist.

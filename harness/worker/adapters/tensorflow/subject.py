@@ -13,6 +13,73 @@ from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 
 
+class TensorFlowLayerPass:
+    """One layer alone, traced both ways when it is first asked for."""
+
+    def __init__(
+        self,
+        arrangement: Arrangement,
+        path: str,
+        alone: Tuple[Any, Dict[str, Any]],
+        numbers: Tuple[Any, Any],
+        *,
+        compiled: bool,
+        to_input: bool,
+    ) -> None:
+        self._arrangement = arrangement
+        self._path = path
+        self._call, self._learned = alone
+        self._x, self._incoming = numbers
+        self._to_input = to_input
+        self._compiled = compiled
+        self._traced: Dict[str, Any] = {}
+        self._result: Any = None
+        self._wait = settings.waiter()
+
+    def forward(self) -> None:
+        """Enqueue the forward pass."""
+        self._run("forward", lambda: self._call(self._x))
+
+    def both(self) -> None:
+        """Enqueue both passes."""
+        self._run("both", self._both)
+
+    def sync(self) -> None:
+        """Wait for the device."""
+        self._wait(self._result[0])
+
+    def made(self) -> Iterator[Made]:
+        """Give what both passes computed."""
+        spot = self._arrangement.spots[self._path]
+        y, found, moved = self._result
+        yield made("output", self._activation(y, spot.output, spot.flat_out))
+        yield made("input-gradient", self._activation(found[0], spot.input, spot.flat_in))
+        for name, value in zip(self._learned, found[1:]):
+            yield self._parameter("gradient/", name, value)
+        for name, value in moved.items():
+            yield self._parameter("statistic/", name, value)
+
+    def _run(self, name: str, passes: Any) -> None:
+        if name not in self._traced:
+            self._traced[name] = settings.jitted(passes, self._compiled).get_concrete_function()
+        self._result = self._traced[name]()
+
+    def _both(self) -> Tuple[Any, Any, Any]:
+        sources = [*([self._x] if self._to_input else []), *self._learned.values()]
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            y, moved = self._call(self._x)
+        incoming = tf.cast(self._incoming, y.dtype)
+        return y, tape.gradient(y, sources, output_gradients=incoming), moved
+
+    def _activation(self, value: Any, canonical: Tuple[int, ...], flat: Any) -> Any:
+        return self._arrangement.activation_out(to_float64(value), canonical, flat)
+
+    def _parameter(self, kind: str, name: str, value: Any) -> Made:
+        array = self._arrangement.parameter_out(name, to_float64(value))
+        return made(kind + name.rpartition("/")[2], array)
+
+
 class TensorFlowSubject:
     """One network: in float64, or as the factors of the job say it is timed.
 
@@ -83,33 +150,21 @@ class TensorFlowSubject:
         for name, variable in self._trainer.values.items():
             yield made(name, self._parameter(name, variable))
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone, as it is timed."""
+    def layer(
+        self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
+    ) -> TensorFlowLayerPass:
+        """Open one layer alone, as it is timed."""
         spot, dtype = self._arrangement.spots[path], self._lowered.dtype
         x = tf.cast(self._arrangement.activation_in(array_of(given), spot.flat_in), dtype)
         # A tensor, not an array: an array would be a constant of the traced function, and what
         # follows from constants is computed beforehand, by other kernels than those that are timed.
-        incoming = tf.constant(self._arrangement.activation_in(array_of(gradient), spot.flat_out))
+        incoming = self._arrangement.activation_in(array_of(gradient), spot.flat_out)
         own = {n: v for n, v in self._cast_state().items() if n.rpartition("/")[0] == path}
-        call, learned = self._lowered.alone(path, own)
-
-        def run() -> Tuple[Any, Any, Any]:
-            sources = [x, *learned.values()]
-            with tf.GradientTape() as tape:
-                tape.watch(sources)
-                y, moved = call(x)
-            slopes = tape.gradient(y, sources, output_gradients=tf.cast(incoming, y.dtype))
-            return y, slopes, moved
-
-        y, found, moved = settings.jitted(run, self._compiled)()
-        yield made("output", self._activation(y, spot.output, spot.flat_out))
-        yield made("input-gradient", self._activation(found[0], spot.input, spot.flat_in))
-        for name, value in zip(learned, found[1:]):
-            kind = name.rpartition("/")[2]
-            yield made("gradient/" + kind, self._parameter(name, value))
-        for name, value in moved.items():
-            kind = name.rpartition("/")[2]
-            yield made("statistic/" + kind, self._parameter(name, value))
+        alone = self._lowered.alone(path, own)
+        numbers = x, tf.cast(tf.constant(incoming), dtype)
+        return TensorFlowLayerPass(
+            self._arrangement, path, alone, numbers, compiled=self._compiled, to_input=to_input
+        )
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""

@@ -2,19 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 import numpy
+from tinygrad import Device, TinyJit, dtypes
 from tinygrad import Tensor as Lazy
-from tinygrad import TinyJit, dtypes
 
 from harness.worker.adapters.tinygrad.lowering import Pass, Tensors
 from harness.worker.adapters.tinygrad.training import Trainer
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
-from harness.worker.network.shapes import parameter_shapes
+from harness.worker.network.shapes import parameter_shapes, statistic_shapes
 from harness.worker.network.workload import Training
+
+
+class TinygradLayerPass:
+    """One layer alone, captured as the timed step is."""
+
+    def __init__(self, trainer: Trainer, path: str, x: Any, slope: Any, to_input: bool) -> None:
+        self._trainer = trainer
+        self._path = path
+        self._x = x
+        self._slope = slope
+        site = trainer.net.sites[path]
+        self._drops = isinstance(site.layer, Dropout)
+        own = {name: trainer.parameters[name] for name, _ in parameter_shapes(site)}
+        self._sources = {**({"input-gradient": x} if to_input else {}), **own}
+        self._moved = [name for name, _ in statistic_shapes(site)]
+        self._captured = {False: TinyJit(self._run_forward), True: TinyJit(self._run_both)}
+        self._result: Any = None
+
+    def forward(self) -> None:
+        """Enqueue the forward pass."""
+        self._result = self._captured[False]()
+
+    def both(self) -> None:
+        """Enqueue both passes."""
+        self._result = self._captured[True]()
+
+    def sync(self) -> None:
+        """Wait for the last pass."""
+        Device[Device.DEFAULT].synchronize()
+
+    def made(self) -> Iterator[Made]:
+        """Give what both passes computed."""
+        y, *rest = self._result
+        yield _made("output", y)
+        slopes = rest[: len(self._sources)]
+        for name, value in zip(self._sources, slopes):
+            kind = name if name == "input-gradient" else "gradient/" + name.rsplit("/", 1)[1]
+            yield _made(kind, value)
+        for name, value in zip(self._moved, rest[len(slopes) :]):
+            yield _made("statistic/" + name.rsplit("/", 1)[1], value)
+
+    def _pass(self) -> Tuple[Any, List[Any]]:
+        one = Pass(self._trainer.parameters, self._trainer.statistics, self._drops, {})
+        y = self._trainer.net.layer(self._path, self._x, one)
+        return y, [one.updated[name] for name in self._moved]
+
+    def _run_forward(self) -> List[Any]:
+        y, moved = self._pass()
+        Lazy.realize(y, *moved)
+        return [y, *moved]
+
+    def _run_both(self) -> List[Any]:
+        y, moved = self._pass()
+        slopes = y.gradient(*self._sources.values(), gradient=self._slope)
+        Lazy.realize(y, *slopes, *moved)
+        return [y, *slopes, *moved]
 
 
 class TinygradSubject:
@@ -68,23 +124,12 @@ class TinygradSubject:
             for name, value in tensors.items():
                 yield _made(name, value)
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone, forward and backward."""
-        site = self._trainer.net.sites[path]
-        own = {name: self._trainer.parameters[name] for name, _ in parameter_shapes(site)}
-        x = self._trainer.tensor(_array(given))
-        drops = isinstance(site.layer, Dropout)
-        one = Pass(self._trainer.parameters, self._trainer.statistics, drops, {})
-        y = self._trainer.net.layer(path, x, one)
-        slope = self._trainer.tensor(_array(gradient))
-        input_slope, *slopes = y.gradient(x, *own.values(), gradient=slope)
-        Lazy.realize(y, input_slope, *slopes, *one.updated.values())
-        yield _made("output", y)
-        yield _made("input-gradient", input_slope)
-        for name, value in zip(own, slopes):
-            yield _made("gradient/" + name.rsplit("/", 1)[1], value)
-        for name, value in one.updated.items():
-            yield _made("statistic/" + name.rsplit("/", 1)[1], value)
+    def layer(
+        self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
+    ) -> TinygradLayerPass:
+        """Open one layer alone."""
+        x, slope = (self._trainer.tensor(_array(one)) for one in (given, gradient))
+        return TinygradLayerPass(self._trainer, path, x, slope, to_input)
 
     def facts(self) -> Mapping[str, Any]:
         """Say how the examination ran."""

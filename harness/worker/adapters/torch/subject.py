@@ -18,6 +18,54 @@ from harness.worker.gate.tensors import Tensor
 from harness.worker.network.workload import Training
 
 
+class TorchLayerPass:
+    """One layer alone; compiled only where it is the whole network: 160 would take minutes."""
+
+    def __init__(
+        self, trainer: Trainer, path: str, given: Tensor, gradient: Tensor, to_input: bool
+    ) -> None:
+        self._trainer = trainer
+        self._module = trainer.network.at[path]
+        self._module.train()
+        self._run = trainer.model if len(trainer.network.at) == 1 else self._module
+        x = trainer.place(given_tensor(given).to(trainer.settings.compute))
+        self._x = x.requires_grad_(to_input)
+        # A view keeps the leaf itself from being overwritten by a layer that works in place.
+        self._is_in_place = getattr(operator(self._module), "inplace", False)
+        self._gradient = given_tensor(gradient)
+        self._incoming: Optional[torch.Tensor] = None
+        self._output: Any = None
+
+    def forward(self) -> None:
+        """Enqueue the forward pass."""
+        with self._trainer.settings.autocast():
+            self._output = self._run(self._x.clone() if self._is_in_place else self._x)
+
+    def both(self) -> None:
+        """Enqueue both passes."""
+        self._module.zero_grad(set_to_none=True)
+        self._x.grad = None
+        self.forward()
+        if self._incoming is None:
+            self._incoming = self._trainer.place(self._gradient.to(self._output.dtype))
+        self._output.backward(self._incoming)
+
+    def sync(self) -> None:
+        """Wait for the device."""
+        if self._trainer.settings.is_gpu:
+            torch.cuda.synchronize(self._trainer.settings.device)
+
+    def made(self) -> Iterator[Made]:
+        """Give what both passes computed."""
+        yield made("output", self._output)
+        yield made("input-gradient", self._x.grad)
+        for kind, tensor in held(operator(self._module)):
+            if tensor.requires_grad:
+                yield made("gradient/" + kind, tensor.grad)
+            else:
+                yield made("statistic/" + kind, tensor)
+
+
 class TorchSubject:
     """One network under examination."""
 
@@ -74,27 +122,11 @@ class TorchSubject:
         for name, tensor in self._named():
             yield made(name, tensor)
 
-    def layer(self, path: str, given: Tensor, gradient: Tensor) -> Iterator[Made]:
-        """Run one layer alone; a Dropout drops here, a norm moves its statistics."""
-        module = self._trainer.network.at[path]
-        was_training = module.training
-        module.train()
-        compute = self._settings.compute
-        x = self._trainer.place(given_tensor(given).to(compute)).requires_grad_()
-        module.zero_grad(set_to_none=True)
-        with self._settings.autocast():
-            # A view keeps the leaf itself from being overwritten by a layer that works in place.
-            output = module(x.clone())
-        incoming = self._trainer.place(given_tensor(gradient).to(output.dtype))
-        output.backward(incoming)
-        module.train(was_training)
-        yield made("output", output)
-        yield made("input-gradient", x.grad)
-        for kind, tensor in held(operator(module)):
-            if tensor.requires_grad:
-                yield made("gradient/" + kind, tensor.grad)
-            else:
-                yield made("statistic/" + kind, tensor)
+    def layer(
+        self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
+    ) -> TorchLayerPass:
+        """Open one layer alone; a Dropout drops here, a norm moves its statistics."""
+        return TorchLayerPass(self._trainer, path, given, gradient, to_input)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""

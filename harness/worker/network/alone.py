@@ -1,0 +1,124 @@
+"""Derive a workload for each layer of a network: that layer alone, forward, or and backward.
+
+Its name is the network's, the layer's path and the pass: ``resnet50/stage1_block1/conv2/forward``.
+The derived network is that one layer on the shape that it has in the network, so that an adapter
+lowers it as the gate has it examined. What stands before everything that is trained is asked for no
+gradient of its input, as in training, and without parameters it has no backward pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator, List, NamedTuple
+
+from harness.worker.network.layer_rules import RULES, product
+from harness.worker.network.layers import Network, Residual
+from harness.worker.network.shapes import (
+    Site,
+    count,
+    given_inputs,
+    parameters,
+    sites,
+    statistics,
+)
+from harness.worker.network.workload import LayerAlone, Training
+
+FORWARD, BOTH = "forward", "forward+backward"
+PASSES = (FORWARD, BOTH)
+SEPARATOR = "/"
+_PARAMETER_BYTES = 4
+"""Parameters are kept in fp32 in every precision."""
+
+
+class NoSuchLayer(ValueError):
+    """Say that a network has no such layer, or a layer no such pass; ``known`` names those."""
+
+    def __init__(self, message: str, known: List[str]) -> None:
+        super().__init__(message)
+        self.known = known
+
+
+class AloneSite(NamedTuple):
+    """A layer that can be timed alone."""
+
+    site: Site
+    to_input: bool
+    """Whether the gradient of its input is asked for."""
+
+    @property
+    def passes(self) -> List[str]:
+        """Name the passes that it has."""
+        return [*PASSES] if self.to_input or parameters(self.site) else [FORWARD]
+
+    @property
+    def shape(self) -> str:
+        """Tell layers apart by what they compute, whatever they are called and wherever."""
+        layer = replace(self.site.layer, name="")
+        return "{} {} {}".format(layer, self.site.input, "whole" if self.to_input else "first")
+
+
+def alone_sites(network: Network) -> Iterator[AloneSite]:
+    """Give the layers that compute something by themselves, in the order of computing.
+
+    A residual is its parts and their sum, and a Flatten moves nothing.
+    """
+    given = given_inputs(network)
+    for site in sites(network):
+        if not isinstance(site.layer, Residual) and RULES[type(site.layer)].writes:
+            yield AloneSite(site, site.path not in given)
+
+
+def name_of(network: str, path: str, passes: str) -> str:
+    """Name a layer alone."""
+    return SEPARATOR.join((network, path, passes))
+
+
+def network_name(workload: str) -> str:
+    """Give the network's part of a name; the whole, where it is no layer's."""
+    return workload.partition(SEPARATOR)[0]
+
+
+def layer_alone(training: Training, name: str) -> LayerAlone:
+    """Derive the layer that a name stands for; refuse one that the network does not have."""
+    rest = name.partition(SEPARATOR)[2]
+    path, _, passes = rest.rpartition(SEPARATOR)
+    found = {one.site.path: one for one in alone_sites(training.network)}
+    known = [name_of(training.name, one, each) for one in found for each in found[one].passes]
+    if path not in found or passes not in found[path].passes:
+        raise NoSuchLayer("{} has no layer and pass '{}'".format(training.name, rest), known)
+    one = found[path]
+    layer = replace(one.site.layer, name=path.rpartition(SEPARATOR)[2])
+    network = Network(one.site.input, (layer,))
+    counts = count(network)
+    own = replace(training, network=network, parameters=counts.parameters, macs=counts.macs)
+    return LayerAlone(
+        name=name,
+        title="{} of {} alone, {}".format(path, training.title, passes),
+        unit=training.unit,
+        training=own,
+        path=path,
+        passes=passes,
+        to_input=one.to_input,
+    )
+
+
+def macs_of(alone: LayerAlone) -> int:
+    """Count the multiplications of a sample: forward, and one more for each gradient."""
+    gradients = 1 + alone.to_input if alone.passes == BOTH else 0
+    return alone.training.macs * (1 + gradients)
+
+
+def bytes_of(alone: LayerAlone, batch: int, item_bytes: int) -> int:
+    """Count the bytes of what a batch's pass is given and what it gives, each once.
+
+    So many have to move where no cache keeps them from one step to the next.
+    """
+    (site,) = sites(alone.training.network)
+    entering, leaving = (batch * item_bytes * product(shape) for shape in (site.input, site.output))
+    held = [one for _, one in parameters(site)]
+    learned = _PARAMETER_BYTES * sum(product(one.shape) for one in held)
+    followed = _PARAMETER_BYTES * sum(product(one.shape) for _, one in statistics(site))
+    moved = entering + leaving + learned + 2 * followed
+    if alone.passes == BOTH:
+        moved += leaving + learned + entering * alone.to_input
+    return moved
