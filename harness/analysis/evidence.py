@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
+    from harness.analysis.floors.kept_floors import MachineFloors
     from harness.store.attribution import Attribution
 
 
@@ -110,6 +111,8 @@ class Evidence:
     """What could not be read, and was left out."""
     attributions: Mapping[str, Attribution | str] | None = None
     """What the steps of one run's cells divide into, or why that is not known, by cell."""
+    floors: MachineFloors | None = None
+    """The least that this machine needed for each layer, where the run was measured on it."""
     comparison: Versus | None = None
     """The second of exactly two runs against the first, where a page is to compare them."""
 

@@ -48,6 +48,7 @@ VERBS = {
     "list": "List workloads, frameworks, platforms, studies or runs.",
     "show": "Show a run's answer and ranking in the terminal.",
     "explain": "Say why one cell of a run is slower than another.",
+    "layers": "Time each layer of a network alone, and keep the least that each needs.",
     "report": "Write the HTML page of one or more runs.",
     "predict": "Predict what more nodes than were measured would reach.",
     "compare": "Compare two runs cell by cell; a gate for CI.",

@@ -15,6 +15,7 @@ from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness import user_folders
 from harness.environments import cache
 from harness.machine import share
 from harness.plan.power.prospects import KnownNoise
@@ -121,4 +122,4 @@ def _numbers(cells: Mapping[str, Any]) -> dict[str, tuple[float, int]]:
 
 def _file(platform: str, *, by_turns: bool) -> Path:
     here = (socket.gethostname(), share.cpu(), os.cpu_count(), platform, by_turns)
-    return cache.state_home() / "noise" / f"{cache.digest(list(here))}.json"
+    return user_folders.state_home() / "noise" / f"{cache.digest(list(here))}.json"

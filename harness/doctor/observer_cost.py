@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.environments import cache
+from harness import user_folders
 from harness.errors import RunError
 from harness.stats.student import critical_t
 from harness.store.files import write_json
@@ -258,7 +258,7 @@ def _share(path: Path, slices: Sequence[Slice]) -> float | None:
 
 
 def _place() -> Path:
-    return cache.state_home() / f"observer.{socket.gethostname()}.json"
+    return user_folders.state_home() / f"observer.{socket.gethostname()}.json"
 
 
 def keep(study: ObserverStudy) -> Path:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness import user_folders
 from harness.environments.lock import EnvironmentReference, Lock
 from harness.store.files import write_json
 
@@ -67,20 +68,7 @@ def home() -> Path:
     named = os.environ.get("BAKEOFF_HOME")
     if named:
         return Path(named).absolute()
-    return _own_folder("XDG_CACHE_HOME", ".cache")
-
-
-def state_home() -> Path:
-    """Give the folder of what this user's own work left to be known later."""
-    return _own_folder("XDG_STATE_HOME", ".local/state")
-
-
-def _own_folder(variable: str, below_home: str) -> Path:
-    named = os.environ.get(variable)
-    if named:
-        return Path(named).absolute() / "bakeoff"
-    home = os.path.expanduser("~")  # noqa: PTH111  a user without a name has none, and it says so
-    return Path(home if os.path.isabs(home) else "/nonexistent") / below_home / "bakeoff"  # noqa: PTH117
+    return user_folders.own_folder("XDG_CACHE_HOME", ".cache")
 
 
 def digest(content: Any) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.environments import cache
+from harness import user_folders
 from harness.errors import RunError
 from harness.plan.plan import Plan
 from harness.ranks.payload import Payload, copied, remove_byte_code
@@ -191,7 +191,7 @@ def _is_known(digest: str, trust: Trust) -> bool:
 
 
 def _folder() -> Path:
-    return cache.state_home() / "own-runs"
+    return user_folders.state_home() / "own-runs"
 
 
 def _keeps_nothing() -> bool:

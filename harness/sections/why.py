@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.explain.explanation import Explanation, explain
-from harness.analysis.explain.words import causes, headline, operations_words, part_name
+from harness.analysis.explain.words import (
+    causes,
+    floor_share,
+    headline,
+    operations_words,
+    part_name,
+)
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Group, Note, Sheet
@@ -23,6 +29,8 @@ _COLUMNS = (
     Column("difference_ms", "difference, ms", "number"),
     Column("interval_ms", "interval", "interval"),
     Column("share", "of the difference", "share"),
+)
+_OPERATIONS = (
     Column("slower_operations", "slower cell's operations", "long"),
     Column("faster_operations", "faster cell's operations", "long"),
 )
@@ -34,9 +42,25 @@ _HOW = (
 )
 
 
+_OF_FLOORS = (
+    Column("slower_of_least", "slower cell, of what the machine can do", "share"),
+    Column("faster_of_least", "faster cell, of what the machine can do", "share"),
+)
+_FLOORS = (
+    "What the machine can do is the least that anything measured on it needed for that layer alone "
+    "(`bakeoff layers`), at the same shape, batch and precision; more than 100 % is what fusing a "
+    "layer with its neighbours gains."
+)
+
+
 def _table(of: Explanation, first: str, second: str) -> Table:
     rows = []
+    has_floors = _has_floors(of)
     for one in of.terms:
+        shares = (
+            floor_share(one.first_s, one.first_floor_s),
+            floor_share(one.second_s, one.second_floor_s),
+        )
         found = one.interval
         scaled = None if found is None else _milliseconds(found)
         rows.append(
@@ -49,11 +73,17 @@ def _table(of: Explanation, first: str, second: str) -> Table:
                 one.difference_s * 1e3,
                 scaled,
                 one.difference_s / of.difference_s,
+                *(shares if has_floors else ()),
                 operations_words(one.first_operations) or None,
                 operations_words(one.second_operations) or None,
             )
         )
-    return Table("why", f"Why {first} is slower than {second}", _COLUMNS, tuple(rows))
+    columns = (*_COLUMNS, *(_OF_FLOORS if has_floors else ()), *_OPERATIONS)
+    return Table("why", f"Why {first} is slower than {second}", columns, tuple(rows))
+
+
+def _has_floors(of: Explanation) -> bool:
+    return any(one.first_floor_s or one.second_floor_s for one in of.terms)
 
 
 def _milliseconds(of: Interval) -> Interval:
@@ -72,7 +102,9 @@ def _explanations(results: Results, evidence: Evidence) -> Iterator[tuple[Explan
                 or isinstance(read.get(cell.key), str)
             ):
                 continue
-            found = explain(cell, reference, read, seed=results.runs[0].seed)
+            found = explain(
+                cell, reference, read, seed=results.runs[0].seed, floors=evidence.floors
+            )
             first, second = found.first, found.second
             yield found, names[first.run, first.key], names[second.run, second.key]
 
@@ -82,6 +114,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     if not explained:
         return
     yield Note(_HOW)
+    if any(_has_floors(one) for one, _, _ in explained):
+        yield Note(_FLOORS)
     for one, first, second in explained:
         if not one.refusal:
             yield Group(

@@ -143,9 +143,9 @@ class Worker:
             return collective.activity(opened, workload, size, self.where)
         feed = self._feed(workload)
         if isinstance(workload, LayerAlone):
-            from harness.worker.gate.layer_activity import opened  # few cells are of one layer
+            from harness.worker.gate import layer_activity  # few cells are of one layer
 
-            return opened(self._needed(adapter, "examine", ALONE), workload, feed)
+            return layer_activity.opened(self._needed(adapter, "examine", ALONE), workload, feed)
         if isinstance(workload, (Opening, Reading)):
             from harness.worker.input.open import reading  # few cells only read
 

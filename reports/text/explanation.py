@@ -8,6 +8,7 @@ from typing import Any
 from harness.analysis.explain.explanation import Explanation, Term
 from harness.analysis.explain.words import (
     causes,
+    floor_share,
     headline,
     milliseconds,
     operations_words,
@@ -25,10 +26,10 @@ def _lines(of: Explanation, first: str, second: str) -> Iterator[str]:
     yield headline(of, first, second)
     if of.refusal:
         return
-    rows = [(part_name(one), *milliseconds(one)) for one in of.terms]
+    rows = [(part_name(one), *milliseconds(one), _floors(one)) for one in of.terms]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for name, value, interval in rows:
-        told = f"  {name:{widths[0]}}  {value:>{widths[1]}} ms  {interval:{widths[2]}}"
+    for name, value, interval, floors in rows:
+        told = f"  {name:{widths[0]}}  {value:>{widths[1]}} ms  {interval:{widths[2]}}  {floors}"
         yield told.rstrip()
     level = next((one.interval.level for one in of.terms if one.interval), None)
     if level is not None:
@@ -36,6 +37,21 @@ def _lines(of: Explanation, first: str, second: str) -> Iterator[str]:
     yield ""
     yield from causes(of, first, second)
     yield from (f"{one}." for one in of.traced)
+
+
+def _floors(of: Term) -> str:
+    """Say at what share of the least that this machine needed both cells are."""
+    shares = [
+        floor_share(seconds, floor_s)
+        for seconds, floor_s in (
+            (of.first_s, of.first_floor_s),
+            (of.second_s, of.second_floor_s),
+        )
+    ]
+    if shares == [None, None]:
+        return ""
+    first, second = ("–" if one is None else f"{one * 100:.0f} %" for one in shares)
+    return f"at {first} and {second} of what this machine can do"
 
 
 def as_json(of: Explanation, first: str, second: str) -> dict[str, Any]:
@@ -62,6 +78,8 @@ def _part(term: Term) -> dict[str, Any]:
         "first_s": term.first_s,
         "second_s": term.second_s,
         "difference_s": term.difference_s,
+        "first_floor_s": term.first_floor_s,
+        "second_floor_s": term.second_floor_s,
         "interval_s": None if found is None else [found.low, found.high],
         "first_operations": operations_words(term.first_operations),
         "second_operations": operations_words(term.second_operations),

@@ -22,6 +22,7 @@ FLOORS = (
         "harness.units",
         "harness.child_process",
         "harness.private_file",
+        "harness.user_folders",
         "harness.waiting",
         "harness.locks",
     ),

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from harness import user_folders
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.plan import command as plan_command
 from harness.doctor import known_noise
-from harness.environments import cache
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.store.dataset import Dataset
@@ -64,7 +64,7 @@ def test_a_plan_knows_by_how_much_trials_scattered_here(tmp_path: Path) -> None:
 def test_cells_that_ran_here_speak_for_themselves(tmp_path: Path) -> None:
     plan = made(tmp_path)
     learnt(tmp_path, 0.02)
-    (file,) = (cache.state_home() / "noise").iterdir()
+    (file,) = (user_folders.state_home() / "noise").iterdir()
     content = json.loads(file.read_text())
     own = {"run": "own", "cells": {plan.cells[1].key: [0.0001, 5], "damaged": ["x", 5]}}
     file.write_text(json.dumps({**content, "runs": [*content["runs"], own]}))
@@ -76,7 +76,7 @@ def test_cells_that_ran_here_speak_for_themselves(tmp_path: Path) -> None:
 def test_a_run_is_kept_once_and_what_is_damaged_is_nothing(tmp_path: Path) -> None:
     learnt(tmp_path / "a", 0.02)
     learnt(tmp_path / "b", 0.02)
-    (file,) = (cache.state_home() / "noise").iterdir()
+    (file,) = (user_folders.state_home() / "noise").iterdir()
     assert len(json.loads(file.read_text())["runs"]) == 1
     learnt(tmp_path, 0.02, name="another")
     assert len(json.loads(file.read_text())["runs"]) == 2
@@ -88,7 +88,7 @@ def test_nothing_is_learnt_of_cells_that_took_turns_with_others(tmp_path: Path) 
     base, cell = (RecordedCell(framework=one) for one in ("torch", "jax"))
     run = take_turns(write_run(tmp_path, [base, cell]), [base, cell], Sharing())
     known_noise.learn(analyse(Dataset([run])))
-    (file,) = (cache.state_home() / "noise").iterdir()
+    (file,) = (user_folders.state_home() / "noise").iterdir()
     file.unlink()
     for trial in (RunPaths(run).trial(cell.key, TrialName(block)) for block in range(1, 7)):
         outcome = read_outcome(trial)
@@ -105,7 +105,7 @@ def test_what_a_model_said_is_not_kept(tmp_path: Path) -> None:
     known_noise.learn(
         replace(results, runs=tuple(replace(one, platform=simulated) for one in results.runs))
     )
-    assert not (cache.state_home() / "noise").exists()
+    assert not (user_folders.state_home() / "noise").exists()
 
 
 def test_the_plan_says_what_it_can_tell_by_that(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.analysis.explain.explanation import Explanation, explain
+from harness.analysis.floors.kept_floors import floors_of
 from harness.analysis.results import Results
 from harness.errors import UsageError, nearest
 from harness.store.attribution import Attribution, read_attribution
@@ -45,4 +46,10 @@ def attributions(results: Results) -> dict[str, Attribution | str]:
 
 def explained(results: Results, one: CellResult, other: CellResult) -> Explanation:
     """Explain the slower of two cells of a run."""
-    return explain(one, other, attributions(results), seed=results.runs[0].seed)
+    return explain(
+        one,
+        other,
+        attributions(results),
+        seed=results.runs[0].seed,
+        floors=floors_of(results),
+    )

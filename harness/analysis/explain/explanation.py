@@ -16,6 +16,7 @@ from statistics import fmean, variance
 from harness.analysis import numbers
 from harness.analysis.blocks.paired_blocks import log_ratios, rates_beside, rates_by_block
 from harness.analysis.explain.step_shares import UNEXPLAINED, Key, Share, StepShares, step_shares
+from harness.analysis.floors.kept_floors import MachineFloors
 from harness.stats import compare
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
 from harness.stats.student import critical_t
@@ -43,6 +44,9 @@ class Term:
     first_operations: tuple[Operation, ...] = ()
     second_operations: tuple[Operation, ...] = ()
     parts: int = 1
+    first_floor_s: float | None = None
+    """The least that this machine needed for the layer and pass at that shape; None: not kept."""
+    second_floor_s: float | None = None
 
     @property
     def difference_s(self) -> float:
@@ -101,6 +105,7 @@ def explain(
     attributions: Mapping[str, Attribution | str],
     *,
     seed: int,
+    floors: MachineFloors | None = None,
 ) -> Explanation:
     """Explain the slower of two cells of one run against the faster one."""
     refusal = _refusal(one, other)
@@ -120,6 +125,8 @@ def explain(
         if isinstance(found := shares[cell.key], str):
             return Explanation(first, second, f"{cell.label}: {found}", is_refused=True)
     terms = _terms(first, second, shares)
+    if floors is not None:
+        terms = tuple(_beside_floors(one, first, second, floors) for one in terms)
     low, high, ratio = answer.low, answer.high, answer.ratio or 1.0
     interval = None
     if low and high:
@@ -258,6 +265,17 @@ def _term(first: CellResult, second: CellResult, key: Key, mine: Share, theirs: 
         None,
         mine.operations,
         theirs.operations,
+    )
+
+
+def _beside_floors(
+    term: Term, first: CellResult, second: CellResult, floors: MachineFloors
+) -> Term:
+    mine, theirs = (floors.of_part(cell, *term.key) for cell in (first, second))
+    return replace(
+        term,
+        first_floor_s=None if mine is None else mine.seconds,
+        second_floor_s=None if theirs is None else theirs.seconds,
     )
 
 

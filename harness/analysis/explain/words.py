@@ -77,11 +77,23 @@ def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
     assert found is not None
     ends = sorted((found.low / of.difference_s, found.high / of.difference_s))
     span = f"{ends[0] * 100:.0f}–{ends[1] * 100:.0f}"
-    times = f"{numbers.seconds(term.first_s)} against {numbers.seconds(term.second_s)}"
+    times = _beside_floor(term.first_s, term.first_floor_s, " of what this machine can do with it")
+    times += f" against {_beside_floor(term.second_s, term.second_floor_s, '')}"
     mine = operations_words(term.first_operations)
     theirs = operations_words(term.second_operations)
     doing = f"; {first}: {mine or 'nothing'}; {second}: {theirs or 'nothing'}"
     return f"{share * 100:.0f} % ({span}) of it is {part_name(term)}: {times}{doing}."
+
+
+def floor_share(seconds: float, floor_s: float | None) -> float | None:
+    """Give the least that was needed over what was; None where nothing is kept, or took nothing."""
+    return None if floor_s is None or seconds <= 0 else floor_s / seconds
+
+
+def _beside_floor(seconds: float, floor_s: float | None, of_what: str) -> str:
+    share = floor_share(seconds, floor_s)
+    shown = numbers.seconds(seconds)
+    return shown if share is None else f"{shown} (at {share * 100:.0f} %{of_what})"
 
 
 def _signed(shown: str, value: float) -> str:

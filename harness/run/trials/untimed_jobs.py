@@ -16,6 +16,8 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
     """Tell whether a cell is to be probed now; a probe that was cut off is set aside for that."""
     if not framework_info(cell.adapter).has_probe or cell.factors["message_bytes"] is not None:
         return False  # an exchange of messages computes nothing
+    if subject(cell.workload).value.kind == "layer":
+        return False  # the probe of its network says what runs
     cold, probe = paths.cold(cell.key), paths.probe(cell.key)
     if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
         return False

@@ -15,6 +15,7 @@ from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 
+from harness import user_folders
 from harness.environments import cache
 from harness.machine import share
 from harness.run.trials.prepared import Prepared
@@ -74,4 +75,4 @@ class KnownBias:
         here = (socket.gethostname(), share.cpu(), os.cpu_count())
         length = (vars(self._measure.until), self._measure.turn_s)
         what = cache.digest([key, self._cells[key].fingerprint, here, length, together])
-        return cache.state_home() / "turns" / what
+        return user_folders.state_home() / "turns" / what

@@ -22,6 +22,7 @@ from harness.analysis.evidence import (
     Unread,
 )
 from harness.analysis.explain.cells import attributions
+from harness.analysis.floors.kept_floors import floors_of
 from harness.analysis.results import Results
 from harness.analysis.timelines.phases import by_phase, in_turns
 from harness.analysis.timelines.timelines import RecordingTitle, timelines
@@ -44,7 +45,7 @@ def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Eviden
     asked = questions(results, damaged.append) if "questions" in needs else None
     divided = attributions(results) if "attributions" in needs else None
     shown: Evidence = redact_values(Evidence(recordings, asked, tuple(damaged), divided))
-    return shown
+    return shown if divided is None else replace(shown, floors=floors_of(results))
 
 
 def questions(results: Results, damaged: Callable[[str], None]) -> Questions:

@@ -1,0 +1,1 @@
+"""What this machine needs at best for each layer that was timed alone."""

@@ -1,0 +1,186 @@
+"""Keep the least time that anything took on this machine for a layer, shape by shape.
+
+``STATE/floors/`` has one small file for each machine, platform and share of it: for each layer,
+pass, batch, precision and device the quickest cell so far, with what computed it, and beside them
+the memory's rate. Only what was measured is kept; a quicker cell replaces a slower one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from harness import user_folders
+from harness.analysis.floors.layer_times import (
+    BACKWARD,
+    LayerKey,
+    LayerTime,
+    keys_of_network,
+    layer_times,
+    memory_rate,
+)
+from harness.analysis.results import Results
+from harness.errors import RunError
+from harness.machine import share
+from harness.machine.small_files import read_small
+from harness.store.files import write_json
+from harness.store.json_text import parse_line
+from harness.verdicts.results import CellResult
+from harness.worker.network.alone import FORWARD
+
+_VERSION = 1  # 1: first
+_MOST_BYTES = 1 << 24
+_CACHES = Path("/sys/devices/system/cpu")
+_UNITS = {"K": 1024, "M": 1024**2}
+
+
+@dataclass(frozen=True)
+class LayerFloor:
+    """The quickest that one layer and pass was on this machine."""
+
+    seconds: float
+    low: float
+    high: float
+    """Its quickest and its slowest trial."""
+    trials: int
+    by: str
+    """What computed it: framework, settings and versions."""
+    environment: str
+    """The fingerprint of the environment that it was measured in."""
+    layer: str
+    run: str
+    wall_ns: int
+
+
+@dataclass(frozen=True)
+class MachineFloors:
+    """What is kept of one machine."""
+
+    layers: Mapping[str, LayerFloor] = field(default_factory=dict)
+    """By the words of their keys."""
+    memory_bytes_per_s: float | None = None
+
+    def of(self, key: LayerKey) -> LayerFloor | None:
+        """Give the floor of a layer and pass."""
+        return self.layers.get(key.words)
+
+    def of_part(self, cell: CellResult, site: str, phase: str) -> LayerFloor | None:
+        """Give the floor of a layer of a cell's network in one phase of its step."""
+        if not self.layers or phase not in (FORWARD, BACKWARD):
+            return None
+        key = keys_of_network(cell).get((site, phase))
+        return None if key is None else self.of(key)
+
+
+def kept_floors(platform: str) -> MachineFloors:
+    """Read what is kept of this machine; nothing where there is nothing, or it is damaged."""
+    try:
+        content = parse_line(_file(platform).read_bytes()[:_MOST_BYTES])
+    except (OSError, ValueError):  # less is known then
+        return MachineFloors()
+    if not isinstance(content, dict) or content.get("version") != _VERSION:
+        return MachineFloors()
+    told = content.get("layers")
+    found = {key: _floor(one) for key, one in told.items()} if isinstance(told, dict) else {}
+    rate = content.get("memory_bytes_per_s")
+    return MachineFloors(
+        {key: one for key, one in found.items() if one is not None},
+        rate if _is_positive(rate) else None,
+    )
+
+
+def floors_of(results: Results) -> MachineFloors:
+    """Give the floors of the machine that one run was measured on, if it is this one."""
+    if len(results.runs) != 1 or results.runs[0].is_simulated:
+        return MachineFloors()
+    nodes = {node for cell in results.cells for trial in cell.trials for node in trial.nodes}
+    if nodes != {socket.gethostname()}:
+        return MachineFloors()
+    return kept_floors(str(results.runs[0].platform.get("name") or ""))
+
+
+def keep(results: Results) -> MachineFloors:
+    """Keep what a run of layers was quicker in than anything before; give all that is kept."""
+    (run,) = results.runs
+    platform = str(run.platform.get("name") or "")
+    before = kept_floors(platform)
+    layers = dict(before.layers)
+    for time in layer_times(results):
+        known = layers.get(time.key.words)
+        if known is None or time.seconds < known.seconds:
+            environment = run.environments.get(time.cell.framework) or {}
+            layers[time.key.words] = LayerFloor(
+                seconds=time.seconds,
+                low=time.low,
+                high=time.high,
+                trials=time.trials,
+                by=computed_by(time),
+                environment=str(environment.get("fingerprint") or ""),
+                layer=time.layer,
+                run=run.name,
+                wall_ns=run.started_wall_ns,
+            )
+    rates = [one for one in (before.memory_bytes_per_s, memory_rate(results)) if one is not None]
+    now = MachineFloors(layers, max(rates, default=None))
+    if now != before:
+        file = _file(platform)
+        try:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_json(file, {"version": _VERSION, **asdict(now)})
+        except OSError as fault:
+            raise RunError(
+                f"{file}: what was measured cannot be kept ({fault.strerror})."
+            ) from fault
+    return now
+
+
+def computed_by(time: LayerTime) -> str:
+    """Name what computed a layer: the framework with its version, and its settings."""
+    cell = time.cell
+    name = cell.framework.partition("@")[0]
+    version = cell.versions.get(name)
+    settings = [str(cell.factors.get("layout") or "")]
+    settings += ["compiled"] if cell.factors.get("compile") else []
+    return " · ".join(filter(None, (f"{cell.framework} {version or ''}".strip(), *settings)))
+
+
+def cache_bytes() -> int:
+    """Give what the largest cache of this machine's first CPU holds; 0 where it does not say."""
+    sizes = (read_small(one) for one in _CACHES.glob("cpu0/cache/index*/size"))
+    return max(map(_size, sizes), default=0)
+
+
+def _size(text: str) -> int:
+    digits, unit = text.strip()[:-1], text.strip()[-1:]
+    return int(digits) * _UNITS[unit] if digits.isdigit() and unit in _UNITS else 0
+
+
+def _floor(told: Any) -> LayerFloor | None:
+    """Read one floor; the file is the user's own, and may be damaged."""
+    with suppress(TypeError):
+        found = LayerFloor(**told)
+        if _is_all_positive((found.seconds, found.low, found.high)):
+            return found
+    return None
+
+
+def _is_all_positive(values: Iterable[Any]) -> bool:
+    return all(map(_is_positive, values))
+
+
+def _is_positive(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and isfinite(value) and value > 0
+
+
+def _file(platform: str) -> Path:
+    here = [socket.gethostname(), share.cpu(), os.cpu_count(), share.cpus(), platform]
+    name = hashlib.sha256(json.dumps(here).encode()).hexdigest()[:12]
+    return user_folders.state_home() / "floors" / f"{name}.json"

@@ -1,0 +1,166 @@
+"""Read from a run's results how long each layer took alone, and what the memory gave at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import Any
+
+from harness import plugins
+from harness.analysis.results import Results
+from harness.errors import BakeoffError
+from harness.verdicts.results import CellResult
+from harness.worker.network.alone import BOTH, FORWARD, alone_sites, bytes_of, macs_of
+from harness.worker.network.workload import LayerAlone, Training
+
+BACKWARD = "backward"
+"""What forward and backward take together, less forward alone."""
+_TRIAD_MOVES = 4 / 3
+"""A line that is written is read before: the triad counts three arrays, and moves four."""
+_HALF = ("bf16", "fp16")
+
+
+@dataclass(frozen=True)
+class LayerKey:
+    """What decides how long a layer takes on a machine, whatever computes it."""
+
+    shape: str
+    passes: str
+    batch: int
+    precision: str
+    device: str
+
+    @property
+    def words(self) -> str:
+        """Write it as one line."""
+        parts = (self.shape, self.passes, f"batch {self.batch}", self.precision, self.device)
+        return " | ".join(parts)
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """How long one cell took for one layer and pass."""
+
+    key: LayerKey
+    layer: str
+    """Its network and path."""
+    cell: CellResult
+    seconds: float
+    low: float
+    high: float
+    """The quickest and the slowest trial."""
+    trials: int
+    macs: int
+    """Multiplications of the batch."""
+    bytes: int
+    """Of what it is given and what it gives."""
+
+
+def layer_times(results: Results) -> Iterator[LayerTime]:
+    """Give each layer and pass that was timed, and the backward pass where both others were."""
+    found: dict[tuple[Any, ...], LayerTime] = {}
+    for cell in results.cells:
+        time = _layer_time(cell)
+        if time is not None:
+            found[(*_how(cell), time.layer, time.key.passes)] = time
+            yield time
+    for (*how, passes), both in found.items():
+        forward = found.get((*how, FORWARD))
+        if passes == BOTH and forward is not None and both.low > forward.high:
+            yield _backward(both, forward)
+
+
+def memory_rate(results: Results) -> float | None:
+    """Give the bytes per second that memory moved in a triad, if one was measured on CPUs."""
+    rates = [
+        cell.rate.value
+        for cell in results.cells
+        if cell.workload == "triad" and cell.rate and cell.factors.get("device") != "gpu"
+    ]
+    return max(rates) * _TRIAD_MOVES if rates else None
+
+
+def keys_of_network(cell: CellResult) -> Mapping[tuple[str, str], LayerKey]:
+    """Give the key of each layer and pass of a cell that trains a network, by path and pass."""
+    training = _network(cell.workload)
+    if training is None or cell.scale.devices > 1:
+        return {}
+    return {
+        (one.site.path, passes): _key(one.shape, passes, cell)
+        for one in alone_sites(training.network)
+        for passes in (*one.passes, *([BACKWARD] if BOTH in one.passes else []))
+    }
+
+
+def memory_floor_s(
+    moved_bytes: int, memory_bytes_per_s: float | None, cache_bytes: int
+) -> float | None:
+    """Give the seconds that memory needs at least for what no cache can keep between two steps."""
+    if memory_bytes_per_s is None:
+        return None
+    return max(0, moved_bytes - cache_bytes) / memory_bytes_per_s
+
+
+def _network(name: str) -> Training | None:
+    try:
+        found = plugins.workload(name)
+    except BakeoffError:  # of another installation
+        return None
+    return found if isinstance(found, Training) else None
+
+
+def _layer_time(cell: CellResult) -> LayerTime | None:
+    try:
+        alone = plugins.workload(cell.workload)
+    except BakeoffError:  # of another installation
+        return None
+    rates = [one.rate for one in cell.trials if one.counted and one.rate]
+    if not isinstance(alone, LayerAlone) or not rates or cell.refusal:
+        return None
+    batch = cell.scale.batch_per_step
+    network = cell.workload.partition("/")[0]
+    (one,) = alone_sites(alone.training.network)
+    shape = one._replace(to_input=alone.to_input).shape
+    size = 2 if cell.factors.get("precision") in _HALF else 4
+    return LayerTime(
+        key=_key(shape, alone.passes, cell),
+        layer=f"{network}/{alone.path}",
+        cell=cell,
+        seconds=batch / geometric_mean(rates),
+        low=batch / max(rates),
+        high=batch / min(rates),
+        trials=len(rates),
+        macs=macs_of(alone) * batch,
+        bytes=bytes_of(alone, batch, size),
+    )
+
+
+def _key(shape: str, passes: str, cell: CellResult) -> LayerKey:
+    return LayerKey(
+        shape,
+        passes,
+        cell.scale.batch_per_step,
+        str(cell.factors.get("precision")),
+        str(cell.factors.get("device") or "cpu"),
+    )
+
+
+def _how(cell: CellResult) -> tuple[Any, ...]:
+    """Give what is the same of one layer's passes in one framework, however it was set."""
+    return (cell.run, cell.framework, *sorted((k, str(v)) for k, v in cell.factors.items()))
+
+
+def _backward(both: LayerTime, forward: LayerTime) -> LayerTime:
+    key = LayerKey(**{**vars(both.key), "passes": BACKWARD})
+    return LayerTime(
+        key=key,
+        layer=both.layer,
+        cell=both.cell,
+        seconds=both.seconds - forward.seconds,
+        low=both.low - forward.high,
+        high=both.high - forward.low,
+        trials=min(both.trials, forward.trials),
+        macs=both.macs - forward.macs,
+        bytes=both.bytes - forward.bytes,
+    )

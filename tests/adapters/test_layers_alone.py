@@ -1,0 +1,39 @@
+"""Layers of a network run alone in real frameworks, in the one timed loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.interpreter import told, work
+
+pytestmark = pytest.mark.framework
+
+
+@pytest.mark.parametrize(
+    ("framework", "layer", "precision"),
+    [
+        ("torch", "conv1/forward+backward", "fp32"),
+        ("torch", "block/relu1/forward+backward", "fp32"),
+        ("torch", "block/conv2/forward+backward", "bf16"),
+        ("jax", "conv1/forward+backward", "fp32"),
+        ("jax", "bn1/forward", "fp32"),
+        ("tensorflow", "conv1/forward+backward", "fp32"),
+        ("tensorflow", "fc/forward+backward", "bf16"),
+        ("tensorflow@1.15", "block/conv2/forward+backward", "fp32"),
+        ("keras", "conv1/forward+backward", "fp32"),
+        ("tinygrad", "conv1/forward+backward", "fp32"),
+        ("tinygrad", "bn1/forward", "fp32"),
+    ],
+)
+def test_a_layer_is_timed_alone(framework: str, layer: str, precision: str, tmp_path: Path) -> None:
+    events = work(
+        framework,
+        tmp_path,
+        workload=f"tinycnn/{layer}",
+        factors={"batch": 4, "device": "cpu", "precision": precision, "threads": 1},
+    )
+    assert told(events, "finished")
+    assert told(events, "units")["units"] == {"images": 4}
+    assert sum(one["steps"] for one in events if one["event"] == "window") >= 40
