@@ -9,6 +9,8 @@ from harness import plugins
 from harness.doctor.ceilings import Session
 from harness.errors import UsageError, nearest
 from harness.platform.platform import Platform
+from harness.study.framework import framework_info, framework_names
+from harness.study.matrix import adapter_of
 from harness.study.study import built_study
 from harness.worker.network.alone import (
     PASSES,
@@ -65,13 +67,18 @@ def distinct(training: Training, batch: int, most: int | None) -> list[tuple[Alo
     return ordered[:most]
 
 
+def _measures_ceilings(framework: str) -> bool:
+    name = adapter_of(framework)  # one that there is not is refused with the study
+    return name in framework_names() and "ceiling" in framework_info(name).kinds
+
+
 def _weight(training: Training, one: AloneSite, batch: int) -> int:
     alone = layer_alone(training, name_of(training.name, one.site.path, one.passes[-1]))
     return batch * macs_of(alone) + _MACS_PER_BYTE * bytes_of(alone, batch, 4)
 
 
 def session(wanted: Wanted, platform: Platform) -> Session:
-    """Plan the trials; beside the layers the memory's ceiling, which torch measures."""
+    """Plan the trials; beside the layers the memory's ceiling, where a framework measures it."""
     training = training_called(wanted.network)
     chosen = distinct(training, wanted.batch, wanted.heaviest)
     names = [
@@ -95,6 +102,7 @@ def session(wanted: Wanted, platform: Platform) -> Session:
         "matrix": matrix,
         "measure": {**measure, "turns": False, "timeout": "10 min"},
     }
-    if wanted.device == "cpu" and "torch" in wanted.frameworks:
-        data["include"] = [{"workload": "triad", "framework": "torch", "precision": "fp32"}]
+    able = [one for one in wanted.frameworks if _measures_ceilings(one)]
+    if wanted.device == "cpu" and able:
+        data["include"] = [{"workload": "triad", "framework": able[0], "precision": "fp32"}]
     return Session("layers", built_study("layers", data), platform)

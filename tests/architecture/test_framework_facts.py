@@ -25,6 +25,7 @@ DECLARED = {
     ("harness.launch.launchers.mpirun", "horovod"): STARTER,
     ("harness.cli.verbs.platforms_calibrate", "torch"): DEFAULT,
     ("harness.cli.verbs.doctor_sweep", "torch"): DEFAULT,
+    ("harness.cli.verbs.layers", "torch"): DEFAULT,
     ("harness.cli.verbs.env", "torch"): EXAMPLE,
     ("harness.cli.study_options", "torch"): EXAMPLE,
     ("harness.doctor.installation", "torch"): EXAMPLE,

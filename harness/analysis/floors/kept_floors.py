@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from math import isfinite
@@ -51,6 +51,8 @@ class LayerFloor:
     high: float
     """Its quickest and its slowest trial."""
     trials: int
+    disturbed: bool
+    """Whether something disturbed every trial of it: then it may need less."""
     by: str
     """What computed it: framework, settings and versions."""
     environment: str
@@ -122,6 +124,7 @@ def keep(results: Results) -> MachineFloors:
                 low=time.low,
                 high=time.high,
                 trials=time.trials,
+                disturbed=time.disturbed,
                 by=computed_by(time),
                 environment=str(environment.get("fingerprint") or ""),
                 layer=time.layer,
@@ -167,13 +170,9 @@ def _floor(told: Any) -> LayerFloor | None:
     """Read one floor; the file is the user's own, and may be damaged."""
     with suppress(TypeError):
         found = LayerFloor(**told)
-        if _is_all_positive((found.seconds, found.low, found.high)):
+        if _is_positive(found.seconds) and isinstance(found.high, int | float):
             return found
     return None
-
-
-def _is_all_positive(values: Iterable[Any]) -> bool:
-    return all(map(_is_positive, values))
 
 
 def _is_positive(value: Any) -> TypeGuard[float]:

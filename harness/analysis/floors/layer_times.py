@@ -10,6 +10,7 @@ from typing import Any
 from harness import plugins
 from harness.analysis.results import Results
 from harness.errors import BakeoffError
+from harness.store.outcome import Ended
 from harness.verdicts.results import CellResult
 from harness.worker.network.alone import BOTH, FORWARD, alone_sites, bytes_of, macs_of
 from harness.worker.network.workload import LayerAlone, Training
@@ -51,6 +52,8 @@ class LayerTime:
     high: float
     """The quickest and the slowest trial."""
     trials: int
+    disturbed: bool
+    """Whether something disturbed every trial: then the quickest counts, and it may be quicker."""
     macs: int
     """Multiplications of the batch."""
     bytes: int
@@ -67,7 +70,7 @@ def layer_times(results: Results) -> Iterator[LayerTime]:
             yield time
     for (*how, passes), both in found.items():
         forward = found.get((*how, FORWARD))
-        if passes == BOTH and forward is not None and both.low > forward.high:
+        if passes == BOTH and forward is not None and both.seconds > forward.seconds:
             yield _backward(both, forward)
 
 
@@ -115,7 +118,9 @@ def _layer_time(cell: CellResult) -> LayerTime | None:
         alone = plugins.workload(cell.workload)
     except BakeoffError:  # of another installation
         return None
-    rates = [one.rate for one in cell.trials if one.counted and one.rate]
+    whole = [one for one in cell.trials if one.outcome == Ended.OK and one.rate]
+    quiet = [one.rate for one in whole if one.counted and one.rate]
+    rates = quiet or [one.rate for one in whole if one.rate]
     if not isinstance(alone, LayerAlone) or not rates or cell.refusal:
         return None
     batch = cell.scale.batch_per_step
@@ -127,10 +132,11 @@ def _layer_time(cell: CellResult) -> LayerTime | None:
         key=_key(shape, alone.passes, cell),
         layer=f"{network}/{alone.path}",
         cell=cell,
-        seconds=batch / geometric_mean(rates),
+        seconds=batch / (geometric_mean(quiet) if quiet else max(rates)),
         low=batch / max(rates),
         high=batch / min(rates),
         trials=len(rates),
+        disturbed=not quiet,
         macs=macs_of(alone) * batch,
         bytes=bytes_of(alone, batch, size),
     )
@@ -158,9 +164,10 @@ def _backward(both: LayerTime, forward: LayerTime) -> LayerTime:
         layer=both.layer,
         cell=both.cell,
         seconds=both.seconds - forward.seconds,
-        low=both.low - forward.high,
+        low=max(both.low - forward.high, 0.0),
         high=both.high - forward.low,
         trials=min(both.trials, forward.trials),
+        disturbed=both.disturbed or forward.disturbed,
         macs=both.macs - forward.macs,
         bytes=both.bytes - forward.bytes,
     )

@@ -93,7 +93,8 @@ def _in_words(told: Sequence[LayerRow], added: Sequence[LayerSum]) -> Iterator[P
             time, share = one.times.get(name), one.share(name)
             shown = "–" if time is None else numbers.seconds(time.seconds)
             cells.append(shown if share is None else f"{shown} ({per_cent(share)})")
-        least = (numbers.seconds(one.floor.seconds), one.floor.by)
+        doubt = " (disturbed: at most)" if one.floor.disturbed else ""
+        least = (numbers.seconds(one.floor.seconds), f"{one.floor.by}{doubt}")
         memory = numbers.seconds(one.memory_floor_s)
         lines.append((one.layer, str(one.alike), one.key.passes, *cells, *least, memory))
     yield Table(lines, head=head, right=frozenset({1, *range(3, 4 + len(names)), 5 + len(names)}))
@@ -145,6 +146,7 @@ def _row_as_json(one: LayerRow) -> dict[str, Any]:
                 "quickest_s": time.low,
                 "slowest_s": time.high,
                 "trials": time.trials,
+                "disturbed": time.disturbed,
                 "share_of_least": one.share(name),
             }
             for name, time in one.times.items()
