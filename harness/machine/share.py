@@ -9,6 +9,8 @@ from pathlib import Path
 from harness.machine import cgroup
 from harness.machine.small_files import read_small
 
+_FIRST_CPU = Path("/sys/devices/system/cpu/cpu0")
+_UNITS = {"K": 1024, "M": 1024**2}
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 
 
@@ -35,10 +37,21 @@ def cpu_quota() -> float | None:
     return cgroup.limits().cpus
 
 
+def cache_bytes() -> int:
+    """Give what the largest cache of the first CPU holds; 0 where the machine does not say."""
+    sizes = (read_small(one) for one in _FIRST_CPU.glob("cache/index*/size"))
+    return max(map(_size, sizes), default=0)
+
+
 def gpus() -> Counter[str]:
     """Count the NVIDIA GPUs by model, as the kernel driver lists them."""
     listed = [read_small(folder / "information") for folder in _DRIVER.glob("*")]
     return Counter(_after(text, "Model") or "NVIDIA GPU" for text in listed)
+
+
+def _size(text: str) -> int:
+    digits, unit = text[:-1], text[-1:]
+    return int(digits) * _UNITS[unit] if digits.isdigit() and unit in _UNITS else 0
 
 
 def _after(text: str, key: str) -> str | None:

@@ -47,6 +47,7 @@ OTHERS = {
     "harness/ranks/on_nodes.py": "a pipe",
     "harness/ranks/payload.py": "the worker side as it is installed, and copies just checked",
     "harness/analysis/context/published_figures.py": "the user's published figures",
+    "harness/analysis/floors/kept_floors.py": "the user's own state folder",
     "harness/analysis/read.py": "a folder of runs",
     "harness/cli/completion.py": "names in the current folder",
     "harness/cli/output.py": "/dev/null",

@@ -30,7 +30,6 @@ from harness.analysis.floors.layer_times import (
 from harness.analysis.results import Results
 from harness.errors import RunError
 from harness.machine import share
-from harness.machine.small_files import read_small
 from harness.store.files import write_json
 from harness.store.json_text import parse_line
 from harness.verdicts.results import CellResult
@@ -38,8 +37,6 @@ from harness.worker.network.alone import FORWARD
 
 _VERSION = 1  # 1: first
 _MOST_BYTES = 1 << 24
-_CACHES = Path("/sys/devices/system/cpu")
-_UNITS = {"K": 1024, "M": 1024**2}
 
 
 @dataclass(frozen=True)
@@ -153,17 +150,6 @@ def computed_by(time: LayerTime) -> str:
     settings = [str(cell.factors.get("layout") or "")]
     settings += ["compiled"] if cell.factors.get("compile") else []
     return " · ".join(filter(None, (f"{cell.framework} {version or ''}".strip(), *settings)))
-
-
-def cache_bytes() -> int:
-    """Give what the largest cache of this machine's first CPU holds; 0 where it does not say."""
-    sizes = (read_small(one) for one in _CACHES.glob("cpu0/cache/index*/size"))
-    return max(map(_size, sizes), default=0)
-
-
-def _size(text: str) -> int:
-    digits, unit = text.strip()[:-1], text.strip()[-1:]
-    return int(digits) * _UNITS[unit] if digits.isdigit() and unit in _UNITS else 0
 
 
 def _floor(told: Any) -> LayerFloor | None:

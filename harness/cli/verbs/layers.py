@@ -58,6 +58,7 @@ def command(
     from harness.cli.built_studies import carry_out
     from harness.doctor.layer_study import Wanted, session, training_called
     from harness.errors import RunError
+    from harness.machine import share
     from harness.platform.platform import load_platform
 
     training, there = training_called(network), load_platform(platform)
@@ -67,7 +68,7 @@ def command(
     if not found:
         raise RunError(f"No layer was timed; {root} says why.")
     floors = kept_floors.keep(found[0])
-    told = layer_table.rows(found[0], training, floors, kept_floors.cache_bytes())
+    told = layer_table.rows(found[0], training, floors, share.cache_bytes())
     if not told:
         raise RunError(f"No layer was timed; {root} says why.")
     added = layer_table.sums(told, found[0], training)
