@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Iterator, List, NamedTuple
 
 from harness.worker.network.layer_rules import RULES, product
-from harness.worker.network.layers import Network, Residual
+from harness.worker.network.layers import Network
 from harness.worker.network.shapes import (
     Site,
     count,
@@ -60,11 +60,12 @@ class AloneSite(NamedTuple):
 def alone_sites(network: Network) -> Iterator[AloneSite]:
     """Give the layers that compute something by themselves, in the order of computing.
 
-    A residual is its parts and their sum, and a Flatten moves nothing.
+    What has layers inside is its parts, and a Flatten moves nothing.
     """
     given = given_inputs(network)
     for site in sites(network):
-        if not isinstance(site.layer, Residual) and RULES[type(site.layer)].writes:
+        rule = RULES[type(site.layer)]
+        if rule.writes and not rule.branches(site.layer):
             yield AloneSite(site, site.path not in given)
 
 
