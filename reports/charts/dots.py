@@ -97,10 +97,10 @@ def dots(
     if rate and rate.interval:
         ends = rate.interval.low, rate.interval.high
         left, wide = _span([axes.absolute(end) for end in ends])
-        other = _span([axes.relative(end, center) for end in ends])
+        apart = _span([axes.relative(end, center) for end in ends])
         drawn.append(
             f'<rect class="s{colour} band" x="{left}" width="{wide}" y="4" height="16"'
-            f' data-other="{" ".join(other)}"/>'
+            f' data-other="{" ".join(apart)}"/>'
         )
     middle = f"{axes.absolute(center):.1f}%"
     drawn.append(

@@ -35,8 +35,10 @@ def ranked(ranking: Ranking, colours: Mapping[str, int], width: float) -> Panel:
         kind = f"s{colour_of(colours, cell.run, cell.framework)}"
         kind += "" if cell.is_comparable else " faint"
         middle = top + _MIDDLE
-        bar = {"x": 0.0, "y": middle - _BAR / 2, "width": cell.rate.value * scale, "height": _BAR}
-        drawn.append(element("rect", class_=kind, **bar))
+        long = cell.rate.value * scale
+        drawn.append(
+            element("rect", class_=kind, x=0.0, y=middle - _BAR / 2, width=long, height=_BAR)
+        )
         if cell.rate.interval:
             ends = (cell.rate.interval.low * scale, cell.rate.interval.high * scale)
             drawn += _whisker(*ends, middle)
@@ -65,13 +67,13 @@ def _words(left: str, right: str, top: float, width: float) -> list[str]:
 
 
 def _whisker(low: float, high: float, middle: float) -> list[str]:
-    across = {"x1": low, "x2": high, "y1": middle, "y2": middle}
-    ends = {"y1": middle - 4, "y2": middle + 4}
     return [
-        element("line", class_="halo", **across),
-        element("line", class_="whisker", **across),
-        element("line", class_="whisker", x1=low, x2=low, **ends),
-        element("line", class_="whisker", x1=high, x2=high, **ends),
+        element("line", class_="halo", x1=low, x2=high, y1=middle, y2=middle),
+        element("line", class_="whisker", x1=low, x2=high, y1=middle, y2=middle),
+        *(
+            element("line", class_="whisker", x1=end, x2=end, y1=middle - 4, y2=middle + 4)
+            for end in (low, high)
+        ),
     ]
 
 
@@ -88,8 +90,11 @@ def scattered(ranking: Ranking, colours: Mapping[str, int], width: float) -> Pan
         kind = f"s{colour_of(colours, cell.run, cell.framework)}"
         if cell.rate and cell.rate.interval:
             low, high = (_at(axes, end, width) for end in _ends(cell))
-            band = {"x": low, "y": middle - 7, "width": max(1.0, high - low), "height": 14.0}
-            drawn.append(element("rect", class_=f"{kind} band", **band))
+            wide = max(1.0, high - low)
+            band = element(
+                "rect", class_=f"{kind} band", x=low, y=middle - 7, width=wide, height=14.0
+            )
+            drawn.append(band)
         drawn += [_dot(trial, _at(axes, trial.rate, width), middle, kind) for trial in _known(cell)]
     return "".join(drawn), width, bottom + _FOOT
 
