@@ -61,9 +61,10 @@ OTHERS = {
     "harness/cli/verbs/predict.py": "a drawing that the user names",
     "harness/cli/verbs/reference.py": "the user's published figures",
     "harness/cli/verbs/report.py": "a browser",
-    "reports/figures/standalone.py": "our own styles",
     "reports/exports/formats/parquet.py": "a temporary folder",
     "reports/exports/results_schema.py": "our own schema",
+    "reports/figures/converted.py": "a temporary folder",
+    "reports/figures/standalone.py": "our own styles",
     "reports/page/files.py": "a pipe that the user names",
     "reports/page/page.py": "our own assets and the cache of templates",
 }
