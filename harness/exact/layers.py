@@ -7,30 +7,43 @@ from typing import Any
 
 import numpy as np
 
+from harness.exact import sequences
+from harness.exact.attention import attention
 from harness.exact.layer import Array, Forward, Own
 from harness.exact.norms import RUNNING, batch_norm, lrn
 from harness.exact.windows import average_pool, conv, max_pool
 from harness.worker.network.layers import (
+    GELU,
     LRN,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
+    Positions,
     ReLU,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
 
 
 def compute(
     layer: Any, x: Array, own: Own, counts: Sequence[int], times: Array | None = None
 ) -> Forward:
-    """Compute one layer, no residual; ``counts`` are the windows along each dimension.
+    """Compute one layer with none inside; ``counts`` are the windows along each dimension.
 
     ``times`` says how often each sample stands in the batch: it matters to statistics alone.
     """
@@ -42,7 +55,8 @@ def _dense(layer: Dense, x: Array, own: Own, _counts: Sequence[int]) -> Forward:
     weight = own["weight"]
 
     def back(slope: Array) -> tuple[Array, Own]:
-        found = {"weight": slope.T @ x, "bias": slope.sum(axis=0)}
+        rows = slope.reshape(-1, layer.features)  # of a sequence: every position
+        found = {"weight": rows.T @ x.reshape(len(rows), -1), "bias": rows.sum(axis=0)}
         return slope @ weight, found if layer.bias else {"weight": found["weight"]}
 
     y = x @ weight.T
@@ -100,4 +114,15 @@ LAYERS: dict[type, Callable[..., Forward]] = {
     GlobalAverage: _global_average,
     Flatten: _flatten,
     Dropout: _dropout,
+    Embedding: sequences.embedding,
+    Positions: sequences.positions,
+    ClassToken: sequences.class_token,
+    ToSequence: sequences.to_sequence,
+    LayerNorm: sequences.layer_norm,
+    RMSNorm: sequences.rms_norm,
+    Attention: attention,
+    GELU: sequences.gelu,
+    SiLU: sequences.silu,
+    Select: sequences.select,
+    TiedDense: sequences.tied_dense,
 }

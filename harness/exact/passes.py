@@ -10,8 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.exact.layer import Array, Forward
 from harness.exact.layers import compute
 from harness.exact.norms import RUNNING
-from harness.worker.network.layers import Layer, Network, Residual
-from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
+from harness.worker.network.layers import Layer, Network, Product, Residual
+from harness.worker.network.shapes import (
+    Site,
+    borrowed,
+    parameter_shapes,
+    sites,
+    statistic_shapes,
+)
 
 State = Mapping[str, Array]
 """Every parameter and running statistic."""
@@ -36,13 +42,13 @@ class Pass:
         self.inputs: dict[str, Array] = {}
         """What entered each layer, by its path; of a residual, its parts only."""
         self.outputs: dict[str, Array] = {}
-        """What left each layer and each residual."""
+        """What left each layer, each residual and each product."""
         self.statistics: dict[str, Array] = {}
         """The running statistics after this batch."""
         self.slopes: dict[str, Array] = {}
         """After ``backward``: the gradient of each layer's output."""
         self.gradients: dict[str, Array] = {}
-        """After ``backward``: the gradient of each parameter."""
+        """After ``backward``: the gradient of each parameter, from all who multiply by it."""
         self._state = state
         self._masks = masks or {}
         self._times = times
@@ -75,6 +81,8 @@ class Pass:
             shortcut, shortcut_back = self._row(layer.shortcut, f"{path}/", x)
             self.outputs[path] = body + shortcut
             return self.outputs[path], lambda slope: body_back(slope) + shortcut_back(slope)
+        if isinstance(layer, Product):
+            return self._product(layer, path, x)
         site = self._sites[path]
         y, own_back = self._alone(site, x)
         self.inputs[path], self.outputs[path] = x, y
@@ -86,11 +94,22 @@ class Pass:
         def back(slope: Array) -> Array:
             self.slopes[path] = slope
             before, found = own_back(slope)
+            named = _names(site)
             for kind, gradient in found.items():
-                self.gradients[f"{path}/{kind}"] = gradient
+                name = named[kind]
+                shared = self.gradients.get(name)
+                self.gradients[name] = gradient if shared is None else shared + gradient
             return before
 
         return y, back
+
+    def _product(
+        self, layer: Product, path: str, x: Array
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        body, body_back = self._row(layer.body, f"{path}/", x)
+        gate, gate_back = self._row(layer.gate, f"{path}/", x)
+        self.outputs[path] = body * gate
+        return self.outputs[path], lambda slope: body_back(slope * gate) + gate_back(slope * body)
 
     def _alone(self, site: Site, x: Array) -> Forward:
         if site.path not in self._masks:
@@ -105,5 +124,12 @@ def _spent(_slope: Array) -> Array:
 
 def alone(site: Site, state: State, x: Array, times: Array | None = None) -> Forward:
     """Compute one layer alone."""
-    own = {name.rpartition("/")[2]: state[name] for name, _ in parameter_shapes(site)}
+    own = {kind: state[name] for kind, name in _names(site).items()}
     return compute(site.layer, x, own, site.output[1:], times)
+
+
+def _names(site: Site) -> dict[str, str]:
+    """Name what a layer multiplies by or adds, by its kind: its own, and another layer's weight."""
+    names = {name.rpartition("/")[2]: name for name, _ in parameter_shapes(site)}
+    tied = borrowed(site)
+    return names if tied is None else {**names, "weight": tied}

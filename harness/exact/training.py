@@ -11,7 +11,7 @@ import numpy as np
 from harness.exact.layer import Array
 from harness.exact.passes import Pass, State
 from harness.worker.network.shapes import decayed
-from harness.worker.network.workload import SGD, Adam, Training
+from harness.worker.network.workload import MASKED, SGD, Adam, AdamW, Training, clip
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def steps(workload: Training, state: State, x: Array, target: Any, count: int) -
         value, slope = loss(workload.loss, passed.output, target)
         passed.backward(slope)
         moved = {}
-        for name, gradient in passed.gradients.items():
+        for name, gradient in clipped(workload, passed.gradients).items():
             changed = change(name, state[name], gradient, number)
             moved[name] = np.subtract(state[name], changed, out=changed)
         state = {**moved, **passed.statistics}
@@ -48,6 +48,15 @@ def change_of(workload: Training, batch: int, moments: dict[str, Array]) -> Chan
     return OPTIMISERS[type(workload.optimiser)](workload.optimiser, workload, batch, moments)
 
 
+def clipped(workload: Training, gradients: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Scale all gradients down together, where their norm is above what the optimiser allows."""
+    most = clip(workload.optimiser)
+    if most is None:
+        return gradients
+    norm = np.sqrt(sum(float(np.vdot(one, one)) for one in gradients.values()))
+    return gradients if norm <= most else {k: one * (most / norm) for k, one in gradients.items()}
+
+
 def loss(kind: str, output: Array, target: Any) -> tuple[float, Array]:
     """Give a loss and its gradient."""
     return LOSSES[kind](output, target)
@@ -56,6 +65,15 @@ def loss(kind: str, output: Array, target: Any) -> tuple[float, Array]:
 def _mean_squared_error(output: Array, target: Any) -> tuple[float, Array]:
     off = output - target
     return float(np.mean(off * off)), 2 * off / off.size
+
+
+def _token_cross_entropy(output: Array, target: Any) -> tuple[float, Array]:
+    """Take the mean over all positions of all samples whose target is not masked."""
+    is_asked = target != MASKED
+    value, slope = _cross_entropy(output[is_asked], target[is_asked])
+    whole = np.zeros_like(output)
+    whole[is_asked] = slope
+    return value, whole
 
 
 def _cross_entropy(output: Array, target: Any) -> tuple[float, Array]:
@@ -89,7 +107,23 @@ def _momentum(optimiser: SGD, workload: Training, batch: int, moments: dict[str,
     return change
 
 
-def _adam(optimiser: Adam, _workload: Training, _batch: int, moments: dict[str, Array]) -> Change:
+def _adamw(optimiser: AdamW, workload: Training, batch: int, moments: dict[str, Array]) -> Change:
+    """Adam, and beside it rate * decay * w, which enters no moment, for weights alone."""
+    heavy = frozenset(decayed(workload.network))
+    plain = _adam(optimiser, workload, batch, moments)
+
+    def change(name: str, value: Array, gradient: Array, number: int) -> Array:
+        moved = plain(name, value, gradient, number)
+        if name in heavy:
+            moved += optimiser.rate * optimiser.weight_decay * value
+        return moved
+
+    return change
+
+
+def _adam(
+    optimiser: Adam | AdamW, _workload: Training, _batch: int, moments: dict[str, Array]
+) -> Change:
     """Adam: rate * first / (sqrt(second) + epsilon), moments corrected for having begun at 0."""
     beta1, beta2 = optimiser.beta1, optimiser.beta2
 
@@ -109,8 +143,10 @@ def _adam(optimiser: Adam, _workload: Training, _batch: int, moments: dict[str, 
 LOSSES: Mapping[str, Callable[[Array, Any], tuple[float, Array]]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
+    "token-cross-entropy": _token_cross_entropy,
 }
 OPTIMISERS: Mapping[type, Callable[[Any, Training, int, dict[str, Array]], Change]] = {
     SGD: _momentum,
     Adam: _adam,
+    AdamW: _adamw,
 }

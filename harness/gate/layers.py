@@ -13,25 +13,35 @@ from harness.gate.semantics import TensorComparison, off_by
 from harness.gate.tensors import folders, requests, sensitive_inputs
 from harness.gate.tensors.sensitive_inputs import TensorPart
 from harness.worker.gate.tensors import Folder
-from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import (
+    GELU,
     LRN,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
     Layer,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
+    Positions,
     ReLU,
-    Residual,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
-from harness.worker.network.shapes import Site, parameter_shapes, sites
+from harness.worker.network.rule import SequenceShape, product
+from harness.worker.network.shapes import Site, borrowed, branches, parameter_shapes, sites
 from harness.worker.network.workload import Training
 
 
@@ -45,7 +55,7 @@ def timed(
 ) -> TensorComparison:
     """Compare each layer as it is timed, then the whole network's output and loss."""
     worst, named = 0.0, False
-    walked = [site for site in sites(workload.network) if not isinstance(site.layer, Residual)]
+    walked = [site for site in sites(workload.network) if not branches(site.layer)]
     samples = given.tensors["input"].shape[0]
     for site in walked:
         finding = layer(site, precision, given, reference, made, declared)
@@ -96,7 +106,8 @@ def _passed(
 ) -> TensorComparison:
     """Compare what passes through a layer, forward and backward, part by part of its channels."""
     worst, prefix = 0.0, f"layer/{site.path}/"
-    kinds = ["output", "input-gradient"]
+    kinds = ["output"] if isinstance(site.layer, Embedding) else ["output", "input-gradient"]
+    kinds += ["gradient/weight"] if borrowed(site) else []
     kinds += [f"gradient/{name.rpartition('/')[2]}" for name, _ in parameter_shapes(site)]
     parts = sensitive_inputs.parts(site.layer, given.tensors[prefix + "input"].shape)
     sizes = [_sizes(site, given, precision, part) for part in parts]
@@ -169,8 +180,12 @@ def _sizes(site: Site, given: Folder, precision: str, part: TensorPart) -> dict[
         return {}
     prefix = f"layer/{site.path}/"
     gradient = part.of(folders.array(given.tensors[prefix + "gradient"]))
-    sums = arithmetic.size_of_sums(gradient, precision)
+    is_sequence = isinstance(site.output, SequenceShape)
+    channels = gradient.swapaxes(1, 2) if is_sequence else gradient
+    sums = arithmetic.size_of_sums(channels, precision)
     found = {"gradient/bias": sums, "gradient/beta": sums}
+    if isinstance(site.layer, (LayerNorm, RMSNorm)):  # its terms are slopes times about 1
+        found["gradient/gamma"] = sums
     if isinstance(site.layer, BatchNorm):
         inputs = part.of(folders.array(given.tensors[prefix + "input"]))
         gamma = part.of_parameter(folders.array(given.tensors[f"initial/{site.path}/gamma"]))
@@ -190,7 +205,25 @@ def _weighed(_layer: Conv | Dense, site: Site, samples: int) -> int:
 
 
 def _positions(_layer: Layer, site: Site, samples: int) -> int:
-    return samples * product(site.output[1:])
+    is_sequence = isinstance(site.output, SequenceShape)
+    return samples * product(site.output[:-1] if is_sequence else site.output[1:])
+
+
+def _tied(layer: TiedDense, site: Site, samples: int) -> int:
+    return max(layer.features, site.input[-1], _positions(layer, site, samples))
+
+
+def _of_a_position(layer: Layer, site: Site, samples: int) -> int:
+    return max(site.input[-1], _positions(layer, site, samples))
+
+
+def _samples(_layer: Layer, _site: Site, samples: int) -> int:
+    return samples
+
+
+def _mixed(layer: Attention, site: Site, _samples: int) -> int:
+    """Count what meets a query, or what a key gets back from all queries that share it."""
+    return max(layer.head, site.input[0] * (layer.heads // layer.kv_heads))
 
 
 def _windows(layer: MaxPool, site: Site, _samples: int) -> int:
@@ -217,6 +250,18 @@ SUMMED: Mapping[type, Callable[[Any, Site, int], int]] = {
     GlobalAverage: lambda _, site, __: product(site.input[1:]),
     Flatten: _no_sum,
     Dropout: _no_sum,
+    Embedding: _positions,
+    Positions: _samples,
+    ClassToken: _samples,
+    ToSequence: _no_sum,
+    LayerNorm: _of_a_position,
+    RMSNorm: _of_a_position,
+    Attention: _mixed,
+    # As a Tanh's: what is near 1 is taken from 1.
+    GELU: lambda *_: 1,
+    SiLU: lambda *_: 1,
+    Select: _no_sum,
+    TiedDense: _tied,
 }
 
 

@@ -118,6 +118,7 @@ def _write(small: Training, folder: Path, *, norms: bool | None) -> None:
     about = {
         "precision": "float64",
         "input": list(small.network.input),
+        "shallow": True,
         "updates": UPDATES,
         "thin": requests.THIN,
         "norms": norms,

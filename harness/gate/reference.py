@@ -25,7 +25,15 @@ from harness.gate.tensors import draws, folders, reduced_size, requests, sensiti
 from harness.store.bounded_cache import Cache
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder, Writer
-from harness.worker.network import layer_rules, layers, shapes, workload
+from harness.worker.network import (
+    layer_rules,
+    layers,
+    rule,
+    sequence_rules,
+    shapes,
+    tokens,
+    workload,
+)
 from harness.worker.network.layers import Dropout
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
@@ -81,7 +89,8 @@ def code_digest() -> str:
     """Digest the code that makes references."""
     package = Path(harness.__file__).parent / "exact"
     gate = (draws, folders, reduced_size, requests, sensitive_inputs)
-    modules = (*gate, layer_rules, layers, shapes, workload)
+    words = (layer_rules, layers, rule, sequence_rules, shapes, workload)
+    modules = (*gate, *words, tokens)
     files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
     for file in (*files, Path(__file__)):

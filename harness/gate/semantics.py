@@ -15,10 +15,16 @@ from harness.gate import tolerances as arithmetic
 from harness.gate.tensors import folders
 from harness.worker.gate.subject import stride
 from harness.worker.gate.tensors import Folder
-from harness.worker.network.layer_rules import product
-from harness.worker.network.layers import BatchNorm, Layer, Residual
-from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
-from harness.worker.network.workload import Adam, Training
+from harness.worker.network.layers import BatchNorm, Layer
+from harness.worker.network.rule import product
+from harness.worker.network.shapes import (
+    Site,
+    branches,
+    parameter_shapes,
+    sites,
+    statistic_shapes,
+)
+from harness.worker.network.workload import Adam, AdamW, Training
 
 Array = npt.NDArray[np.float64]
 _GRADIENTS_AGREE = "; every gradient agrees"
@@ -165,7 +171,7 @@ class _Known:
         directions. The mean of the batch norm behind such a bias follows it, an update later.
         """
         optimiser = self._workload.optimiser
-        if not isinstance(optimiser, Adam):
+        if not isinstance(optimiser, (Adam, AdamW)):
             return 0.0
         if name in self._zero:
             return 2 * optimiser.rate * updates
@@ -200,9 +206,8 @@ def _normed(layers: Sequence[Layer], prefix: str = "") -> Iterator[tuple[str, st
     for layer, following in zip_longest(layers, layers[1:]):
         if isinstance(following, BatchNorm):
             yield prefix + layer.name, prefix + following.name
-        if isinstance(layer, Residual):
-            for row in (layer.body, layer.shortcut):
-                yield from _normed(row, f"{prefix}{layer.name}/")
+        for row in branches(layer):
+            yield from _normed(row, f"{prefix}{layer.name}/")
 
 
 def _error(found: Array, expected: Array, question: TensorQuestion) -> float:

@@ -6,7 +6,7 @@ from harness import plugins
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.study.framework import framework_info
-from harness.worker.network.layer_rules import product
+from harness.worker.network.rule import product
 from harness.worker.network.shapes import parameter_shapes, sites
 from harness.worker.network.workload import Training
 

@@ -2,7 +2,8 @@
 
 Inputs are standard normal; class numbers are uniform, vectors standard normal. Each framework draws
 them with its own generator: speed does not depend on their values, and where numbers must agree
-(the gate) they travel as tensor folders (``tensors.py``). Every rank draws its own.
+(the gate) they travel as tensor folders (``tensors.py``). Tokens are drawn alike for all
+(``tokens.py``), since speed depends on them. Every rank draws its own.
 """
 
 from __future__ import annotations
@@ -32,13 +33,37 @@ class Vectors:
     length: int
 
 
-Targets = Union[Classes, Vectors]
+@dataclass(frozen=True)
+class TokenClasses:
+    """One class number below ``count`` at each of ``length`` positions: the token that follows."""
 
-TARGETS: Dict[str, Callable[[int], Targets]] = {
-    "cross-entropy": Classes,
-    "mean-squared-error": Vectors,
+    length: int
+    count: int
+
+
+Targets = Union[Classes, Vectors, TokenClasses]
+
+
+def _flat(output: Tuple[int, ...]) -> int:
+    if len(output) != 1:
+        raise ValueError("its loss needs a flat output, not {}".format(output))
+    return output[0]
+
+
+def _of_positions(output: Tuple[int, ...]) -> TokenClasses:
+    from harness.worker.network.rule import SequenceShape  # only what trains has layers
+
+    if isinstance(output, SequenceShape):
+        return TokenClasses(*output)
+    raise ValueError("its loss needs an output at each position, not {}".format(output))
+
+
+TARGETS: Dict[str, Callable[[Tuple[int, ...]], Targets]] = {
+    "cross-entropy": lambda output: Classes(_flat(output)),
+    "mean-squared-error": lambda output: Vectors(_flat(output)),
+    "token-cross-entropy": _of_positions,
 }
-"""What each loss compares an output of so many numbers with."""
+"""What each loss compares an output of that shape with."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +74,9 @@ class Feed:
     """This rank's own."""
     scale: Scale
     input: Tuple[int, ...] = ()
-    """One sample's shape, channels first."""
+    """One sample's shape, channels first; of tokens, how many."""
+    vocabulary: Optional[int] = None
+    """Below what the tokens are that are fed; None: what is fed are numbers."""
     targets: Optional[Targets] = None
     files: Optional[Files] = None
     """What batches are read from; None: one batch is made and kept."""
@@ -84,10 +111,13 @@ def describe(
     feed = Feed(seed=seed + place.rank, scale=scale, files=files)
     if not isinstance(workload, Training):
         return feed
-    from harness.worker.network.shapes import output_shapes  # only what trains has layers
+    from harness.worker.network import shapes  # only what trains has layers
 
-    _, shape = output_shapes(workload.network)[-1]
-    if len(shape) != 1:
-        raise ValueError("the loss of {} needs a flat output, not {}".format(workload.name, shape))
-    targets = TARGETS[workload.loss](shape[0])
-    return replace(feed, input=workload.network.input, targets=targets)
+    network = workload.network
+    _, output = shapes.output_shapes(network)[-1]
+    try:
+        targets = TARGETS[workload.loss](output)
+    except ValueError as fault:
+        raise ValueError("{}: {}".format(workload.name, fault)) from None
+    below = shapes.vocabulary(network)
+    return replace(feed, input=network.input, vocabulary=below, targets=targets)

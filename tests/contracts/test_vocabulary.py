@@ -13,10 +13,10 @@ from harness.store.record_readers.run_reader import NUMBERS
 from harness.study.factors import FACTORS
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.contracts import Unsupported
-from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import Network, ReLU
+from harness.worker.network.rule import ImpossibleNetwork
 from harness.worker.network.shapes import count
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 from tests.contracts import vocabulary
 from tests.contracts.vocabulary import ADAPTERS, NETWORK, RULES, WORKLOAD, Sources
 
@@ -42,9 +42,11 @@ ASKING = {
     "harness/worker/gate/rank_equality.py": "it stays where batch norms are left out: one whose "
     "result depends on other samples differs between ranks",
     "harness/worker/gate/subject.py": "it is not switched off for the gate: one that draws differs",
-    "harness/worker/network/shapes.py": "it is counted as drawing no masks",
+    "harness/worker/network/alone.py": "alone it is as it is in its network",
+    "harness/worker/network/shapes.py": "it is counted as drawing no masks, as fed no tokens, and "
+    "as multiplying by what it holds alone",
     "harness/worker/network/workload.py": "the rate of an optimiser without a batch for it stays "
-    "as it is",
+    "as it is, and its gradients are not clipped",
 }
 
 
@@ -93,11 +95,8 @@ def test_a_new_layer_with_layers_inside_is_demanded_of_all_who_walk_into_layers(
     walking = [fault for fault in faults if "goes into" in fault]
     assert outside(walking) == {
         "harness/exact/passes.py",
-        "harness/gate/layers.py",
         "harness/gate/proof/start.py",
-        "harness/gate/semantics.py",
-        "harness/worker/gate/rank_equality.py",
-        "harness/worker/gate/subject.py",
+        "harness/worker/network/shapes.py",
     }
     assert sorted(set(adapters(walking))) == vocabulary.adapters()
     assert [fault for fault in faults if fault not in walking] == [
@@ -116,7 +115,7 @@ def test_a_new_loss_is_demanded_of_each_file() -> None:
 
 
 def test_a_new_optimiser_is_demanded_of_each_file() -> None:
-    faults = planted(WORKLOAD, "Optimiser = Union[SGD, Adam]", "Optimiser = Union[SGD, Adam, Lars]")
+    faults = planted(WORKLOAD, "Optimiser = Union[SGD, ", "Optimiser = Union[Lars, SGD, ")
     assert len(faults) == len(vocabulary.OPTIMISERS) + len(vocabulary.adapters())
     assert adapters(faults) == vocabulary.adapters()
 
@@ -128,6 +127,21 @@ def test_a_new_kind_of_parameter_is_demanded_of_who_names_them_otherwise() -> No
         f"{ADAPTERS}/keras/lowering.py: KINDS lacks slope: what Keras calls it",
         f"{ADAPTERS}/singa/subject.py: KINDS lacks slope: what SINGA calls it",
     ]
+
+
+def test_words_that_fall_into_one_hole_count_as_written_down() -> None:
+    file = f"{ADAPTERS}/caffe/solver.py"
+    faults = planted(
+        file,
+        '    **holes((AdamW,), "Caffe\'s decay enters the moments"),\n',
+        "",
+    )
+    assert faults == [f"{file}: OPTIMISERS lacks AdamW: its lowering, or what raises Unsupported"]
+
+
+def test_a_hole_is_unsupported_for_its_reason() -> None:
+    with pytest.raises(Unsupported, match=re.escape("no lowering of ReLU (layer 'act'): too new")):
+        lowering_of(holes((ReLU,), "too new"), ReLU, "torch", "act")
 
 
 def test_an_adapter_without_a_table_is_named() -> None:

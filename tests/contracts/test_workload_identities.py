@@ -21,6 +21,13 @@ TABLE = {
     "cosmoflow-lee": (9_444_140, 16_510_354_432),
     "neuron-inverter": (2_988_843, 14_166_048),
     "tinycnn": (10_154, 1_917_248),
+    "gpt2-124m": (124_439_808, 145_824_153_600),
+    "llama-3-2-1b": (1_235_814_400, 14_521_284_427_776),
+    "llama-3-1-8b": (8_030_261_248, 79_070_347_919_360),
+    "vit-b16": (86_567_656, 17_563_828_224),
+    "tinygpt": (136_960, 9_437_184),
+    "tinyvit": (114_250, 1_942_400),  # by hand
+    "tinyllama": (131_392, 9_437_184),
 }
 MODULES = sorted(module.name for module in pkgutil.iter_modules(workloads.__path__))
 

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NETWORK = "harness/worker/network/layers.py"
 WORKLOAD = "harness/worker/network/workload.py"
 RULES = "harness/worker/network/layer_rules.py"
+SEQUENCE_RULES = "harness/worker/network/sequence_rules.py"
 ADAPTERS = "harness/worker/adapters"
 
 
@@ -96,6 +97,8 @@ def layer_words(sources: Sources) -> tuple[list[str], list[str]]:
     found, composed = [], []
     for node in sources.tree(NETWORK).body:
         if isinstance(node, ast.ClassDef) and node.name != "Network":
+            if not any(ast.unparse(one.target) == "name" for one in _fields(node)):
+                continue  # part of a word
             found.append(node.name)
             if "Layer" in "".join(ast.unparse(one.annotation) for one in _fields(node)):
                 composed.append(node.name)
@@ -121,7 +124,8 @@ def losses(sources: Sources) -> list[str]:
 
 def kinds(sources: Sources) -> list[str]:
     """Give the kinds of what layers hold: weight, bias …"""
-    calls = [node for node in ast.walk(sources.tree(RULES)) if isinstance(node, ast.Call)]
+    trees = [sources.tree(file) for file in (RULES, SEQUENCE_RULES)]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = [one.args[0] for one in calls if ast.unparse(one.func) == "Parameter"]
     assert all(isinstance(one, ast.Constant) for one in named), f"{RULES}: a kind is a literal"
     return list(dict.fromkeys(ast.literal_eval(one) for one in named))
@@ -191,7 +195,26 @@ def _keys(sources: Sources, file: str, name: str) -> list[str] | None:
     value = _assigned(sources.tree(file), name)
     if not isinstance(value, ast.Dict):
         return None
-    return [one.value if isinstance(one, ast.Constant) else ast.unparse(one) for one in value.keys]
+    found: list[str] = []
+    for key, held in zip(value.keys, value.values, strict=True):
+        if key is not None:
+            found.append(key.value if isinstance(key, ast.Constant) else ast.unparse(key))
+        else:
+            found += _holes(sources, held)
+    return found
+
+
+def _holes(sources: Sources, value: ast.expr) -> list[str]:
+    """Give the words of ``**holes((…), why)``, or of ``**holes(GROUP, why)``."""
+    assert isinstance(value, ast.Call), ast.unparse(value)
+    assert ast.unparse(value.func) == "holes", ast.unparse(value)
+    words: ast.expr | None = value.args[0]
+    if isinstance(words, ast.Name):
+        words = _assigned(sources.tree(NETWORK), words.id)
+    assert isinstance(words, ast.Tuple), ast.unparse(value)
+    return [
+        str(one.value) if isinstance(one, ast.Constant) else ast.unparse(one) for one in words.elts
+    ]
 
 
 def _assigned(tree: ast.Module, name: str) -> ast.expr | None:

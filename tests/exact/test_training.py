@@ -9,7 +9,7 @@ import pytest
 
 from harness.exact.training import steps
 from harness.worker.network.layers import Dense, Network
-from harness.worker.network.workload import SGD, Adam, DataSet, Training
+from harness.worker.network.workload import SGD, Adam, AdamW, DataSet, Training
 
 WORKLOAD = Training(
     name="line",
@@ -68,3 +68,28 @@ def test_adam_corrects_both_moments_and_adds_epsilon_to_the_root():
         expected.append(tuple(values))
     found = taken(Adam(rate=0.1, beta1=0.7, beta2=0.8, epsilon=0.5))
     assert np.array(found) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_adamw_decays_weights_beside_adam_and_clips_all_gradients_together():
+    values, first, second = [2.0, 0.5], [0.0, 0.0], [0.0, 0.0]
+    expected = []
+    for number in (1, 2, 3):
+        raw = slopes(*values)
+        norm = (raw[0] ** 2 + raw[1] ** 2) ** 0.5
+        assert norm > 1.5
+        for index, slope in enumerate(one * 1.5 / norm for one in raw):
+            first[index] = 0.7 * first[index] + 0.3 * slope
+            second[index] = 0.8 * second[index] + 0.2 * slope * slope
+        decay = (0.25, 0.0)
+        for index in (0, 1):
+            mean = first[index] / (1 - 0.7**number)
+            root = (second[index] / (1 - 0.8**number)) ** 0.5
+            values[index] -= 0.1 * (mean / (root + 0.5) + decay[index] * values[index])
+        expected.append(tuple(values))
+    rule = AdamW(rate=0.1, beta1=0.7, beta2=0.8, epsilon=0.5, weight_decay=0.25, clip=1.5)
+    assert np.array(taken(rule)) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_gradients_shorter_than_the_clip_stay_as_they_are():
+    plain, clipped = (AdamW(rate=0.1, epsilon=0.5, clip=clip) for clip in (None, 1e6))
+    assert taken(plain) == taken(clipped)

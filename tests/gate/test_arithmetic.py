@@ -9,7 +9,6 @@ import pytest
 
 from harness.gate import layers, tolerances
 from harness.gate.tensors import draws, reduced_size, sensitive_inputs
-from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import (
     LRN,
     BatchNorm,
@@ -22,6 +21,7 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
+from harness.worker.network.rule import ImpossibleNetwork
 from harness.worker.network.shapes import sites
 from tests.gate.network import WORKLOAD
 from workloads import alexnet, cosmoflow_lee, resnet50, tinycnn

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from harness import plugins
-from harness.worker.feed import Classes, Vectors, describe
+from harness.worker.feed import Classes, TokenClasses, Vectors, describe
 from harness.worker.network.layers import Conv, Network
+from harness.worker.network.tokens import texts
 from harness.worker.place import Place
 from harness.worker.scale import Scale
-from workloads import neuron_inverter, nothing, tinycnn
+from workloads import neuron_inverter, nothing, tinycnn, tinygpt
 
 ALONE = Place(0, 1, 0, 1, "n1", "none")
 SECOND = Place(1, 4, 1, 4, "n1", "bakeoff")
@@ -53,6 +55,26 @@ def test_what_is_only_saved_is_trained_on_two_samples_a_device() -> None:
 def test_ranks_that_do_not_know_of_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match="a job of 4 ranks was started with 1"):
         describe(tinycnn.WORKLOAD, FOUR, seed=7, place=ALONE)
+
+
+def test_tokens_come_with_those_that_follow_them_and_as_often_as_in_language() -> None:
+    feed = describe(tinygpt.WORKLOAD, Scale(), seed=7, place=ALONE)
+    assert (feed.input, feed.vocabulary, feed.targets) == ((64,), 512, TokenClasses(64, 512))
+    drawn = texts(7, (100, 64), 512)
+    assert drawn == texts(7, (100, 64), 512)
+    assert drawn != texts(8, (100, 64), 512)
+    assert drawn.tokens[1:64] == drawn.following[:63]
+    counts = Counter(drawn.tokens)
+    assert max(counts) < 512
+    assert min(counts) == 0
+    assert 1.6 < counts[0] / counts[1] < 2.5
+
+
+def test_a_loss_of_tokens_needs_positions() -> None:
+    with pytest.raises(ValueError, match="needs an output at each position"):
+        describe(
+            replace(tinycnn.WORKLOAD, loss="token-cross-entropy"), Scale(), seed=7, place=ALONE
+        )
 
 
 def test_a_loss_over_positions_is_refused() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -23,6 +22,7 @@ from harness.worker.network.layers import (
     ReLU,
     Residual,
 )
+from harness.worker.network.rule import ImpossibleNetwork
 from harness.worker.network.shapes import (
     count,
     macs_of_step,

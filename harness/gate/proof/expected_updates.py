@@ -9,11 +9,12 @@ import numpy as np
 
 from harness.exact.layer import Array
 from harness.exact.passes import Pass
-from harness.exact.training import loss
+from harness.exact.training import clipped, loss
 from harness.gate import tolerances
 from harness.gate.proof.start import Start
 from harness.worker.gate.subject import stride
-from harness.worker.network.shapes import couples_samples
+from harness.worker.network.rule import SequenceShape
+from harness.worker.network.shapes import couples_samples, sites
 from harness.worker.network.workload import Training
 
 THIN = 1 << 20
@@ -65,14 +66,19 @@ def reference(
         name: sum((one.gradients[name] for one in passes), np.zeros(()))
         for name in passes[0].gradients
     }
+    gradients = dict(clipped(workload, gradients))
     slopes = {
         path: np.concatenate([one.slopes[path] for one in passes]) for path in passes[0].slopes
+    }
+    in_sequence = {
+        site.path for site in sites(workload.network) if isinstance(site.output, SequenceShape)
     }
     sizes = {name: float(np.max(np.abs(one))) for name, one in gradients.items()}
     for name in sizes:
         path, _, kind = name.rpartition("/")
         if kind != "weight":  # sums over samples and positions, which may cancel
-            sizes[name] = max(sizes[name], tolerances.size_of_sums(slopes[path], "fp32"))
+            terms = slopes[path].swapaxes(1, 2) if path in in_sequence else slopes[path]
+            sizes[name] = max(sizes[name], tolerances.size_of_sums(terms, "fp32"))
     return Gradients(
         {name: thinned(one) for name, one in gradients.items()},
         sizes,

@@ -13,7 +13,7 @@ import numpy as np
 from harness.exact.layer import Array
 from harness.exact.training import change_of
 from harness.worker.network.shapes import decayed
-from harness.worker.network.workload import SGD, Adam, Training
+from harness.worker.network.workload import SGD, Training
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def known_parts(workload: Training, name: str, one: Update) -> tuple[list[Array]
 def gradient_share(workload: Training) -> float:
     """Say with what share a gradient enters a moment."""
     optimiser = workload.optimiser
-    return 1 - optimiser.beta1 if isinstance(optimiser, Adam) else 1.0
+    return 1.0 if isinstance(optimiser, SGD) else 1 - optimiser.beta1
 
 
 def rest_of(workload: Training, name: str, one: Update) -> tuple[Array, Array]:

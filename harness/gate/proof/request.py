@@ -23,7 +23,7 @@ from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_m
 from harness.worker.gate.tensors import Folder, Writer
 from harness.worker.network.layers import Dense
 from harness.worker.network.shapes import has_dropout, parameters, sites, statistics
-from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
+from harness.worker.network.workload import MOMENTS, SGD, Training, learning_rate
 
 _TRIES = 30
 _REDRAWN = 100
@@ -46,7 +46,7 @@ def write_given(workload: Training, batch: int, seed: int, place: Path, *, parts
     for name, values in initial.items():
         folders.put(writer, f"initial/{name}", values, "float32")
     name = f"proof/{seed}/first"
-    pictures = draws.normal(name, (batch, *workload.network.input))
+    pictures = draws.inputs(workload.network, name, batch)
     folders.put(writer, "first/input", pictures, "float32")
     folders.put(writer, "first/target", _targets(workload, name, batch), "float32")
     try:
@@ -122,7 +122,7 @@ def _write_state(
             drawn = draws.normal(f"proof/{moment}/{name}", values.shape)
             moments = scale**2 * (0.5 + drawn * drawn) if moment == "second" else scale * drawn
             folders.put(writer, f"start/{name}/{moment}", moments, "float32")
-    if isinstance(optimiser, Adam):
+    if not isinstance(optimiser, SGD):
         folders.put(writer, "start/step", np.array(_STEP), "float32")
 
 
@@ -233,5 +233,5 @@ def _ordinary(workload: Training, name: str, initial: Mapping[str, Array]) -> di
 
 
 def _targets(workload: Training, name: str, batch: int) -> Any:
-    outputs = sites(workload.network)[-1].output[0]
-    return draws.targets(workload.loss, f"{name}/target", batch, outputs)
+    output = sites(workload.network)[-1].output
+    return draws.targets(workload.loss, f"{name}/target", batch, output)

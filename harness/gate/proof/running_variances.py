@@ -13,8 +13,8 @@ from harness.exact.layer import Array
 from harness.gate import tolerances
 from harness.gate.proof.moments import Update
 from harness.gate.proof.untrained import Untrained
-from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import BatchNorm
+from harness.worker.network.rule import product
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.workload import Training
 

@@ -32,6 +32,7 @@ from harness.worker.network.layers import (
     LeakyReLU,
     MaxPool,
     Network,
+    Product,
     ReLU,
     Residual,
 )
@@ -115,6 +116,9 @@ class Raised:
         if isinstance(layer, Residual):
             body = self._row(layer.body, f"{path}/", x)
             return body + self._row(layer.shortcut, f"{path}/", x)
+        if isinstance(layer, Product):
+            body = self._row(layer.body, f"{path}/", x)
+            return body * self._row(layer.gate, f"{path}/", x)
         if isinstance(layer, (ReLU, LeakyReLU)):
             x = self._raised(path, x, getattr(layer, "slope", 0.0))
         if isinstance(layer, MaxPool):

@@ -16,10 +16,11 @@ from itertools import zip_longest
 import numpy as np
 import numpy.typing as npt
 
-from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import Network, Tanh
-from harness.worker.network.shapes import parameters, sites, statistic_shapes
-from harness.worker.network.workload import Training
+from harness.worker.network.rule import product
+from harness.worker.network.shapes import parameters, sites, statistic_shapes, vocabulary
+from harness.worker.network.tokens import zipf
+from harness.worker.network.workload import MASKED, Training
 
 Array = npt.NDArray[np.float64]
 Shape = tuple[int, ...]
@@ -43,16 +44,27 @@ def initial(network: Network) -> Iterator[tuple[str, Array]]:
             yield name, to("fp32", _STATISTICS[name.rpartition("/")[2]](name, shape))
 
 
-def batch(workload: Training, samples: int) -> tuple[Array, npt.NDArray[np.int64] | Array]:
+def batch(
+    workload: Training, samples: int
+) -> tuple[Array | npt.NDArray[np.int64], npt.NDArray[np.int64] | Array]:
     """Draw inputs and targets."""
-    inputs = normal("input", (samples, *workload.network.input))
-    (outputs,) = sites(workload.network)[-1].output
-    return inputs, targets(workload.loss, "target", samples, outputs)
+    drawn = inputs(workload.network, "input", samples)
+    output = sites(workload.network)[-1].output
+    return drawn, targets(workload.loss, "target", samples, output)
 
 
-def targets(loss: str, name: str, samples: int, outputs: int) -> npt.NDArray[np.int64] | Array:
-    """Draw what a loss compares outputs with."""
-    return TARGETS[loss](name, samples, outputs)
+def inputs(network: Network, name: str, samples: int) -> Array | npt.NDArray[np.int64]:
+    """Draw what a network is fed: numbers, or tokens as frequent as in a timed batch."""
+    shape = (samples, *network.input)
+    below = vocabulary(network)
+    if below is None:
+        return normal(name, shape)
+    return np.array(zipf(number(name), product(shape), below), np.int64).reshape(shape)
+
+
+def targets(loss: str, name: str, samples: int, output: Shape) -> npt.NDArray[np.int64] | Array:
+    """Draw what a loss compares outputs of that shape with."""
+    return TARGETS[loss](name, samples, output)
 
 
 def number(name: str) -> int:
@@ -114,15 +126,25 @@ def to(precision: str, values: Array) -> Array:
     return ((bits + half + odd) & kept).view(np.float32).astype(np.float64)
 
 
-def _classes(name: str, samples: int, outputs: int) -> npt.NDArray[np.int64]:
-    return _stream(name).integers(outputs, size=samples)
+def _classes(name: str, samples: int, output: Shape) -> npt.NDArray[np.int64]:
+    return _stream(name).integers(output[0], size=samples)
 
 
-def _vectors(name: str, samples: int, outputs: int) -> Array:
-    return normal(name, (samples, outputs))
+def _vectors(name: str, samples: int, output: Shape) -> Array:
+    return normal(name, (samples, *output))
 
 
-TARGETS: Mapping[str, Callable[[str, int, int], npt.NDArray[np.int64] | Array]] = {
+def _token_classes(name: str, samples: int, output: Shape) -> npt.NDArray[np.int64]:
+    """Draw a class for each position, and mask some: a mean over all of them would be another."""
+    length, classes = output
+    found = _stream(name).integers(classes, size=(samples, length))
+    found[:, ::_MASKED_EVERY] = MASKED
+    return found
+
+
+_MASKED_EVERY = 5
+TARGETS: Mapping[str, Callable[[str, int, Shape], npt.NDArray[np.int64] | Array]] = {
     "cross-entropy": _classes,
     "mean-squared-error": _vectors,
+    "token-cross-entropy": _token_classes,
 }

@@ -8,8 +8,8 @@ affordable) gets a smaller batch and fewer updates: two still tell one momentum 
 
 from __future__ import annotations
 
-from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import Network
+from harness.worker.network.rule import ImpossibleNetwork
 from harness.worker.network.shapes import count, sites, statistic_shapes
 
 Shape = tuple[int, ...]

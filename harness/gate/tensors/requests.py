@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.gate.tensors import draws, folders, reduced_size, sensitive_inputs
 from harness.worker.gate.subject import resized
@@ -28,7 +29,8 @@ _NOTHING = {"gradients": False, "updates": 0, "layers": False, "thin": 0}
 
 def examined(workload: Training) -> Training:
     """Give the workload at the size at which it is examined."""
-    return resized(workload, reduced_size.reduced(workload.network))
+    small = resized(workload, None, shallow=True)
+    return resized(small, reduced_size.reduced(small.network))
 
 
 def write_reference(workload: Training, folder: Path) -> None:
@@ -58,7 +60,7 @@ def write_layers(
     tensors: dict[str, Any] = {"target": given.tensors["target"]}
     for name, tensor in given.tensors.items():
         if name != "target":
-            tensors[name] = draws.to(precision, folders.array(tensor))
+            tensors[name] = _rounded(precision, folders.array(tensor))
     for name, tensor in reference.under("layer/").items():
         path, _, part = name.rpartition("/")
         values = folders.array(tensor)
@@ -69,9 +71,14 @@ def write_layers(
             values = draws.distinct(f"layer/{name}", tensor.shape, layer.kernel)
         else:
             values = sensitive_inputs.with_sensitive_part(layer, values)
-        tensors[f"layer/{name}"] = draws.to(precision, values)
+        tensors[f"layer/{name}"] = _rounded(precision, values)
     asked = {"precision": "timed", "gradients": last_learned(workload), "layers": True}
     folders.write(folder, tensors, _about(workload, asked))
+
+
+def _rounded(precision: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Round numbers to a precision; tokens are as they are."""
+    return values if values.dtype.kind == "i" else draws.to(precision, values)
 
 
 def last_learned(workload: Training) -> list[str]:
@@ -93,4 +100,4 @@ def write_timed(given: Folder, folder: Path) -> None:
 
 
 def _about(workload: Training, asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_NOTHING, "input": list(workload.network.input), **asked}
+    return {**_NOTHING, "input": list(workload.network.input), "shallow": True, **asked}

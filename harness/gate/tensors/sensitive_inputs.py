@@ -16,19 +16,30 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.worker.network.layers import (
+    GELU,
     LRN,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
+    Positions,
     ReLU,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
 
 Array = npt.NDArray[np.float64]
@@ -101,6 +112,21 @@ def _loud(layer: LRN, values: Array) -> Array:
     return values * min(float(np.sqrt(layer.k / weight)), _LOUDEST / largest)
 
 
+def _even(layer: LayerNorm, values: Array) -> Array:
+    """Make each position's variance as large as epsilon."""
+    return _shrunk(values, values.var(axis=-1, keepdims=True), layer.epsilon)
+
+
+def _small(layer: RMSNorm, values: Array) -> Array:
+    """Make each position's mean square as large as epsilon."""
+    return _shrunk(values, np.square(values).mean(axis=-1, keepdims=True), layer.epsilon)
+
+
+def _shrunk(values: Array, squares: Array, epsilon: float) -> Array:
+    brought: Array = values * np.sqrt(epsilon / np.where(squares > 0, squares, epsilon))
+    return brought
+
+
 def _negative(_: LeakyReLU, values: Array) -> Array:
     result: Array = -np.abs(values)
     return result
@@ -120,5 +146,16 @@ SENSITIVE: Mapping[type, tuple[Callable[[Any, Array], Array], int, str] | None] 
     Flatten: None,
     Dropout: None,
     LeakyReLU: (_negative, _SAMPLES, "of samples below zero"),
+    Embedding: None,
+    Positions: None,
+    ClassToken: None,
+    ToSequence: None,
+    LayerNorm: (_even, _SAMPLES, "of samples whose variance is as small as epsilon"),
+    RMSNorm: (_small, _SAMPLES, "of samples whose mean square is as small as epsilon"),
+    Attention: None,
+    GELU: None,
+    SiLU: None,
+    Select: None,
+    TiedDense: None,
 }
 """None: a layer has no constant, or one that no rounding hides."""

@@ -20,7 +20,7 @@ from harness.worker.scale import Scale
 OPERATIONS_PER_MAC = 2
 PASSES = 3
 """One forward pass, and a backward pass that costs two."""
-SAMPLES = ("images", "samples", "volumes", "traces")
+SAMPLES = ("images", "samples", "volumes", "traces", "sequences")
 """Units of work that a network is counted by."""
 _CLOCK_HZ = 6.2e9
 """The highest that a processor is sold with, turbo included."""

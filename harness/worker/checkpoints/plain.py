@@ -11,12 +11,12 @@ import os
 import random
 from typing import Mapping
 
-from harness.worker.network.workload import SGD, Adam, Training
+from harness.worker.network.workload import SGD, Adam, AdamW, Training
 
 _PART = 1 << 20
 _FILE = "state.bin"
 _FLOAT = 4
-MOMENTS = {SGD: 1, Adam: 2}
+MOMENTS = {SGD: 1, Adam: 2, AdamW: 2}
 """Numbers that an optimiser keeps of each parameter."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from harness.worker.facts.multiplications import Uncounted
-from harness.worker.network.layer_rules import product
+from harness.worker.network.rule import product
 
 BRANCHES = ("If", "StatelessIf", "Case", "While", "StatelessWhile")
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")

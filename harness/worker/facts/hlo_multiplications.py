@@ -15,7 +15,7 @@ from typing import Dict, List, Tuple
 
 from harness.worker.facts.hlo import HEAVY, MULTIPLYING, TARGET
 from harness.worker.facts.multiplications import Uncounted
-from harness.worker.network.layer_rules import product
+from harness.worker.network.rule import product
 
 SHAPED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [a-z]+[0-9]*\[([0-9,]*)\]", re.MULTILINE)
 # … = f32[4,13]{1,0} dot(f32[4,9]{1,0} %left, %right), lhs_contracting_dims={1}, …

@@ -15,8 +15,9 @@ from harness.worker.feed import Feed
 from harness.worker.gate import tensors
 from harness.worker.gate.subject import LayerPass, Subject
 from harness.worker.network.alone import FORWARD
-from harness.worker.network.layer_rules import product
-from harness.worker.network.shapes import parameters, sites, statistics
+from harness.worker.network.rule import product
+from harness.worker.network.shapes import parameters, sites, statistics, vocabulary
+from harness.worker.network.tokens import zipf
 from harness.worker.network.workload import LayerAlone
 
 _DRAWN = 65_537
@@ -52,9 +53,13 @@ def opened(
         for name, held in [*parameters(site), *statistics(site)]:
             numbers = _normal(draw, held.shape, held.mean, held.deviation)
             writer.put("initial/" + name, held.shape, numbers)
-        for name, shape in (("input", site.input), ("gradient", site.output)):
-            whole = (samples, *shape)
-            writer.put(name, whole, _normal(draw, whole, 0.0, 1.0))
+        entering, leaving = (samples, *site.input), (samples, *site.output)
+        below = vocabulary(workload.training.network)
+        if below is None:
+            writer.put("input", entering, _normal(draw, entering, 0.0, 1.0))
+        else:
+            writer.put("input", entering, zipf(feed.seed, product(entering), below), "int64")
+        writer.put("gradient", leaving, _normal(draw, leaving, 0.0, 1.0))
         writer.close({})
         drawn = tensors.read(folder)
         subject.load(drawn.under("initial/"))

@@ -21,7 +21,8 @@ from typing import Any, Callable, Dict, Sequence, Set, Tuple
 from harness.worker import place as places
 from harness.worker.contracts import Unsupported, door
 from harness.worker.gate.tensors import Folder, Tensor, Writer
-from harness.worker.network.layers import BatchNorm, Layer, Residual
+from harness.worker.network.layers import BatchNorm, Layer
+from harness.worker.network.shapes import with_branches
 from harness.worker.network.workload import SGD, Training
 
 OPTIMISER = SGD(rate=1e-3, momentum=0.9, weight_decay=1e-2)
@@ -81,15 +82,9 @@ def share(count: int, rank: int, size: int) -> slice:
 
 def without_norms(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     """Leave out every batch norm."""
-    kept = []
-    for layer in layers:
-        if isinstance(layer, Residual):
-            layer = replace(
-                layer, body=without_norms(layer.body), shortcut=without_norms(layer.shortcut)
-            )
-        if not isinstance(layer, BatchNorm):
-            kept.append(layer)
-    return tuple(kept)
+    return tuple(
+        with_branches(layer, without_norms) for layer in layers if not isinstance(layer, BatchNorm)
+    )
 
 
 def _of(given: Folder, workload: Training) -> Dict[str, Tensor]:

@@ -7,14 +7,16 @@ the order of events is the same for all and stands here only.
 
 Given, ``about`` (the request): ``precision`` "float64" (the semantics: the adapter's own lowering,
 every number in float64, compiled where the cell compiles) or "timed" (precision, layout and
-compilation of the job's factors); ``input`` a reduced sample shape or null; ``updates`` how many (0
-for none); ``gradients``: whether to run the whole network, or a list of the parameters whose
+compilation of the job's factors); ``shallow``: whether to take the workload's smaller network, if
+it has one; ``input`` a reduced sample shape or null; ``updates`` how many (0 for none);
+``gradients``: whether to run the whole network, or a list of the parameters whose
 gradients are to be written, and beside them output and loss only; ``layers``: whether to do that
 part; ``thin`` the most items to write of a state, 0 for all (optimisers work item by item, so every
 n-th item tells). Given, tensors:
 
-    input                  batch x the network's input, channels first
-    target                 int64 class numbers (batch) or float64 vectors (batch x outputs)
+    input                  batch x the network's input, channels first; tokens are int64
+    target                 int64 class numbers (batch; of a sequence batch x positions) or float64
+                           vectors (batch x outputs)
     initial/PARAMETER      every parameter and running statistic
     restart/T/PARAMETER    the reference's state before update T, T = 2 .. updates (optional)
     layer/PATH/input       reference input of a layer          } rounded by the host
@@ -35,15 +37,18 @@ Made, all float64 and in the canonical layouts, whatever the framework computed 
                            not asked of the reference: the host knows the input's moments
 
 Naming. A layer's PATH is its name behind the names of the residuals around it, joined by "/". A
-PARAMETER is PATH/KIND: ``weight`` and ``bias`` of Conv and Dense; ``gamma``, ``beta`` (learned),
-``mean``, ``variance`` (running) of BatchNorm. Layouts: activations (batch, channels, spatial …) or
-(batch, features); Conv weight (out, in / groups, spatial …); Dense weight (out, in), its inputs in
-channels-first flatten order (an adapter that works channels-last permutes on the way in and out).
+PARAMETER is PATH/KIND: ``weight`` and ``bias`` of Conv and Dense; ``weight`` of tables; ``gamma``,
+``beta`` (learned) of norms, ``mean``, ``variance`` (running) of BatchNorm. A TiedDense alone gives
+its table's gradient as its own ``weight``; tokens have no gradient. Layouts: activations (batch,
+channels, spatial …), (batch, features) or (batch, positions, features); Conv weight (out, in /
+groups, spatial …); Dense weight (out, in), its inputs in channels-first flatten order (an adapter
+that works channels-last permutes on the way in and out).
 
 Training mode throughout: batch norm normalises by the batch. Dropout is off, save when a Dropout's
-own PATH is examined as a layer: then it drops, and the host checks rate and scaling. A Residual is
-not examined as a layer; its parts are. The batch counts as that of a step, so an SGD rate with
-``rate_batch`` is scaled by it. Starting state: initial = fresh optimiser (moments 0, step 0).
+own PATH is examined as a layer: then it drops, and the host checks rate and scaling. A Residual or
+a Product is not examined as a layer; its parts are. The batch counts as that of a step, so an SGD
+rate with ``rate_batch`` is scaled by it. Starting state: initial = fresh optimiser (moments 0, step
+0).
 
 A request with ``norms`` in ``about`` is about ranks that train together: see ``rank_equality.py``.
 """
@@ -56,7 +61,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Sequence, Tuple
 from harness.worker.contracts import Unsupported, door
 from harness.worker.gate import tensors
 from harness.worker.gate.tensors import Folder, Tensor, Writer
-from harness.worker.network.layers import Dropout, Layer, Residual
+from harness.worker.network.layers import Dropout, Layer
+from harness.worker.network.shapes import with_branches
 from harness.worker.network.workload import Training
 
 if TYPE_CHECKING:
@@ -115,18 +121,20 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
     if "norms" in given.about:
         from harness.worker.gate import rank_equality  # ranks that train together are few
 
-        plain = resized(workload, given.about.get("input"))
+        plain = resized(workload, given.about.get("input"), given.about.get("shallow"))
         rank_equality.examine(adapter, plain, given, made_path, put_thinned)
         return
     opened = door(adapter, "examine")
     if opened is None:
         raise Unsupported("this adapter cannot be examined")
-    subject = opened(resized(workload, given.about.get("input")), given.about["precision"])
+    small = resized(workload, given.about.get("input"), given.about.get("shallow"))
+    subject = opened(small, given.about["precision"])
     made = Writer(made_path)
     initial = given.under("initial/")
     subject.load(initial)
-    if given.about.get("gradients"):
-        _gradients(subject, given, made, given.about["gradients"])
+    asked = given.about.get("gradients")
+    if asked or asked == []:
+        _gradients(subject, given, made, asked)
     if given.about.get("updates"):
         _updates(subject, given, made)
     subject.load(initial)
@@ -135,8 +143,13 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
     made.close({"request": dict(given.about), "facts": dict(subject.facts())})
 
 
-def resized(workload: Training, shape: Any) -> Training:
-    """Give the workload with another sample shape; its first dense layer shrinks along."""
+def resized(workload: Training, shape: Any, shallow: Any = None) -> Training:
+    """Give the workload with another sample shape; its first dense layer shrinks along.
+
+    With ``shallow`` it is the smaller network that the workload has for this.
+    """
+    if shallow and workload.shallow is not None:
+        workload = replace(workload, network=workload.shallow, shallow=None)
     if shape is None:
         return workload
     return replace(workload, network=replace(workload.network, input=tuple(shape)))
@@ -146,12 +159,9 @@ def undropped(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     """Take the dropouts' rates away, for adapters that cannot switch dropping off."""
     plain = []
     for layer in layers:
-        if isinstance(layer, Residual):
-            body, shortcut = undropped(layer.body), undropped(layer.shortcut)
-            layer = replace(layer, body=body, shortcut=shortcut)
-        elif isinstance(layer, Dropout):
+        if isinstance(layer, Dropout):
             layer = replace(layer, rate=0.0)
-        plain.append(layer)
+        plain.append(with_branches(layer, undropped))
     return tuple(plain)
 
 
@@ -217,6 +227,8 @@ def _layers(subject: Subject, given: Folder, made: Writer) -> None:
         path, part = name.rsplit("/", 1)
         parts.setdefault(path, {})[part] = tensor
     for path, tensor_of in parts.items():
-        one = subject.layer(path, tensor_of["input"], tensor_of["gradient"])
+        x = tensor_of["input"]
+        has_gradient = x.dtype != "int64"  # tokens have none
+        one = subject.layer(path, x, tensor_of["gradient"], has_gradient)
         one.both()
         _put(made, "layer/{}/".format(path), one.made())

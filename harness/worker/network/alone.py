@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, List, NamedTuple
 
-from harness.worker.network.layer_rules import RULES, product
-from harness.worker.network.layers import Network
+from harness.worker.network.layer_rules import RULES
+from harness.worker.network.layers import Dense, Layer, Network, TiedDense
+from harness.worker.network.rule import product
 from harness.worker.network.shapes import (
     Site,
+    branches,
     count,
     given_inputs,
     parameters,
@@ -64,8 +66,7 @@ def alone_sites(network: Network) -> Iterator[AloneSite]:
     """
     given = given_inputs(network)
     for site in sites(network):
-        rule = RULES[type(site.layer)]
-        if rule.writes and not rule.branches(site.layer):
+        if not branches(site.layer) and RULES[type(site.layer)].writes:
             yield AloneSite(site, site.path not in given)
 
 
@@ -88,7 +89,7 @@ def layer_alone(training: Training, name: str) -> LayerAlone:
     if path not in found or passes not in found[path].passes:
         raise NoSuchLayer("{} has no layer and pass '{}'".format(training.name, rest), known)
     one = found[path]
-    layer = replace(one.site.layer, name=path.rpartition(SEPARATOR)[2])
+    layer = replace(_untied(one.site.layer), name=path.rpartition(SEPARATOR)[2])
     network = Network(one.site.input, (layer,))
     counts = count(network)
     own = replace(training, network=network, parameters=counts.parameters, macs=counts.macs)
@@ -101,6 +102,13 @@ def layer_alone(training: Training, name: str) -> LayerAlone:
         passes=passes,
         to_input=one.to_input,
     )
+
+
+def _untied(layer: Layer) -> Layer:
+    """Give what multiplies by another layer's table a matrix of its own, of the same size."""
+    if isinstance(layer, TiedDense):
+        return Dense(layer.name, layer.features, layer.bias)
+    return layer
 
 
 def macs_of(alone: LayerAlone) -> int:

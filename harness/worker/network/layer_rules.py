@@ -1,82 +1,62 @@
 """The meaning of each layer word: the shape it gives, what it holds, multiplies and writes.
 
-Every word of ``network.py`` stands in ``RULES``; one that is missing there is refused, so that
+Every word of ``layers.py`` stands in ``RULES``; one that is missing there is refused, so that
 nothing of it can go uncounted. ``tests/contracts`` names the other places that a word needs.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
+from harness.worker.network import sequence_rules
 from harness.worker.network.layers import (
+    GELU,
     LRN,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
-    Layer,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
+    Positions,
+    Product,
     ReLU,
     Residual,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
-
-Shape = Tuple[int, ...]
-
-
-class ImpossibleNetwork(ValueError):
-    """Say which layer cannot be, and why."""
-
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__("layer '{}': {}".format(path, why))
-
-
-class Parameter(NamedTuple):
-    """Numbers that a layer holds: weight, bias, gamma, beta; running mean and variance."""
-
-    kind: str
-    shape: Shape
-    mean: float
-    deviation: float
-    """Of the normal distribution that it starts from; 0: all of it starts at the mean."""
-
-
-class Rule(NamedTuple):
-    """What one layer word means to whoever counts it; no part has a default."""
-
-    output: Callable[..., Shape]
-    """From the layer, its path and its input's shape (or each branch's end) to what it gives."""
-    parameters: Callable[[Any, Shape], Sequence[Parameter]]
-    """What is trained."""
-    statistics: Callable[[Any, Shape], Sequence[Parameter]]
-    """What follows the batches without being trained."""
-    macs: Callable[[Shape, Shape], int]
-    """From the shapes of its first parameter and of its output: multiplications of a sample."""
-    writes: bool
-    """Whether its output is new memory, with nothing done in place."""
-    branches: Callable[[Any], Sequence[Sequence[Layer]]]
-    """The rows of layers inside it, which all start from its input."""
-
-
-def product(numbers: Sequence[int]) -> int:
-    """Multiply integers (``math.prod`` came with Python 3.8)."""
-    total = 1
-    for number in numbers:
-        total *= number
-    return total
-
-
-def _same(_layer: Layer, _path: str, shape: Shape) -> Shape:
-    return shape
+from harness.worker.network.rule import (
+    ImpossibleNetwork,
+    Parameter,
+    Rule,
+    SequenceShape,
+    Shape,
+    alone,
+    bare,
+    no_macs,
+    nothing,
+    positive,
+    product,
+    same,
+)
 
 
 def _dense(layer: Dense, path: str, shape: Shape) -> Shape:
-    _positive(path, features=layer.features)
+    positive(path, features=layer.features)
+    if isinstance(shape, SequenceShape):
+        return SequenceShape(shape.length, layer.features)
     if len(shape) != 1:
         raise ImpossibleNetwork(path, "it needs a flat input, not {}".format(shape))
     return (layer.features,)
@@ -87,7 +67,13 @@ def _global_average(_layer: GlobalAverage, path: str, shape: Shape) -> Shape:
     return shape[:1]
 
 
-def _flatten(_layer: Flatten, _path: str, shape: Shape) -> Shape:
+def _batch_norm(_layer: BatchNorm, path: str, shape: Shape) -> Shape:
+    _no_sequence(path, shape)
+    return shape
+
+
+def _flatten(_layer: Flatten, path: str, shape: Shape) -> Shape:
+    _no_sequence(path, shape)
     return (product(shape),)
 
 
@@ -106,7 +92,7 @@ def _dropout(layer: Dropout, path: str, shape: Shape) -> Shape:
 
 def _conv(layer: Conv, path: str, shape: Shape) -> Shape:
     _spatial(path, shape)
-    _positive(path, channels=layer.channels, groups=layer.groups)
+    positive(path, channels=layer.channels, groups=layer.groups)
     if shape[0] % layer.groups or layer.channels % layer.groups:
         raise ImpossibleNetwork(
             path,
@@ -133,7 +119,7 @@ def _windows(
     layer: Any, path: str, shape: Shape, pad: Tuple[int, int], ceil: bool = False
 ) -> Shape:
     """Count the windows along each spatial dimension."""
-    _positive(path, kernel=layer.kernel, stride=layer.stride)
+    positive(path, kernel=layer.kernel, stride=layer.stride)
     before, after = pad
     if min(pad) < 0:
         raise ImpossibleNetwork(path, "pad {} is negative".format(pad))
@@ -152,14 +138,14 @@ def _windows(
 
 
 def _spatial(path: str, shape: Shape) -> None:
+    _no_sequence(path, shape)
     if len(shape) < 2:
         raise ImpossibleNetwork(path, "it needs spatial dimensions, not a flat {}".format(shape))
 
 
-def _positive(path: str, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ImpossibleNetwork(path, "{} {} is not positive".format(name, size))
+def _no_sequence(path: str, shape: Shape) -> None:
+    if isinstance(shape, SequenceShape):
+        raise ImpossibleNetwork(path, "it has no meaning for a sequence")
 
 
 def _sum(layer: Residual, path: str, body: Shape, shortcut: Shape) -> Shape:
@@ -168,6 +154,16 @@ def _sum(layer: Residual, path: str, body: Shape, shortcut: Shape) -> Shape:
     if body != shortcut:
         raise ImpossibleNetwork(
             path, "its body gives {} and its shortcut {}, which do not add".format(body, shortcut)
+        )
+    return body
+
+
+def _product(layer: Product, path: str, body: Shape, gate: Shape) -> Shape:
+    if not layer.body or not layer.gate:
+        raise ImpossibleNetwork(path, "its body or its gate is empty")
+    if body != gate:
+        raise ImpossibleNetwork(
+            path, "its body gives {} and its gate {}, which do not multiply".format(body, gate)
         )
     return body
 
@@ -182,7 +178,7 @@ def _conv_parameters(layer: Conv, shape: Shape) -> Sequence[Parameter]:
 
 
 def _dense_parameters(layer: Dense, shape: Shape) -> Sequence[Parameter]:
-    weight = Parameter("weight", (layer.features, shape[0]), 0.0, 0.01)
+    weight = Parameter("weight", (layer.features, shape[-1]), 0.0, layer.deviation)
     bias = Parameter("bias", (layer.features,), 0.0, 0.0)
     return [weight, *([bias] if layer.bias else [])]
 
@@ -195,48 +191,41 @@ def _norm_statistics(_layer: BatchNorm, shape: Shape) -> Sequence[Parameter]:
     return [Parameter("mean", shape[:1], 0.0, 0.0), Parameter("variance", shape[:1], 1.0, 0.0)]
 
 
-def _nothing(_layer: Layer, _shape: Shape) -> Sequence[Parameter]:
-    return ()
-
-
-def _at_all_positions(weight: Shape, output: Shape) -> int:
+def _conv_macs(layer: Conv, shape: Shape, output: Shape) -> int:
     """Multiply each weight once at every position of the output."""
-    return product(weight) * product(output[1:])
-
-
-def _none(_first: Shape, _output: Shape) -> int:
-    return 0
-
-
-def _alone(_layer: Layer) -> Sequence[Sequence[Layer]]:
-    return ()
-
-
-def _bare(output: Callable[..., Shape]) -> Rule:
-    """Describe a word that holds no number of its own and multiplies by no weight."""
-    return Rule(output, _nothing, _nothing, _none, True, _alone)
+    window = product((layer.kernel,) * (len(shape) - 1))
+    return product(output) * (shape[0] // layer.groups) * window
 
 
 RULES: Dict[type, Rule] = {
-    Conv: Rule(_conv, _conv_parameters, _nothing, _at_all_positions, True, _alone),
-    Dense: Rule(_dense, _dense_parameters, _nothing, _at_all_positions, True, _alone),
-    BatchNorm: Rule(_same, _norm_parameters, _norm_statistics, _none, True, _alone),
-    ReLU: _bare(_same),
-    LeakyReLU: _bare(_same),
-    Tanh: _bare(_same),
-    Scale: _bare(_same),
-    LRN: _bare(_lrn),
-    MaxPool: _bare(_max_pool),
-    AveragePool: _bare(_average_pool),
-    GlobalAverage: _bare(_global_average),
-    Flatten: Rule(_flatten, _nothing, _nothing, _none, False, _alone),
-    Dropout: _bare(_dropout),
+    Conv: Rule(_conv, _conv_parameters, nothing, _conv_macs, True, alone),
+    Dense: Rule(_dense, _dense_parameters, nothing, sequence_rules.by_matrix, True, alone),
+    BatchNorm: Rule(_batch_norm, _norm_parameters, _norm_statistics, no_macs, True, alone),
+    ReLU: bare(same),
+    LeakyReLU: bare(same),
+    Tanh: bare(same),
+    Scale: bare(same),
+    LRN: bare(_lrn),
+    MaxPool: bare(_max_pool),
+    AveragePool: bare(_average_pool),
+    GlobalAverage: bare(_global_average),
+    Flatten: Rule(_flatten, nothing, nothing, no_macs, False, alone),
+    Dropout: bare(_dropout),
     Residual: Rule(
-        _sum,
-        _nothing,
-        _nothing,
-        _none,
-        True,
-        lambda layer: (layer.body, layer.shortcut),
+        _sum, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.shortcut)
     ),
+    Product: Rule(
+        _product, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.gate)
+    ),
+    Embedding: sequence_rules.EMBEDDING,
+    Positions: sequence_rules.POSITIONS,
+    ClassToken: sequence_rules.CLASS_TOKEN,
+    ToSequence: sequence_rules.TO_SEQUENCE,
+    LayerNorm: sequence_rules.LAYER_NORM,
+    RMSNorm: sequence_rules.RMS_NORM,
+    Attention: sequence_rules.ATTENTION,
+    GELU: bare(same),
+    SiLU: bare(same),
+    Select: sequence_rules.SELECT,
+    TiedDense: sequence_rules.TIED_DENSE,
 }

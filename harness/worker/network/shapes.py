@@ -1,6 +1,7 @@
 """Count a network with no framework: shapes, parameters, multiplications, activations.
 
-Shapes are one sample's, channels first; a flat sample has one dimension. A layer inside a residual
+Shapes are one sample's, channels first; a flat sample has one dimension, a sequence has positions
+and features. A layer inside a residual or a product
 is called ``residual/layer``, its parameters ``residual/layer/weight`` and so on, as in
 ``gate/subject.py``. The order is that of computing: body, shortcut, then the sum, which carries the
 residual's own name. What each layer word means stands in ``layer_rules.py``.
@@ -10,11 +11,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
+from dataclasses import dataclass, replace
+from typing import Callable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from harness.worker.network.layer_rules import RULES, ImpossibleNetwork, Parameter, Shape, product
-from harness.worker.network.layers import Dropout, Layer, Network
+from harness.worker.network.layer_rules import RULES
+from harness.worker.network.layers import (
+    Dropout,
+    Embedding,
+    Layer,
+    Network,
+    Product,
+    Residual,
+    TiedDense,
+)
+from harness.worker.network.rule import ImpossibleNetwork, Parameter, Shape, product
 
 
 class Site(NamedTuple):
@@ -33,7 +43,7 @@ class Counts:
     parameters: int
     """Trainable ones; running statistics are not."""
     macs: int
-    """Multiplications of convolutions and dense layers, forward."""
+    """Multiplications of convolutions, dense layers and attention (at all positions), forward."""
     activations: int
     """Elements of every layer's output, with nothing done in place; a Flatten moves nothing."""
     shapes: Tuple[Tuple[str, Shape], ...]
@@ -50,12 +60,49 @@ class Counts:
 
 def sites(network: Network, input: Optional[Shape] = None) -> List[Site]:  # noqa: A002 - as Network
     """Walk a network, on its own input or another one, and refuse what cannot be computed."""
-    shape = tuple(network.input if input is None else input)
+    shape = network.input if input is None else input
     if not 1 <= len(shape) <= 4 or any(size < 1 for size in shape):
         raise ImpossibleNetwork("input", "{} is not channels and up to 3 dimensions".format(shape))
     found: List[Site] = []
     _walk(network.layers, shape, "", found)
+    _refuse_misplaced(found)
     return found
+
+
+def vocabulary(network: Network) -> Optional[int]:
+    """Say below what the class numbers are that a network is fed; None: it is fed numbers."""
+    first = network.layers[0] if network.layers else None
+    return first.vocabulary if isinstance(first, Embedding) else None
+
+
+def borrowed(site: Site) -> Optional[str]:
+    """Name the weight of another layer that this one multiplies by, and trains with it."""
+    return site.layer.to + "/weight" if isinstance(site.layer, TiedDense) else None
+
+
+def _refuse_misplaced(walked: Sequence[Site]) -> None:
+    for site in walked[1:]:
+        if isinstance(site.layer, Embedding):
+            raise ImpossibleNetwork(site.path, "tokens enter at the first layer only")
+    for site in walked:
+        if borrowed(site) is not None:
+            _refuse_untied(site, walked[0])
+
+
+def _refuse_untied(site: Site, first: Site) -> None:
+    """Hold what is tied to the table that it names."""
+    assert isinstance(site.layer, TiedDense)
+    if not isinstance(first.layer, Embedding) or first.path != site.layer.to:
+        raise ImpossibleNetwork(site.path, "no embedding is called '{}'".format(site.layer.to))
+    held, needed = (
+        (first.layer.vocabulary, first.layer.features),
+        (site.layer.features, site.input[-1]),
+    )
+    if held != needed:
+        raise ImpossibleNetwork(
+            site.path,
+            "it needs a table of {}, and that of '{}' has {}".format(needed, first.path, held),
+        )
 
 
 def output_shapes(
@@ -67,7 +114,7 @@ def output_shapes(
 
 
 def parameters(site: Site) -> List[Tuple[str, Parameter]]:
-    """Name what a layer trains: weight and bias, or a batch norm's gamma and beta."""
+    """Name what a layer trains: weight and bias, or a norm's gamma and beta."""
     held = RULES[type(site.layer)].parameters(site.layer, site.input)
     return [(site.path + "/" + one.kind, one) for one in held]
 
@@ -89,7 +136,9 @@ def statistic_shapes(site: Site) -> List[Tuple[str, Shape]]:
 
 
 def decayed(network: Network) -> List[str]:
-    """Name the parameters that weight decay touches: weights, no bias, no norm."""
+    """Name the parameters that weight decay touches: weights (of two dimensions or more), no bias,
+    no norm.
+    """
     return [
         name for site in sites(network) for name, one in parameters(site) if one.kind == "weight"
     ]
@@ -125,18 +174,17 @@ def _given(layers: Sequence[Layer], prefix: str, trained: Set[str]) -> List[str]
     found: List[str] = []
     for layer in layers:
         path = prefix + layer.name
-        branches = RULES[type(layer)].branches(layer)
-        for branch in branches:
+        inner = branches(layer)
+        for branch in inner:
             found += _given(branch, path + "/", trained)
-        found += [] if branches else [path]
+        found += [] if inner else [path]
         if any(name == path or name.startswith(path + "/") for name in trained):
             break
     return found
 
 
 def _macs(site: Site) -> int:
-    held = parameter_shapes(site)
-    return RULES[type(site.layer)].macs(held[0][1] if held else (), site.output)
+    return RULES[type(site.layer)].macs(site.layer, site.input, site.output)
 
 
 def _walk(layers: Sequence[Layer], shape: Shape, prefix: str, found: List[Site]) -> Shape:
@@ -166,6 +214,20 @@ def _enter(layer: Layer, shape: Shape, prefix: str, names: Set[str], found: List
     output = rule.output(layer, path, *(ends or [shape]))
     found.append(Site(path, layer, shape, output))
     return output
+
+
+def branches(layer: Layer) -> Sequence[Sequence[Layer]]:
+    """Give the rows of layers inside one, which all start from its input."""
+    return RULES[type(layer)].branches(layer)
+
+
+def with_branches(layer: Layer, change: Callable[[Sequence[Layer]], Tuple[Layer, ...]]) -> Layer:
+    """Change each row of layers inside one."""
+    if isinstance(layer, Residual):
+        return replace(layer, body=change(layer.body), shortcut=change(layer.shortcut))
+    if isinstance(layer, Product):
+        return replace(layer, body=change(layer.body), gate=change(layer.gate))
+    return layer
 
 
 def couples_samples(network: Network) -> bool:

@@ -39,15 +39,35 @@ class Adam:
     epsilon: float = 1e-8
 
 
-Optimiser = Union[SGD, Adam]
+@dataclass(frozen=True)
+class AdamW:
+    """Adam with bias correction, and weight decay beside it: w = w - rate (decay w + Adam's step).
 
-MOMENTS = {SGD: ("velocity",), Adam: ("first", "second")}
+    Decay touches weights alone, which have two dimensions or more: no bias, no norm. With ``clip``
+    all gradients of a step are scaled by clip / norm, where the norm of all together is above it.
+    """
+
+    rate: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+    clip: Optional[float] = None
+
+
+Optimiser = Union[SGD, Adam, AdamW]
+
+MOMENTS = {SGD: ("velocity",), Adam: ("first", "second"), AdamW: ("first", "second")}
 """What an optimiser keeps of each parameter, as the formulas of its class and of Adam's paper name
 it: v is SGD's velocity. A framework that keeps something else (rate times v) converts."""
 
-LOSSES = ("cross-entropy", "mean-squared-error")
+LOSSES = ("cross-entropy", "mean-squared-error", "token-cross-entropy")
 """Mean over the samples, whose targets are class numbers; mean over samples and outputs, whose
-targets are vectors."""
+targets are vectors; mean over the positions of all samples, whose targets are class numbers each,
+or ``MASKED``: those count in nothing."""
+
+MASKED = -1
+"""The target of a position that no loss is taken of."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +82,9 @@ class DataSet:
 class Training:
     """Train a network: forward, loss, backward, update.
 
-    ``loss`` is one of ``LOSSES``. Weights start the same way everywhere:
-    convolutions Kaiming-normal by fan-out, dense layers normal(0, 0.01), biases 0, gammas 1.
+    ``loss`` is one of ``LOSSES``. Weights start the same way everywhere: convolutions
+    Kaiming-normal by fan-out, dense layers and tables normal around 0 with the deviation that each
+    states, biases 0, gammas 1.
     ``parameters`` and ``macs`` are the published identity, asserted before anything is timed.
     """
 
@@ -78,6 +99,8 @@ class Training:
     macs: int
     content: str = ""
     """What made files hold for it: pictures, volumes …; empty: it is not fed from files."""
+    shallow: Optional[Network] = None
+    """What the gate examines in its place: the same words in fewer and smaller blocks."""
     kind: str = "train"
 
 
@@ -201,6 +224,11 @@ def learning_rate(optimiser: Optimiser, batch_per_step: int) -> float:
     if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
         return optimiser.rate * batch_per_step / optimiser.rate_batch
     return optimiser.rate
+
+
+def clip(optimiser: Optimiser) -> Optional[float]:
+    """Give the norm that all gradients of a step may have together; None: any."""
+    return optimiser.clip if isinstance(optimiser, AdamW) else None
 
 
 def task(workload: str, factors: Mapping[str, Any]) -> str:

@@ -15,7 +15,6 @@ from harness.worker.adapters.caffe.blobs import convolved, pooled
 from harness.worker.adapters.caffe.solver import solver
 from harness.worker.adapters.caffe.training_net import lower
 from harness.worker.contracts import Unsupported
-from harness.worker.network.layer_rules import ImpossibleNetwork
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -30,6 +29,7 @@ from harness.worker.network.layers import (
     ReLU,
     Residual,
 )
+from harness.worker.network.rule import ImpossibleNetwork
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import SGD, Adam, DataSet, Training
 from tests.adapters.tinygrad import every_layer

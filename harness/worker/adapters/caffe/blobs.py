@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Tuple
 
 from harness.worker.adapters.caffe.prototxt import Message, every, one
-from harness.worker.network.layer_rules import product
+from harness.worker.network.rule import product
 
 Shape = Tuple[int, ...]
 

@@ -28,6 +28,7 @@ from harness.worker.adapters.caffe.prototxt import Message, Word
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
+    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -39,13 +40,14 @@ from harness.worker.network.layers import (
     LeakyReLU,
     MaxPool,
     Network,
+    Product,
     ReLU,
     Residual,
     Scale,
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 
 WEIGHT = [("lr_mult", 1), ("decay_mult", 1)]
 PLAIN = [("lr_mult", 1), ("decay_mult", 0)]
@@ -88,6 +90,8 @@ class Lowering:
                 side = self.row(layer.shortcut, path + "/", x)
                 own: Message = [("operation", Word("SUM"))]
                 x = self.add(path, "Eltwise", [body, side], path, ("eltwise_param", own))
+            elif isinstance(layer, Product):
+                raise Unsupported("caffe adapter: no lowering of Product (layer '{}')".format(path))
             else:
                 x = lowering_of(LAYERS, type(layer), "caffe", path)(self, self.sites[path], x)
             if len(self.layers) > count:
@@ -247,4 +251,5 @@ LAYERS: Dict[type, Callable[[Lowering, Any, str], str]] = {
     GlobalAverage: _global_average,
     Flatten: _elementwise("Flatten", lambda site: []),
     Dropout: _dropout,
+    **holes(SEQUENCE_WORDS, "Caffe has no layer for sequences of vectors"),
 }

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, Callable, Dict
 
 from harness.worker.adapters.caffe.prototxt import Message, Word
-from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam, Training, learning_rate
+from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.workload import SGD, Adam, AdamW, Training, learning_rate
 
 ENDLESS = 2**31 - 1
 
@@ -41,4 +41,8 @@ def _adam(rule: Adam) -> Message:
     return [("type", "Adam"), *moments, ("delta", rule.epsilon)]
 
 
-OPTIMISERS: Dict[type, Callable[[Any], Message]] = {SGD: _sgd, Adam: _adam}
+OPTIMISERS: Dict[type, Callable[[Any], Message]] = {
+    SGD: _sgd,
+    Adam: _adam,
+    **holes((AdamW,), "Caffe's decay enters the moments"),
+}

@@ -15,7 +15,7 @@ from harness.worker.contracts import Unsupported
 from harness.worker.feed import Classes, Feed
 from harness.worker.input.open import opened
 from harness.worker.network.layers import Network
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 from harness.worker.network.workload import Training
 
 GAUSSIAN: Message = [("type", "gaussian"), ("std", 1.0)]
@@ -99,4 +99,5 @@ def _files(net: Lowering, feed: Feed, folder: str) -> None:
 LOSSES: Dict[str, Callable[[Lowering, str, int], float]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
+    **holes(("token-cross-entropy",), "Caffe has no layer for sequences of vectors"),
 }

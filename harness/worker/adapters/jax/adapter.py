@@ -13,7 +13,7 @@ from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
-from harness.worker.network.layer_rules import product
+from harness.worker.network.rule import product
 from harness.worker.network.shapes import has_dropout
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
@@ -44,11 +44,14 @@ class JaxActivity:
         draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
         self._strategy = strategy
         self.trained = strategy.replicate(draw(seed))
-        given = jax.jit(
-            lambda key: training.draw_batch(
-                net, (feed.batch_per_rank, *feed.input), feed.targets, key, jax.numpy.float32
-            )
-        )(jax.random.key(feed.seed + 1))
+        if feed.vocabulary is not None:
+            given = training.draw_texts(feed)
+        else:
+            given = jax.jit(
+                lambda key: training.draw_batch(
+                    net, (feed.batch_per_rank, *feed.input), feed.targets, key, jax.numpy.float32
+                )
+            )(jax.random.key(feed.seed + 1))
         self._given = strategy.share(given)
         step = training.make_step(
             net,
@@ -105,7 +108,8 @@ class JaxActivity:
         """Replace the batch."""
         from harness.worker.adapters.jax.training import array_of
 
-        x = self._net.activation_in(self._jax.numpy.array(array_of(given)))
+        own = self._given.input.dtype
+        x = self._net.activation_in(self._jax.numpy.array(array_of(given), own))
         y = self._jax.numpy.array(array_of(target), self._given.target.dtype)
         self._given = self._strategy.share(self._given._replace(input=x, target=y))
 

@@ -24,25 +24,39 @@ import numpy
 from jax import lax
 from jax import numpy as jnp
 
+from harness.worker.adapters.jax import sequences
 from harness.worker.attribution.marks import unmarked
 from harness.worker.network.layers import (
+    GELU,
     LRN,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
     Layer,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
     Network,
+    Positions,
+    Product,
     ReLU,
     Residual,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
+from harness.worker.network.rule import SequenceShape, Shape
 from harness.worker.network.shapes import sites
 from harness.worker.network.words import lowering_of
 
@@ -61,6 +75,8 @@ class Pass:
     updated: Arrays
     kept: Optional[Arrays]
     """Every layer's output by path, where asked for."""
+    compute: Any = jnp.float32
+    """What tables of numbers are read as; everything else is computed in what enters it."""
 
 
 class Lowered:
@@ -88,6 +104,9 @@ class Lowered:
                 if isinstance(layer, Residual):
                     body = self._row(layer.body, path + "/", x, one)
                     x = body + self._row(layer.shortcut, path + "/", x, one)
+                elif isinstance(layer, Product):
+                    body = self._row(layer.body, path + "/", x, one)
+                    x = body * self._row(layer.gate, path + "/", x, one)
                 else:
                     x = self._layer(self.sites[path], x, one)
             if one.kept is not None:
@@ -97,20 +116,23 @@ class Lowered:
     def _layer(self, site: Any, x: Any, one: Pass) -> Any:
         return lowering_of(LAYERS, type(site.layer), "jax", site.path)(self, site, x, one)
 
-    def activation_in(self, x: Any) -> Any:
-        """Bring a canonical activation into this layout."""
-        return _moved(x, (1,), (-1,)) if self.channels_last and x.ndim > 2 else x
+    def activation_in(self, x: Any, shape: Shape = ()) -> Any:
+        """Bring a canonical activation into this layout; one of a sequence's shape stays."""
+        return _moved(x, (1,), (-1,)) if self._is_moved(x, shape) else x
 
-    def activation_out(self, x: Any) -> Any:
+    def activation_out(self, x: Any, shape: Shape = ()) -> Any:
         """Bring an activation back into the canonical layout."""
-        return _moved(x, (-1,), (1,)) if self.channels_last and x.ndim > 2 else x
+        return _moved(x, (-1,), (1,)) if self._is_moved(x, shape) else x
+
+    def _is_moved(self, x: Any, shape: Shape) -> bool:
+        return self.channels_last and x.ndim > 2 and not isinstance(shape, SequenceShape)
 
     def weight_in(self, name: str, weight: Any) -> Any:
         """Bring a canonical parameter or statistic into this layout."""
         path, kind = name.rsplit("/", 1)
         if kind == "weight" and isinstance(self.sites[path].layer, Dense):
             return weight.T
-        if kind == "weight" and self.channels_last:
+        if kind == "weight" and self.channels_last and isinstance(self.sites[path].layer, Conv):
             return _moved(weight, (0, 1), (-1, -2))
         return weight
 
@@ -119,7 +141,7 @@ class Lowered:
         path, kind = name.rsplit("/", 1)
         if kind == "weight" and isinstance(self.sites[path].layer, Dense):
             return weight.T
-        if kind == "weight" and self.channels_last:
+        if kind == "weight" and self.channels_last and isinstance(self.sites[path].layer, Conv):
             return _moved(weight, (-1, -2), (0, 1))
         return weight
 
@@ -295,4 +317,15 @@ LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
     GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),
     Flatten: _flatten,
     Dropout: _dropout,
+    Embedding: sequences.embedding,
+    Positions: sequences.positions,
+    ClassToken: sequences.class_token,
+    ToSequence: sequences.to_sequence,
+    LayerNorm: sequences.layer_norm,
+    RMSNorm: sequences.rms_norm,
+    Attention: sequences.attention,
+    GELU: sequences.gelu,
+    SiLU: lambda net, site, x, one: jax.nn.silu(x),
+    Select: lambda net, site, x, one: x[:, site.layer.position],
+    TiedDense: sequences.tied_dense,
 }

@@ -16,7 +16,7 @@ from harness.worker.adapters.jax.training import array_of, made
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
-from harness.worker.network.shapes import output_shapes, parameter_shapes
+from harness.worker.network.shapes import Site, borrowed, output_shapes, parameter_shapes
 from harness.worker.network.workload import Training
 
 
@@ -24,10 +24,15 @@ class JaxLayerPass:
     """One layer alone, compiled both ways."""
 
     def __init__(
-        self, net: Lowered, path: str, compiled: Tuple[Any, Any], given: Tuple[Any, ...], slope: Any
+        self,
+        net: Lowered,
+        site: Site,
+        compiled: Tuple[Any, Any],
+        given: Tuple[Any, ...],
+        slope: Any,
     ) -> None:
         self._net = net
-        self._path = path
+        self._site = site
         self._forward, self._both = compiled
         self._given = given
         self._slope = slope
@@ -47,12 +52,14 @@ class JaxLayerPass:
 
     def made(self) -> Iterator[Made]:
         """Give what both passes computed."""
-        y, (input_slope, slopes), moved = self._result
-        yield made("output", self._net.activation_out(numpy.asarray(y)))
-        yield made("input-gradient", self._net.activation_out(numpy.asarray(input_slope)))
+        y, (*before, slopes), moved = self._result
+        site, names = self._site, _names(self._site)
+        yield made("output", self._net.activation_out(numpy.asarray(y), site.output))
+        for value in before:  # tokens have no gradient
+            back = self._net.activation_out(numpy.asarray(value), site.input)
+            yield made("input-gradient", back)
         for kind, value in slopes.items():
-            name = "{}/{}".format(self._path, kind)
-            yield made("gradient/" + kind, self._net.weight_out(name, numpy.asarray(value)))
+            yield made("gradient/" + kind, self._net.weight_out(names[kind], numpy.asarray(value)))
         for name, value in moved.items():
             yield made("statistic/" + _kind(name), value)
 
@@ -104,7 +111,9 @@ class JaxSubject:
             yield made("gradient/" + name, self._net.weight_out(name, numpy.asarray(slope)))
         for path, value in kept.items():
             if not isinstance(self._net.sites[path].layer, Dropout):
-                yield made("activation/" + path, self._net.activation_out(numpy.asarray(value)))
+                shape = self._net.sites[path].output
+                value = self._net.activation_out(numpy.asarray(value), shape)
+                yield made("activation/" + path, value)
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one training step with dropout off."""
@@ -127,16 +136,18 @@ class JaxSubject:
         """Open one layer alone."""
         site = self._net.sites[path]
         compute = training.COMPUTE.get(self._precision, jnp.float32)
-        own = {_kind(name): self._state.parameters[name] for name, _ in parameter_shapes(site)}
+        names = _names(site)
+        own = {kind: self._state.parameters[name] for kind, name in names.items()}
         statistics = {
             _kind(name): value
             for name, value in self._state.statistics.items()
             if name.rpartition("/")[0] == path
         }
-        x = jnp.asarray(self._net.activation_in(array_of(given)), compute)
-        slope = jnp.asarray(self._net.activation_in(array_of(gradient)), compute)
+        kind_of_input = jnp.int32 if given.dtype == "int64" else compute
+        x = jnp.asarray(self._net.activation_in(array_of(given), site.input), kind_of_input)
+        slope = jnp.asarray(self._net.activation_in(array_of(gradient), site.output), compute)
         compiled = self._compiled_layer(path, given.shape, to_input)
-        return JaxLayerPass(self._net, path, compiled, (x, own, statistics), slope)
+        return JaxLayerPass(self._net, site, compiled, (x, own, statistics), slope)
 
     def _compiled_layer(self, path: str, shape: Tuple[int, ...], to_input: bool) -> Tuple[Any, Any]:
         """Compile a layer, forward alone and both ways; equal ones once: 50 of ResNet-50's 158."""
@@ -144,12 +155,15 @@ class JaxSubject:
         alike = (replace(site.layer, name=""), shape, to_input)
         if alike not in self._compiled:
             key = jax.random.key(0) if isinstance(site.layer, Dropout) else None
+            compute = training.COMPUTE.get(self._precision, jnp.float32)
+            names = _names(site)
 
             def named(own: Arrays) -> Arrays:
-                return {"{}/{}".format(path, kind): value for kind, value in own.items()}
+                own_name = "{}/{{}}".format(path).format
+                return {names.get(kind, own_name(kind)): value for kind, value in own.items()}
 
             def forward(x: Any, own: Arrays, statistics: Arrays) -> Tuple[Any, Any]:
-                one = Pass(named(own), named(statistics), key, {}, None)
+                one = Pass(named(own), named(statistics), key, {}, None, compute)
                 return self._net.layer(path, x, one), one.updated
 
             def both(x: Any, own: Arrays, statistics: Arrays, slope: Any) -> Tuple[Any, Any, Any]:
@@ -170,10 +184,20 @@ class JaxSubject:
         return {"compiled": "jax.jit", "precision": self._precision, "layers": len(shapes)}
 
     def _batch(self, given: Tensor, target: Tensor) -> training.Given:
-        x = jnp.asarray(self._net.activation_in(array_of(given)), self._dtype)
-        is_classes = target.dtype == "int64"
-        wanted = jnp.asarray(array_of(target), jnp.int32 if is_classes else self._dtype)
-        return training.Given(x, wanted)
+        x = self._net.activation_in(array_of(given))
+        return training.Given(
+            *(
+                jnp.asarray(one, jnp.int32 if one.dtype == numpy.int64 else self._dtype)
+                for one in (x, array_of(target))
+            )
+        )
+
+
+def _names(site: Site) -> Dict[str, str]:
+    """Name what a layer multiplies by or adds, by its kind: its own, and another layer's weight."""
+    names = {_kind(name): name for name, _ in parameter_shapes(site)}
+    tied = borrowed(site)
+    return names if tied is None else {**names, "weight": tied}
 
 
 def _kind(name: str) -> str:

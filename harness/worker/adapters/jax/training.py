@@ -14,13 +14,15 @@ from jax import numpy as jnp
 
 from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
 from harness.worker.attribution.marks import LOSS, UPDATE
+from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
-from harness.worker.network.layer_rules import Parameter
+from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import parameters as parameters_of
 from harness.worker.network.shapes import statistics as statistics_of
+from harness.worker.network.tokens import texts
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, Training
+from harness.worker.network.workload import MASKED, MOMENTS, SGD, Adam, AdamW, Training, clip
 
 COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
 FIRST_SCALE = 2.0**15
@@ -159,8 +161,11 @@ def forward(
     kept: Optional[Arrays] = None,
 ) -> Tuple[Any, Tuple[Arrays, Any]]:
     """Give the loss; beside it the new running statistics and the output."""
-    one = Pass(parameters, statistics, key, {}, kept)
-    output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
+    one = Pass(parameters, statistics, key, {}, kept, COMPUTE.get(precision, jnp.float32))
+    if jnp.issubdtype(given.input.dtype, jnp.integer):
+        output = net.run(given.input, one)
+    else:
+        output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
     wide = output.astype(jnp.promote_types(output.dtype, jnp.float32))
     with net.mark(LOSS):
         loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target)
@@ -174,6 +179,13 @@ def _mean_squared_error(output: Any, target: Any) -> Any:
 def _cross_entropy(output: Any, target: Any) -> Any:
     logarithms = jax.nn.log_softmax(output)
     return -jnp.mean(jnp.take_along_axis(logarithms, target[:, None], axis=1))
+
+
+def _token_cross_entropy(output: Any, target: Any) -> Any:
+    is_asked = target != MASKED
+    logarithms = jax.nn.log_softmax(output)
+    chosen = jnp.take_along_axis(logarithms, jnp.where(is_asked, target, 0)[..., None], axis=-1)
+    return -jnp.sum(jnp.where(is_asked, chosen[..., 0], 0)) / jnp.sum(is_asked)
 
 
 def slopes(
@@ -243,6 +255,7 @@ def update(
 ) -> Tuple[Arrays, Tuple[Arrays, ...]]:
     """Give the new parameters and moments."""
     rule = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").update
+    gradients = _clipped(workload.optimiser, gradients)
     new: Arrays = {}
     moved: Tuple[Arrays, ...] = tuple({} for _ in state.moments)
     for name, weight in state.parameters.items():
@@ -253,6 +266,16 @@ def update(
         for moment, value in zip(moved, made):
             moment[name] = value
     return new, moved
+
+
+def _clipped(optimiser: Any, gradients: Arrays) -> Arrays:
+    """Scale all gradients down together, where the norm of all is above what the optimiser says."""
+    most = clip(optimiser)
+    if most is None:
+        return gradients
+    norm = jnp.sqrt(sum(jnp.sum(jnp.square(one)) for one in gradients.values()))
+    factor = jnp.minimum(1, most / norm)
+    return {name: one * factor for name, one in gradients.items()}
 
 
 def _sgd(
@@ -275,6 +298,23 @@ def _adam(
     return weight - rule.rate * (first / (1 - rule.beta1**power)) / root, (first, second)
 
 
+def _adamw(
+    rule: Any, name: str, weight: Any, slope: Any, old: Any, count: Any, batch_per_step: int
+) -> Tuple[Any, Tuple[Any, ...]]:
+    moved, moments = _adam(rule, name, weight, slope, old, count, batch_per_step)
+    if name.endswith("/weight"):
+        moved = moved - rule.rate * rule.weight_decay * weight
+    return moved, moments
+
+
+def draw_texts(feed: Feed) -> Given:
+    """Make a batch of tokens, and of those that follow them."""
+    assert feed.vocabulary is not None
+    shape = (feed.batch_per_rank, *feed.input)
+    drawn = texts(feed.seed, shape, feed.vocabulary)
+    return Given(*(jnp.array(one, jnp.int32).reshape(shape) for one in drawn))
+
+
 def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dtype: Any) -> Given:
     """Make the synthetic batch on the device, in this layout."""
     first, second = jax.random.split(key)
@@ -293,8 +333,13 @@ class Optimiser(NamedTuple):
     moments: int
 
 
-OPTIMISERS: Dict[type, Optimiser] = {SGD: Optimiser(_sgd, 1), Adam: Optimiser(_adam, 2)}
+OPTIMISERS: Dict[type, Optimiser] = {
+    SGD: Optimiser(_sgd, 1),
+    Adam: Optimiser(_adam, 2),
+    AdamW: Optimiser(_adamw, 2),
+}
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
+    "token-cross-entropy": _token_cross_entropy,
 }

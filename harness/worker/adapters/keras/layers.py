@@ -16,6 +16,7 @@ from harness.worker.adapters.tensorflow.lowering.layouts import Spot
 from harness.worker.adapters.tensorflow.lowering.padding import Pad, padding
 from harness.worker.network.layers import (
     LRN,
+    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -29,7 +30,7 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 
 
 def written(spot: Spot) -> List[Any]:
@@ -223,4 +224,5 @@ LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {
     ReLU: lambda _: [layers.ReLU()],
     Scale: _scale,
     Tanh: lambda _: [layers.Activation("tanh")],
+    **holes(SEQUENCE_WORDS, "its words of sequences are not written yet"),
 }

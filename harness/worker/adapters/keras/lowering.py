@@ -9,7 +9,7 @@ from keras import layers
 
 from harness.worker.adapters.keras.layers import written
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
-from harness.worker.network.layers import Dropout, Layer, Network, Residual
+from harness.worker.network.layers import Dropout, Layer, Network, Product, Residual
 from harness.worker.network.shapes import decayed
 
 KINDS = {
@@ -67,6 +67,9 @@ class KerasLowering:
             if isinstance(layer, Residual):
                 body = self._run(layer.body, path + "/", x)
                 x = layers.Add()([body, self._run(layer.shortcut, path + "/", x)])
+            elif isinstance(layer, Product):
+                body = self._run(layer.body, path + "/", x)
+                x = layers.Multiply()([body, self._run(layer.gate, path + "/", x)])
             else:
                 self.parts[path] = written(self.arrangement.spots[path])
                 if not isinstance(layer, Dropout) or self._is_dropping:

@@ -17,8 +17,8 @@ from keras import ops
 
 from harness.worker.adapters.keras.lowering import KerasLowering
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
-from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, Training
+from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW, Training
 
 KEPT = {"velocity": "momentums", "first": "_momentums", "second": "_velocities"}
 """What Keras' optimisers call what they keep."""
@@ -181,10 +181,15 @@ def _sgd(rule: SGD, batch_per_step: int) -> Any:
     return keras.optimizers.SGD(rate, momentum=numpy.float64(rule.momentum))
 
 
-OPTIMISERS: Dict[type, Callable[[Any, int], Any]] = {SGD: _sgd, Adam: _adam}
+OPTIMISERS: Dict[type, Callable[[Any, int], Any]] = {
+    SGD: _sgd,
+    Adam: _adam,
+    **holes((AdamW,), "it is not written yet"),
+}
 LOSSES: Dict[str, Callable[[str], Any]] = {
     "cross-entropy": lambda dtype: keras.losses.SparseCategoricalCrossentropy(
         from_logits=True, dtype=dtype
     ),
     "mean-squared-error": lambda dtype: keras.losses.MeanSquaredError(dtype=dtype),
+    **holes(("token-cross-entropy",), "its words of sequences are not written yet"),
 }

@@ -13,8 +13,8 @@ from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.facts.resources import threads
 from harness.worker.feed import Feed
 from harness.worker.job import Job
-from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import BatchNorm
+from harness.worker.network.rule import product
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
 from harness.worker.place import Place

@@ -23,6 +23,7 @@ from singa import autograd, layer, tensor
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
+    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -34,13 +35,14 @@ from harness.worker.network.layers import (
     LeakyReLU,
     MaxPool,
     Network,
+    Product,
     ReLU,
     Residual,
     Scale,
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 
 EPSILON = 1e-5
 
@@ -79,6 +81,8 @@ class Lowered:
         for path, site in self.sites.items():
             if isinstance(site.layer, Residual):
                 continue
+            if isinstance(site.layer, Product):
+                raise Unsupported("singa adapter: no lowering of Product (layer '{}')".format(path))
             self._calls[path] = lowering_of(LAYERS, type(site.layer), "singa", path)(self, site)
 
     def run(self, x: Any) -> Any:
@@ -198,6 +202,7 @@ LAYERS: Dict[type, Maker] = {
     GlobalAverage: _global_average,
     Flatten: lambda net, site: autograd.flatten,
     Dropout: _dropout,
+    **holes(SEQUENCE_WORDS, "SINGA's autograd has no attention and no norm of each position"),
 }
 
 

@@ -17,8 +17,8 @@ from harness.worker.adapters.singa.training import LOSSES
 from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
 from harness.worker.gate.tensors import Tensor
-from harness.worker.network.layer_rules import product
 from harness.worker.network.layers import Dense, Network
+from harness.worker.network.rule import product
 from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
 from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import Training

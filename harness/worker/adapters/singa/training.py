@@ -15,8 +15,8 @@ from singa import autograd, model, opt, tensor
 from harness.worker.adapters.singa.lowering import Lowered, input_shape, registered
 from harness.worker.feed import Classes, Feed
 from harness.worker.network.shapes import parameters
-from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import SGD, Adam, Training, learning_rate
+from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.workload import SGD, Adam, AdamW, Training, learning_rate
 
 
 class ScopedSGD(opt.SGD):
@@ -63,10 +63,12 @@ OPTIMISERS: Dict[type, Callable[[Any, float], Any]] = {
     Adam: lambda rule, rate: opt.Adam(
         lr=rate, beta_1=rule.beta1, beta_2=rule.beta2, epsilon=rule.epsilon
     ),
+    **holes((AdamW,), "SINGA's decay enters the moments"),
 }
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": autograd.softmax_cross_entropy,
     "mean-squared-error": autograd.mse_loss,
+    **holes(("token-cross-entropy",), "SINGA's autograd has no attention"),
 }
 
 

@@ -23,8 +23,8 @@ from typing import (
 import tensorflow.compat.v2 as tf
 
 from harness.worker.attribution.marks import Mark, unmarked
-from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam
+from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW
 
 
 class Update:
@@ -153,4 +153,5 @@ class Kind(NamedTuple):
 OPTIMISERS: Dict[type, Kind] = {
     SGD: Kind(1, 0, lambda update: update.momentum),
     Adam: Kind(2, 2, Update.adam),
+    **holes((AdamW,), "it is not written yet"),
 }

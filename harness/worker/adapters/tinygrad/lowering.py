@@ -20,6 +20,7 @@ from tinygrad import Context
 
 from harness.worker.network.layers import (
     LRN,
+    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -31,13 +32,14 @@ from harness.worker.network.layers import (
     LeakyReLU,
     MaxPool,
     Network,
+    Product,
     ReLU,
     Residual,
     Scale,
     Tanh,
 )
 from harness.worker.network.shapes import Site, sites
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 
 Tensors = Dict[str, Any]
 
@@ -61,7 +63,7 @@ class Lowered:
         self.network = network
         self.sites = {site.path: site for site in sites(network)}
         for site in self.sites.values():
-            if not isinstance(site.layer, Residual):
+            if not isinstance(site.layer, (Residual, Product)):
                 lowering_of(LAYERS, type(site.layer), "tinygrad", site.path)
 
     def run(self, x: Any, one: Pass) -> Any:
@@ -79,6 +81,9 @@ class Lowered:
             if isinstance(layer, Residual):
                 body = self._row(layer.body, path + "/", x, one)
                 x = body + self._row(layer.shortcut, path + "/", x, one)
+            elif isinstance(layer, Product):
+                body = self._row(layer.body, path + "/", x, one)
+                x = body * self._row(layer.gate, path + "/", x, one)
             else:
                 x = self.layer(path, x, one)
             if one.kept is not None:
@@ -171,4 +176,5 @@ LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
     GlobalAverage: lambda site, x, one: x.mean(tuple(range(2, x.ndim))),
     Flatten: lambda site, x, one: x.flatten(1),
     Dropout: _dropout,
+    **holes(SEQUENCE_WORDS, "its words of sequences are not written yet"),
 }

@@ -18,7 +18,7 @@ from tinygrad.dtype import Invalid
 from tinygrad.uop.ops import Ops
 
 from harness.worker.facts.multiplications import Uncounted
-from harness.worker.network.layer_rules import product
+from harness.worker.network.rule import product
 
 SAMPLES = 2048
 COMPUTED: Dict[Any, Callable[..., Any]] = {

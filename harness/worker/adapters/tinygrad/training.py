@@ -15,11 +15,11 @@ from tinygrad import Tensor, dtypes
 from harness.worker.adapters.tinygrad.lowering import Lowered, Pass, Tensors
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor as Given
-from harness.worker.network.layer_rules import Parameter
 from harness.worker.network.layers import Dropout
+from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import parameters, statistics
-from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
+from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW, Training, learning_rate
 
 Changes = List[Tuple[Any, Any]]
 
@@ -134,10 +134,12 @@ class Optimiser(NamedTuple):
 OPTIMISERS: Dict[type, Optimiser] = {
     SGD: Optimiser(Trainer.sgd, moments=1, powers=0),
     Adam: Optimiser(Trainer.adam, moments=2, powers=2),
+    **holes((AdamW,), "it is not written yet"),
 }
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": lambda output, target: output.sparse_categorical_crossentropy(target),
     "mean-squared-error": lambda output, target: (output - target).square().mean(),
+    **holes(("token-cross-entropy",), "its words of sequences are not written yet"),
 }
 
 

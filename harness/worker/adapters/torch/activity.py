@@ -13,6 +13,7 @@ from harness.worker.facts.multiplications import STEPS, Count, Uncounted
 from harness.worker.feed import Classes, Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
+from harness.worker.network.tokens import texts
 
 HELD_STEPS = 1024
 
@@ -135,6 +136,11 @@ def draw(feed: Feed, trainer: Trainer) -> Tuple[torch.Tensor, torch.Tensor]:
     device = trainer.settings.device
     generator = torch.Generator(device=device).manual_seed(feed.seed)
     made: Dict[str, Any] = {"generator": generator, "device": device}
+    if feed.vocabulary is not None:
+        shape = (feed.batch_per_rank, *feed.input)
+        drawn = texts(feed.seed, shape, feed.vocabulary)
+        tokens, following = (torch.tensor(one, device=device).reshape(shape) for one in drawn)
+        return tokens, following
     inputs = trainer.place(torch.randn(feed.batch_per_rank, *feed.input, **made))
     if isinstance(feed.targets, Classes):
         return inputs, torch.randint(feed.targets.count, (feed.batch_per_rank,), **made)

@@ -11,6 +11,7 @@ from torch.utils.flop_counter import flop_registry
 from harness.worker.facts.multiplications import Uncounted
 
 MULTIPLYING = re.compile("conv|linear|mm|matmul|gemm|attention", re.IGNORECASE)
+ATTENTION = re.compile("_scaled_dot_product_.*attention")
 CONVERTING = re.compile("convert", re.IGNORECASE)
 
 
@@ -35,8 +36,21 @@ class Products(TorchDispatchMode):
         result = func(*args, **given)
         name = str(func)
         count = flop_registry.get(func.overloadpacket)
-        if count is not None:
+        if ATTENTION.search(name):
+            self.macs += _attention(args, is_backward="backward" in name)
+        elif count is not None:
             self.macs += int(count(*args, **given, out_val=result)) // 2
         elif MULTIPLYING.search(name) and not CONVERTING.search(name):
             raise Uncounted("nothing says what torch's '{}' multiplies".format(name))
         return result
+
+
+def _attention(args: Any, *, is_backward: bool) -> int:
+    """Count a fused attention as it is stated: two products, and four for its gradients.
+
+    That it computes the scores anew on the way back, or skips what is masked, is its algorithm's.
+    """
+    query, key, value = args[1:4] if is_backward else args[:3]
+    pairs = query.shape[0] * query.shape[1] * query.shape[2] * key.shape[2]
+    products = int(pairs * (query.shape[3] + value.shape[3]))
+    return 2 * products if is_backward else products

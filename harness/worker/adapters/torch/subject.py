@@ -9,7 +9,12 @@ import torch
 from torch import nn
 from torch._dynamo.exc import TorchDynamoException
 
-from harness.worker.adapters.torch.lowering.canonical import given_tensor, held, made, named
+from harness.worker.adapters.torch.lowering.canonical import (
+    given_tensor,
+    made,
+    multiplied,
+    named,
+)
 from harness.worker.adapters.torch.lowering.network import operator
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.training import Trainer
@@ -28,7 +33,9 @@ class TorchLayerPass:
         self._module = trainer.network.at[path]
         self._module.train()
         self._run = trainer.model if len(trainer.network.at) == 1 else self._module
-        x = trainer.place(given_tensor(given).to(trainer.settings.compute))
+        x = trainer.place(given_tensor(given))
+        if x.is_floating_point():  # tokens stay as they are
+            x = x.to(trainer.settings.compute)
         self._x = x.requires_grad_(to_input)
         # A view keeps the leaf itself from being overwritten by a layer that works in place.
         self._is_in_place = getattr(operator(self._module), "inplace", False)
@@ -43,7 +50,8 @@ class TorchLayerPass:
 
     def both(self) -> None:
         """Enqueue both passes."""
-        self._module.zero_grad(set_to_none=True)
+        for _, tensor in multiplied(operator(self._module)):
+            tensor.grad = None
         self._x.grad = None
         self.forward()
         if self._incoming is None:
@@ -58,8 +66,9 @@ class TorchLayerPass:
     def made(self) -> Iterator[Made]:
         """Give what both passes computed."""
         yield made("output", self._output)
-        yield made("input-gradient", self._x.grad)
-        for kind, tensor in held(operator(self._module)):
+        if self._x.requires_grad:
+            yield made("input-gradient", self._x.grad)
+        for kind, tensor in multiplied(operator(self._module)):
             if tensor.requires_grad:
                 yield made("gradient/" + kind, tensor.grad)
             else:
@@ -143,7 +152,7 @@ class TorchSubject:
         wide = self._settings.compute == torch.float64
         x, y = given_tensor(given), given_tensor(target).to(self._settings.device)
         if not wide:
-            x, y = x.float(), y.float() if y.is_floating_point() else y
+            x, y = (one.float() if one.is_floating_point() else one for one in (x, y))
         return self._trainer.place(x), y
 
     def _named(self) -> Iterator[Tuple[str, torch.Tensor]]:

@@ -2,7 +2,7 @@
 
 The optimisers are torch's fused ones: on a CPU one pass over memory where the plain form takes
 several, on a GPU a handful of launches instead of hundreds. Weight decay is a property of the group
-that holds the weights of convolutions and dense layers.
+that holds the weights.
 """
 
 from __future__ import annotations
@@ -14,19 +14,34 @@ from torch import nn
 from torch.nn import functional
 
 from harness.worker.adapters.torch.lowering.canonical import given_tensor, made, named
-from harness.worker.adapters.torch.lowering.initial import CONVOLUTIONS, fill
+from harness.worker.adapters.torch.lowering.initial import fill
 from harness.worker.adapters.torch.lowering.network import Lowered
+from harness.worker.adapters.torch.lowering.sequences import prepare
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.strategies.strategy import Strategy
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, Training, learning_rate
+from harness.worker.network.workload import (
+    MASKED,
+    MOMENTS,
+    SGD,
+    Adam,
+    AdamW,
+    Training,
+    clip,
+    learning_rate,
+)
 
-DECAYED = (*CONVOLUTIONS, nn.Linear)
+
+def _token_cross_entropy(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return functional.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=MASKED)
+
+
 LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
     "cross-entropy": functional.cross_entropy,
     "mean-squared-error": functional.mse_loss,
+    "token-cross-entropy": _token_cross_entropy,
 }
 
 KEPT = {"velocity": "momentum_buffer", "first": "exp_avg", "second": "exp_avg_sq"}
@@ -45,6 +60,7 @@ class Trainer:
     ) -> None:
         self.settings = settings
         self.strategy = strategy or Strategy()
+        self._dimensions = len(workload.network.input) + 1
         self.format = settings.memory_format(len(workload.network.input) - 1)
         self.network = Lowered(workload.network)
         fill(self.network, seed)
@@ -55,6 +71,8 @@ class Trainer:
             # cuDNN wants weights in the layout too. oneDNN packs them for itself and hands their
             # gradients back channels-first, which torch would have to copy at every step.
             self.network.to(memory_format=self.format)
+        wide = torch.float64 if settings.precision == "float64" else torch.float32
+        prepare(self.network, settings.device, wide)
         self.network.train()
         self.model: Any = self.strategy.wrap(self.network)
         if settings.is_compiled:
@@ -64,6 +82,9 @@ class Trainer:
             settings.device.type, enabled=settings.precision == "fp16"
         )
         self._workload = workload
+        self._clip = clip(workload.optimiser)
+        if self._clip is not None:
+            self.strategy.require_gradients_before_update()
         self.optimiser: Any = None
 
     def start_optimiser(self, batch_per_step: int) -> None:
@@ -85,12 +106,27 @@ class Trainer:
         _, loss = self.forward(x, target)
         if self.scaler.is_enabled():
             self.scaler.scale(loss).backward()
+            self._clip_gradients()
             self.scaler.step(self.optimiser)
             self.scaler.update()
         else:
             loss.backward()
+            self._clip_gradients()
             self.optimiser.step()
         return loss.detach()
+
+    def _clip_gradients(self) -> None:
+        """Scale all gradients by what their norm is above the most, and wait for nothing.
+
+        torch's ``clip_grad_norm_`` adds 1e-6 to the norm, which is another rule.
+        """
+        if self._clip is None:
+            return
+        if self.scaler.is_enabled():
+            self.scaler.unscale_(self.optimiser)
+        gradients = [one.grad for one in self.network.parameters() if one.grad is not None]
+        norm = nn.utils.get_total_norm(gradients, foreach=True)
+        torch._foreach_mul_(gradients, torch.clamp(self._clip / norm, max=1.0))
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set, in place, what is given of parameters, running statistics and moments."""
@@ -122,18 +158,18 @@ class Trainer:
         return {"{}/{}".format(name, one): KEPT[one] for one in names}
 
     def place(self, x: torch.Tensor) -> torch.Tensor:
-        """Bring a batch of activations to the device and into the layout; flat ones have none."""
+        """Bring a batch of activations to the device and into the layout that images have."""
         x = x.to(self.settings.device)
-        if self.format is None or x.dim() == 2:
+        if self.format is None or x.dim() != self._dimensions:
             return x
         return x.contiguous(memory_format=self.format)
 
 
-def decay_groups(network: nn.Module, weight_decay: float) -> List[Dict[str, Any]]:
+def decay_groups(network: Lowered, weight_decay: float) -> List[Dict[str, Any]]:
     """Split parameters into those that decay and the rest."""
     if not weight_decay:
         return [{"params": list(network.parameters())}]
-    weights = [module.weight for module in network.modules() if isinstance(module, DECAYED)]
+    weights = [tensor for name, tensor in named(network) if name.endswith("/weight")]
     known = {id(weight) for weight in weights}
     others = [parameter for parameter in network.parameters() if id(parameter) not in known]
     groups: List[Dict[str, Any]] = [
@@ -143,19 +179,28 @@ def decay_groups(network: nn.Module, weight_decay: float) -> List[Dict[str, Any]
     return [group for group in groups if group["params"]]
 
 
-def _sgd(rule: SGD, network: nn.Module, rate: float) -> torch.optim.Optimizer:
+def _sgd(rule: SGD, network: Lowered, rate: float) -> torch.optim.Optimizer:
     groups = decay_groups(network, rule.weight_decay)
     return torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)
 
 
-def _adam(rule: Adam, network: nn.Module, rate: float) -> torch.optim.Optimizer:
+def _adam(rule: Adam, network: Lowered, rate: float) -> torch.optim.Optimizer:
     betas = (rule.beta1, rule.beta2)
     return torch.optim.Adam(
         network.parameters(), lr=rate, betas=betas, eps=rule.epsilon, fused=True
     )
 
 
-OPTIMISERS: Dict[type, Callable[[Any, nn.Module, float], torch.optim.Optimizer]] = {
+def _adamw(rule: AdamW, network: Lowered, rate: float) -> torch.optim.Optimizer:
+    groups = decay_groups(network, rule.weight_decay)
+    betas = (rule.beta1, rule.beta2)
+    return torch.optim.AdamW(
+        groups, lr=rate, betas=betas, eps=rule.epsilon, weight_decay=0.0, fused=True
+    )
+
+
+OPTIMISERS: Dict[type, Callable[[Any, Lowered, float], torch.optim.Optimizer]] = {
     SGD: _sgd,
     Adam: _adam,
+    AdamW: _adamw,
 }

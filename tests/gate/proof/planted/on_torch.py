@@ -6,7 +6,10 @@ from tests.gate.proof.planted.fault import Fault, counted, known
 
 FOLDER = "harness/worker/adapters/torch/"
 STEP = "self._loss = self.trainer.step(*self.batch)"
-UPDATE = "            loss.backward()\n            self.optimiser.step()\n"
+UPDATE = """            loss.backward()
+            self._clip_gradients()
+            self.optimiser.step()
+"""
 NETWORK = "        self.network.train()\n"
 SGD = "torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)"
 MEMOISED = """            if not hasattr(self, "held"):

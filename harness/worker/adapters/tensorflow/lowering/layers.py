@@ -15,6 +15,7 @@ from harness.worker.adapters.tensorflow.lowering.layouts import Spot
 from harness.worker.adapters.tensorflow.lowering.padding import padding
 from harness.worker.network.layers import (
     LRN,
+    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -28,7 +29,7 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 
 NEVER_LARGEST = float("-inf")
 
@@ -289,4 +290,5 @@ LAYERS: Dict[Type[Any], Callable[[Spot, Pass, Any], Any]] = {
     ReLU: lambda _spot, _pass, x: tf.nn.relu(x),
     Scale: _scale,
     Tanh: lambda _spot, _pass, x: tf.tanh(x),
+    **holes(SEQUENCE_WORDS, "its words of sequences are not written yet"),
 }

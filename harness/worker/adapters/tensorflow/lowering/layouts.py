@@ -18,9 +18,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy
 
 from harness.worker.contracts import Unsupported
-from harness.worker.network.layer_rules import Shape
-from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Layer, Network, Residual
-from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
+from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Layer, Network
+from harness.worker.network.rule import Shape
+from harness.worker.network.shapes import Site, branches, parameter_shapes, sites, statistic_shapes
 
 
 class Spot(NamedTuple):
@@ -124,14 +124,13 @@ class Arrangement:
             path = prefix + layer.name
             site = by_path[path]
             before = flat
-            if isinstance(layer, Residual):
+            if branches(layer):
                 flat, other = (
-                    self._walk(branch, path + "/", before, by_path)
-                    for branch in (layer.body, layer.shortcut)
+                    self._walk(branch, path + "/", before, by_path) for branch in branches(layer)
                 )
                 if flat != other:
                     raise Unsupported(
-                        "TensorFlow: '{}' adds flat features of two orders".format(path)
+                        "TensorFlow: '{}' joins flat features of two orders".format(path)
                     )
             elif isinstance(layer, Flatten) and self.channels_last and len(site.input) > 1:
                 flat = site.input

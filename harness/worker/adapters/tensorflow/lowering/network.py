@@ -11,10 +11,10 @@ from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
 from harness.worker.adapters.tensorflow.lowering.layers import run
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.attribution.marks import Mark, unmarked
-from harness.worker.network.layer_rules import Parameter
-from harness.worker.network.layers import Dropout, Layer, Network, Residual
+from harness.worker.network.layers import Dropout, Layer, Network, Product, Residual
+from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import decayed, parameters, sites, statistics
-from harness.worker.network.words import lowering_of
+from harness.worker.network.words import holes, lowering_of
 
 
 class Lowering:
@@ -65,6 +65,9 @@ class Lowering:
                 if isinstance(layer, Residual):
                     body = self._run(layer.body, path + "/", now, x)
                     x = body + self._run(layer.shortcut, path + "/", now, x)
+                elif isinstance(layer, Product):
+                    body = self._run(layer.body, path + "/", now, x)
+                    x = body * self._run(layer.gate, path + "/", now, x)
                 else:
                     x = run(self.arrangement.spots[path], now, x)
             if not isinstance(layer, Dropout):
@@ -90,4 +93,5 @@ def _mean_squared_error(output: Any, target: Any) -> Any:
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
+    **holes(("token-cross-entropy",), "its words of sequences are not written yet"),
 }

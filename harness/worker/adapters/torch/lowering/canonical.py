@@ -8,11 +8,13 @@ from typing import Any, Iterator, Optional, Tuple
 import torch
 from torch import nn
 
-from harness.worker.adapters.torch.lowering.initial import NORMS
 from harness.worker.adapters.torch.lowering.network import Lowered, operator
+from harness.worker.adapters.torch.lowering.sequences import Tied
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+POSITION_NORMS = (nn.LayerNorm, nn.RMSNorm)
 TYPES = {"float64": torch.float64, "float32": torch.float32, "int64": torch.int64}
 
 
@@ -31,10 +33,22 @@ def held(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
         yield "mean", module.running_mean
         yield "variance", module.running_var
         return
+    if isinstance(module, POSITION_NORMS):
+        yield "gamma", module.weight
+        if getattr(module, "bias", None) is not None:
+            yield "beta", module.bias
+        return
     for kind in ("weight", "bias"):
         tensor: Optional[torch.Tensor] = getattr(module, kind, None)
         if tensor is not None:
             yield kind, tensor
+
+
+def multiplied(module: nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
+    """Give a module's own tensors, and the table that it is tied to."""
+    yield from held(module)
+    if isinstance(module, Tied):
+        yield "weight", module.tables[0].weight
 
 
 def given_tensor(tensor: Tensor) -> torch.Tensor:

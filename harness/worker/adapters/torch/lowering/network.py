@@ -20,25 +20,39 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from harness.worker.adapters.torch.lowering import sequences
 from harness.worker.adapters.torch.lowering.lrn import LocalResponseNorm
 from harness.worker.network.layers import (
+    GELU,
     LRN,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
     Layer,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
     Network,
+    Positions,
+    Product,
     ReLU,
     Residual,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
+from harness.worker.network.rule import SequenceShape
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.words import lowering_of
 
@@ -58,9 +72,9 @@ class Lowered(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.at: Dict[str, nn.Module] = {}
-        found = {site.path: site for site in sites(network)}
+        self.sites = {site.path: site for site in sites(network)}
         with torch.device("meta"):
-            self.layers = _row(network.layers, "", found, self.at)
+            self.layers = _row(network.layers, "", self.sites, self.at)
         self.to_empty(device="cpu")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -135,8 +149,14 @@ def _row(
             module: nn.Module = Sum(
                 _row(layer.body, path + "/", found, at),
                 _row(layer.shortcut, path + "/", found, at),
-                isinstance(layer.body[-1], SUM_IN_PLACE),
+                _may_add_in_place(layer, found[path]),
             )
+        elif isinstance(layer, Product):
+            module = sequences.Times(
+                _row(layer.body, path + "/", found, at), _row(layer.gate, path + "/", found, at)
+            )
+        elif isinstance(layer, TiedDense):
+            module = sequences.Tied(at[layer.to], layer.features, layer.bias)
         else:
             module = _module(layer, found[path], _may_overwrite(before))
         row.add_module(layer.name, module)
@@ -149,6 +169,12 @@ def _may_overwrite(before: Sequence[Layer]) -> bool:
     """Say whether the next layer may work in place; a row's first input belongs to others too."""
     behind = [layer for layer in before if not isinstance(layer, Flatten)]
     return bool(behind) and isinstance(behind[-1], OUTPUT_UNUSED)
+
+
+def _may_add_in_place(layer: Residual, site: Site) -> bool:
+    """Say whether a sum may be written over its body's output; of a sequence it may be narrower."""
+    is_sequence = isinstance(site.output, SequenceShape)
+    return isinstance(layer.body[-1], SUM_IN_PLACE) and not is_sequence
 
 
 def _module(layer: Layer, site: Site, in_place: bool) -> nn.Module:
@@ -196,9 +222,13 @@ def _norm(layer: BatchNorm, site: Site, _: bool) -> nn.Module:
     return norm
 
 
+def _tied_dense(layer: TiedDense, site: Site, _: bool) -> nn.Module:
+    raise ValueError("'{}' is lowered with the table that it is tied to".format(site.path))
+
+
 LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
     Conv: _conv,
-    Dense: lambda layer, site, _: nn.Linear(site.input[0], layer.features, bias=layer.bias),
+    Dense: lambda layer, site, _: nn.Linear(site.input[-1], layer.features, bias=layer.bias),
     BatchNorm: _norm,
     ReLU: lambda _, __, in_place: nn.ReLU(inplace=in_place),
     LeakyReLU: lambda layer, _, in_place: nn.LeakyReLU(layer.slope, inplace=in_place),
@@ -212,4 +242,15 @@ LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
     GlobalAverage: lambda *_: MeanOverPositions(),
     Flatten: lambda *_: nn.Flatten(),
     Dropout: lambda layer, *_: nn.Dropout(layer.rate),
+    Embedding: lambda layer, *_: nn.Embedding(layer.vocabulary, layer.features),
+    Positions: lambda layer, site, _: sequences.AddPositions(layer.length, site.input[-1]),
+    ClassToken: lambda _, site, __: sequences.PutFirst(site.input[-1]),
+    ToSequence: lambda *_: sequences.PositionsOfImage(),
+    LayerNorm: lambda layer, site, _: sequences.layer_norm(layer, site),
+    RMSNorm: lambda layer, site, _: sequences.rms_norm(layer, site),
+    Attention: lambda layer, site, _: sequences.Mix(layer, site.input[0]),
+    GELU: lambda layer, *_: nn.GELU(approximate="tanh" if layer.tanh else "none"),
+    SiLU: lambda *_: nn.SiLU(),
+    Select: lambda layer, *_: sequences.Pick(layer.position),
+    TiedDense: _tied_dense,
 }

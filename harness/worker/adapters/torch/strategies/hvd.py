@@ -34,6 +34,11 @@ class Horovod(Strategy):
             optimiser, named_parameters=network.named_parameters()
         )
 
+    def require_gradients_before_update(self) -> None:
+        """Refuse: here the update exchanges them."""
+        if self._communicates:
+            raise Unsupported("Horovod exchanges gradients after they would be clipped")
+
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
         said = torch.tensor([value], dtype=torch.float64)

@@ -31,6 +31,9 @@ class Strategy:
         """Give what updates the weights."""
         return optimiser
 
+    def require_gradients_before_update(self) -> None:
+        """Refuse to clip gradients that are exchanged only within the update."""
+
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
         return value

@@ -1,0 +1,162 @@
+"""Turn the words of sequences into torch modules.
+
+What an expert does here, and why:
+
+- Attention is torch's own scaled dot product, which takes a fused kernel where there is one.
+- On a CPU keys and values are repeated for the heads that share them: the fused kernel there takes
+  equal numbers only, and torch would fall back to plain products. On a GPU it knows groups.
+- Cosines and sines of all positions are made once, in at least float32, and queries and keys turn
+  in at least float32.
+- Tables and sums keep their type under autocast, so that what flows past the blocks stays float32.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from harness.worker.network.layers import Attention, LayerNorm, RMSNorm, Rotary
+from harness.worker.network.shapes import Site
+
+
+class AddPositions(nn.Module):
+    """Add each position's learned vector."""
+
+    def __init__(self, length: int, features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(length, features))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Add to all samples."""
+        return x + self.weight[: x.shape[1]]
+
+
+class PutFirst(nn.Module):
+    """Put one learned vector before each sequence."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(1, features))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Make each sample one position longer."""
+        return torch.cat([self.weight.expand(x.shape[0], 1, -1), x], dim=1)
+
+
+class PositionsOfImage(nn.Module):
+    """Lay an image's positions behind each other; channels-last memory is only looked at anew."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Give (batch, positions, channels)."""
+        return x.flatten(2).transpose(1, 2)
+
+
+class Pick(nn.Module):
+    """Take one position."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__()
+        self.position = position
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Give (batch, features)."""
+        return x[:, self.position]
+
+
+class Times(nn.Module):
+    """Multiply what the body and the gate make of the same input."""
+
+    def __init__(self, body: nn.Module, gate: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.gate = gate
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute both branches and multiply them."""
+        return self.body(x) * self.gate(x)
+
+
+class Tied(nn.Module):
+    """Multiply by an embedding's table, which stays the embedding's own."""
+
+    def __init__(self, table: nn.Module, features: int, has_bias: bool) -> None:
+        super().__init__()
+        self.tables = (table,)  # in a tuple: no part of this module, and moved once only
+        self.bias = nn.Parameter(torch.empty(features)) if has_bias else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Give a number for each row of the table."""
+        return functional.linear(x, self.tables[0].weight, self.bias)
+
+
+class Mix(nn.Module):
+    """Attention over queries, keys and values that come side by side."""
+
+    def __init__(self, layer: Attention, length: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.length = length
+        self.turns: Optional[Tuple[torch.Tensor, torch.Tensor]] = None
+
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Make the cosines and sines of all positions; they are neither trained nor saved."""
+        rotary = self.layer.rotary
+        if rotary is None:
+            return
+        pairs = torch.arange(self.layer.head // 2, dtype=torch.float64)
+        speeds = rotary.theta ** (-2 * pairs / self.layer.head)
+        angles = torch.outer(torch.arange(self.length, dtype=torch.float64), speeds)
+        self.turns = angles.cos().to(device, dtype), angles.sin().to(device, dtype)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Give (batch, positions, heads x head)."""
+        layer = self.layer
+        counts = [layer.heads, layer.kv_heads, layer.kv_heads]
+        parts = x.split([count * layer.head for count in counts], dim=-1)
+        query, key, value = (
+            part.unflatten(-1, (count, layer.head)).transpose(1, 2)
+            for part, count in zip(parts, counts)
+        )
+        if layer.rotary is not None:
+            query, key = (self._turned(layer.rotary, one) for one in (query, key))
+        group = layer.heads // layer.kv_heads
+        if group > 1 and not x.is_cuda:
+            key, value = (one.repeat_interleave(group, dim=1) for one in (key, value))
+            group = 1
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=layer.causal, enable_gqa=group > 1
+        )
+        return mixed.transpose(1, 2).flatten(2)
+
+    def _turned(self, rotary: Rotary, x: torch.Tensor) -> torch.Tensor:
+        assert self.turns is not None
+        cosines, sines = self.turns
+        wide = x.to(cosines.dtype)
+        if rotary.interleaved:
+            first, second = wide.unflatten(-1, (-1, 2)).unbind(-1)
+        else:
+            first, second = wide.chunk(2, dim=-1)
+        turned = first * cosines - second * sines, second * cosines + first * sines
+        if rotary.interleaved:
+            return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
+        return torch.cat(turned, dim=-1).to(x.dtype)
+
+
+def prepare(network: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
+    """Make what attention computes from positions alone, where the network runs."""
+    for module in network.modules():
+        if isinstance(module, Mix):
+            module.prepare(device, dtype)
+
+
+def layer_norm(layer: LayerNorm, site: Site) -> nn.Module:
+    """Normalise the features of each position."""
+    return nn.LayerNorm(site.input[-1], eps=layer.epsilon, bias=layer.bias)
+
+
+def rms_norm(layer: RMSNorm, site: Site) -> nn.Module:
+    """Divide the features of each position by the root of their mean square."""
+    return nn.RMSNorm(site.input[-1], eps=layer.epsilon)
