@@ -210,6 +210,7 @@ def _cell(
         options=cell.options,
         content=cell.content,
         own_files=cell.own_files,
+        against=cell.against,
     )
 
 

@@ -96,11 +96,6 @@ def ratio_bracket(interval: Interval | None, value: float | None) -> str:
     return f"[{ratio_span(interval, value).replace('–', ', ')}]"
 
 
-def inverse(interval: Interval) -> Interval:
-    """Turn the interval of a/b into that of b/a."""
-    return Interval(1 / interval.high, 1 / interval.low, interval.level, interval.meaning)
-
-
 def seconds(value: float | None) -> str:
     """Print a duration in the unit people would say it in."""
     if value is None or not math.isfinite(value):

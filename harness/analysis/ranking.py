@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.cell_names import (
@@ -39,6 +39,8 @@ class Ranking:
     without: tuple[CellResult, ...]
     """Those no trial gave a number for."""
     runs: tuple[RunInfo, ...]
+    is_pair: bool = False
+    """Whether these are a cell of side A and its cell of side B."""
 
     @property
     def sizes(self) -> int:
@@ -54,6 +56,8 @@ class Ranking:
     def name(self, cell: CellResult) -> str:
         """Name a cell by what sets it apart within this ranking."""
         name = name_of(cell, self.distinguishing)
+        if self.is_pair:
+            return f"{name} · {'B' if cell.against else 'A'}"
         if name not in self.shared:
             return name
         return cell.label.removeprefix(f"{cell.workload} · ")  # which has its options, too
@@ -127,15 +131,40 @@ def _shared(cells: Sequence[CellResult], values: Sequence[str]) -> frozenset[str
     return frozenset(name for name, count in named.items() if count > 1)
 
 
+def _titles(
+    groups: Mapping[tuple[str, str | None], Sequence[CellResult]], factors: Sequence[str]
+) -> dict[tuple[str, str | None], str]:
+    """Call a group after its task; of several pairs of a task also after their cells of A."""
+    heads = {
+        group: next((cell for cell in cells if cell.key == group[1]), cells[0])
+        for group, cells in groups.items()
+    }
+    titles = {}
+    for group, head in heads.items():
+        beside = [one for (task, _), one in heads.items() if task == group[0]]
+        varied = [n for n in factors if n != "workload" and _differs(beside, n)]
+        name = name_of(head, distinguishing_factors(beside, varied))
+        titles[group] = f"{group[0]} · {name}" if len(beside) > 1 else group[0]
+    return titles
+
+
 def rank(
     every: Sequence[CellResult], factors: Sequence[str], runs: tuple[RunInfo, ...]
 ) -> tuple[Ranking, ...]:
-    """Rank each task's cells apart, named by those of the factors that tell them apart."""
-    by_task: dict[str, list[CellResult]] = {}
+    """Rank each task's cells apart, named by those of the factors that tell them apart.
+
+    Of a session of two sides each pair of cells is ranked by itself.
+    """
+    heads = {(cell.run, cell.against) for cell in every if cell.against}
+    groups: dict[tuple[str, str | None], list[CellResult]] = {}
     for cell in every:
-        by_task.setdefault(cell.task, []).append(cell)
+        is_head = (cell.run, cell.key) in heads
+        groups.setdefault((cell.task, cell.against or (cell.key if is_head else None)), []).append(
+            cell
+        )
+    titles = _titles(groups, factors)
     found = []
-    for task, cells in by_task.items():
+    for group, cells in groups.items():
         varied = tuple(
             name
             for name in factors
@@ -148,7 +177,7 @@ def rank(
             ranked = _side_by_side(ranked, runs)
         found.append(
             Ranking(
-                workload=task,
+                workload=titles[group],
                 context=_context(cells),
                 unit=next((c.rate.unit for c in cells if c.rate), cells[0].unit),
                 varied=varied,
@@ -158,6 +187,7 @@ def rank(
                 set_aside=tuple(differing),
                 without=tuple(c for c in cells if not c.rate and c not in differing),
                 runs=runs,
+                is_pair=group[1] is not None,
             )
         )
     return tuple(found)

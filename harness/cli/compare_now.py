@@ -11,7 +11,6 @@ from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.plan.cell import Cell
-    from harness.plan.plan import Plan
     from harness.plan.two_sides import Side
     from harness.ranks.payload import Payload
     from harness.run.sides import RunSide
@@ -37,7 +36,7 @@ def measure_both(
     from harness.plan.two_sides import two_sided, without
     from harness.ranks.payload import gather
     from harness.run import session
-    from harness.run.setup import survey
+    from harness.run.setup import of_cells, survey
     from harness.run.sides import environment_changes
     from harness.verdicts.trial import doubt
 
@@ -85,7 +84,7 @@ def measure_both(
             observer=observer,
             rejects=doubt,
             ensure=ensure,
-            own={name: one for name, one in own.items() if name in _used(plan)},
+            basis=of_cells(basis, plan),
             is_trusted=any(run.is_trusted for run in runs),
         )
     return result.run, conclude(result, as_json=False, is_shown=False)
@@ -118,7 +117,3 @@ def _side(
 def _what(cell: Cell) -> tuple[object, ...]:
     """Say what a cell is, whatever side it is on; its code and environment are its fingerprint."""
     return cell.workload, cell.environment, cell.strategy, dict(cell.factors), dict(cell.options)
-
-
-def _used(plan: Plan) -> set[str | None]:
-    return {cell.payload for cell in plan.cells}

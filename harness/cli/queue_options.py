@@ -65,13 +65,6 @@ def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def refuse_without_detach(detach: bool, **others: object) -> None:
-    """Refuse options that only a queue would heed."""
-    for name, value in others.items():
-        if value is not None and not detach:
-            raise UsageError(f"--{name.replace('_', '-')} is about jobs of a queue: add --detach.")
-
-
 def hand_over(
     plan: Plan,
     waiting: Mapping[str, int],

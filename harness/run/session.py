@@ -6,7 +6,7 @@ run directory is whole, and ``resume`` goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +15,20 @@ from harness.errors import RunError, Unavailable
 from harness.plan.plan import Plan
 from harness.plan.turn_rules import with_partners
 from harness.ranks import nodes
-from harness.ranks.payload import Payload, gather
+from harness.ranks.payload import gather
 from harness.run.acceptance import accept
 from harness.run.due import read_due
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
-from harness.run.setup import lay_out, prepared, read_plan, survey, with_hidden_values
+from harness.run.setup import (
+    TrialBasis,
+    lay_out,
+    prepared,
+    read_plan,
+    survey,
+    with_hidden_values,
+)
 from harness.run.sides import own_payloads
 from harness.run.trials import untimed_jobs
 from harness.run.trials.prepared import Prepared
@@ -52,17 +59,18 @@ def start(
     observer: ProgressListener,
     rejects: Rejects = lambda _: None,
     ensure: Prove | None = None,
-    own: Mapping[str, Payload] | None = None,
+    basis: TrialBasis | None = None,
     is_trusted: bool = False,
 ) -> SessionResult:
     """Make the run directory ``root`` and carry the plan out in it.
 
     With ``numbered`` the directory gets a number where there is one of that name. ``ensure`` is the
-    gate, which examines the cells before their first trials. ``own`` is code that some cells have
-    of their own, by the folder that it will lie in; ``is_trusted`` where nobody here knows it.
+    gate, which examines the cells before their first trials. ``basis`` is what was surveyed of the
+    plan already, such as code that some cells have of their own; ``is_trusted`` where nobody here
+    knows that.
     """
     nodes.launcher(plan.platform)
-    basis = survey(plan, own)
+    basis = basis or survey(plan)
     paths = lay_out(
         plan, root.resolve(), study_text, basis, numbered=numbered, is_trusted=is_trusted
     )

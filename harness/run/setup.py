@@ -76,6 +76,18 @@ def survey(plan: Plan, own: Mapping[str, Payload] | None = None) -> TrialBasis:
     return of_payload(plan, found(plan), gather(), own)
 
 
+def of_cells(basis: TrialBasis, plan: Plan) -> TrialBasis:
+    """Keep of a basis what the cells of a plan need, which are some of those surveyed."""
+    environments = {cell.environment for cell in plan.cells}
+    folders = {cell.payload for cell in plan.cells}
+    return replace(
+        basis,
+        interpreters={k: one for k, one in basis.interpreters.items() if k in environments},
+        fingerprints={cell.key: basis.fingerprints[cell.key] for cell in plan.cells},
+        own={name: one for name, one in basis.own.items() if name in folders},
+    )
+
+
 def of_payload(
     plan: Plan,
     interpreters: Mapping[str, Interpreter],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.explain.explanation import Explanation, explain
@@ -18,7 +17,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Group, Note, Sheet
 from harness.sections.contract.section import Section
-from harness.verdicts.results import Interval
+from harness.verdicts.results import scaled
 
 _COLUMNS = (
     Column("slower", "slower cell", "name"),
@@ -62,7 +61,6 @@ def _table(of: Explanation, first: str, second: str) -> Table:
             floor_share(one.second_s, one.second_floor_s),
         )
         found = one.interval
-        scaled = None if found is None else _milliseconds(found)
         rows.append(
             (
                 first,
@@ -71,7 +69,7 @@ def _table(of: Explanation, first: str, second: str) -> Table:
                 one.first_s,
                 one.second_s,
                 one.difference_s * 1e3,
-                scaled,
+                found and scaled(found, 1e3),
                 one.difference_s / of.difference_s,
                 *(shares if has_floors else ()),
                 operations_words(one.first_operations) or None,
@@ -84,10 +82,6 @@ def _table(of: Explanation, first: str, second: str) -> Table:
 
 def _has_floors(of: Explanation) -> bool:
     return any(one.first_floor_s or one.second_floor_s for one in of.terms)
-
-
-def _milliseconds(of: Interval) -> Interval:
-    return replace(of, low=of.low * 1e3, high=of.high * 1e3)
 
 
 def _explanations(results: Results, evidence: Evidence) -> Iterator[tuple[Explanation, str, str]]:

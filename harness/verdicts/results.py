@@ -7,7 +7,7 @@ dash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.store.records import DIFFERS, EXAMINATION_FAILED, NOT_EXAMINED, Gate
@@ -29,6 +29,16 @@ class Interval:
     """The confidence really achieved, for example 0.969 for six trials."""
     meaning: str
     """For example "smallest and largest of 6 trials"."""
+
+
+def scaled(of: Interval, factor: float) -> Interval:
+    """Give the interval of a quantity times a factor."""
+    return replace(of, low=of.low * factor, high=of.high * factor)
+
+
+def inverse(of: Interval) -> Interval:
+    """Turn the interval of a/b into that of b/a."""
+    return replace(of, low=1 / of.high, high=1 / of.low)
 
 
 @dataclass(frozen=True)
@@ -225,6 +235,8 @@ class CellResult:
     """What the files hold that it reads; None if it reads none."""
     own_files: str | None = None
     """Where a user's own files lie, if it reads those."""
+    against: str | None = field(default=None, metadata=_PLACE)
+    """The cell of side A that it is held against, in a session of two sides."""
     ran: WhatRan = field(default_factory=lambda: WhatRan())
 
     @property

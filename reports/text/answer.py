@@ -13,7 +13,7 @@ from harness.analysis.ranking import Ranking, in_sentence, machine_name, of_run
 from harness.analysis.results import Results
 from harness.verdicts.results import CellResult
 from reports.text.cards import Card, cards
-from reports.text.comparisons import against_reference, basis, is_answered
+from reports.text.comparisons import against_reference, basis, is_answered, of_pairs
 
 SIMULATED = "Simulated: a model said all this. No machine was measured."
 WARNINGS_SHOWN = 3
@@ -142,11 +142,15 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
 def answer(results: Results) -> Answer:
     """Say everything that belongs on the first screen."""
     ranked = results.rankings
-    several = len(ranked) > 1
-    sentences = tuple((r.workload if several else "", sentence(r)) for r in ranked)
+    told = [sentence(one) for one in ranked]
+    sentences = [(one.workload, text) for one, text in zip(ranked, told, strict=True)]
+    if any(one.is_pair for one in ranked):
+        sentences = of_pairs(ranked, told)
+    if len(ranked) == 1:
+        sentences = [("", told[0])]
     return Answer(
         question=_question(results, ranked),
-        sentences=sentences or (("", "Nothing was measured."),),
+        sentences=tuple(sentences) or (("", "Nothing was measured."),),
         basis=basis(results, ranked),
         cards=cards(results, ranked),
         warnings=_warnings(results, ranked),

@@ -69,7 +69,7 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
         within = f" {interval}" if interval != numbers.UNKNOWN else ""
         return Card(_FASTEST, _on(ranking, cell), f"{value} {ranking.unit}{within}")
     names = sorted({_on(r, cell) for r, cell in best})
-    value = names[0] if len(names) == 1 else "Depends on the workload"
+    value = names[0] if len(names) == 1 else _depends(ranked)
     each = [f"{r.workload}: {_on(r, c)}, {numbers.estimate(c.rate)[0]} {r.unit}" for r, c in best]
     return Card(_FASTEST, value, "; ".join(each))
 
@@ -91,8 +91,13 @@ def _thriftiest(ranked: Sequence[Ranking]) -> Card:
         name = f"{names[-1]}, " if len(best) > 1 else ""
         unit = ranking.unit.removesuffix("/s")
         details.append(f"{workload}{name}{numbers.number(work)} {unit} per joule")
-    value = names[0] if len(set(names)) == 1 else "Depends on the workload"
+    value = names[0] if len(set(names)) == 1 else _depends(ranked)
     return Card(title, value, "; ".join(details))
+
+
+def _depends(ranked: Sequence[Ranking]) -> str:
+    """Say on what an answer depends that is another one in some of several rankings."""
+    return f"Depends on the {'pair' if ranked[0].is_pair else 'workload'}"
 
 
 def _on(ranking: Ranking, cell: CellResult) -> str:
@@ -115,8 +120,8 @@ def _apart(ranked: Sequence[Ranking]) -> Card:
     if len(found) == 1:
         return Card(title, found[0][1], found[0][2])
     values = {value for _, value, _ in found}
-    what = "workload" if len(ranked) > 1 else "machine"
-    value = values.pop() if len(values) == 1 else f"Depends on the {what}"
+    depends = _depends(ranked) if len(ranked) > 1 else "Depends on the machine"
+    value = values.pop() if len(values) == 1 else depends
     return Card(title, value, "; ".join(f"{where}: {v.lower()}" for where, v, _ in found))
 
 

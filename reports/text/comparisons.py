@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import log
 
 from harness.analysis import numbers
 from harness.analysis.ranking import Ranking, in_sentence, machine_name
@@ -42,6 +43,33 @@ def against_reference(ranking: Ranking, reference: CellResult) -> str:
     return " ".join(sentences)
 
 
+def of_pairs(ranked: Sequence[Ranking], told: Sequence[str]) -> list[tuple[str, str]]:
+    """Give each pair of a session of two sides its sentence; of many those that changed most.
+
+    ``told`` are the sentences of the rankings.
+    """
+    pairs = list(zip(ranked, told, strict=True))
+    if len(pairs) <= _TOLD + 1:
+        return [(one.workload, text) for one, text in pairs]
+    pairs.sort(key=lambda pair: _change(pair[0]), reverse=True)
+    others = [found for one, _ in pairs[_TOLD:] if (found := _comparison(one)) is not None]
+    counted_ones = [("", _counted(others))] if others else []
+    return [(one.workload, text) for one, text in pairs[:_TOLD]] + counted_ones
+
+
+def _comparison(ranking: Ranking) -> Comparison | None:
+    compared = [c.comparison for c in ranking.cells if c.comparison]
+    return next((one for one in compared if one.answer != "reference"), None)
+
+
+def _change(ranking: Ranking) -> tuple[bool, float]:
+    """Order pairs by what is known to have changed, then by how much."""
+    told = _comparison(ranking)
+    if told is None or not told.ratio:
+        return False, 0.0
+    return told.answer in ("faster", "slower"), abs(log(told.ratio))
+
+
 def is_answered(ranking: Ranking) -> bool:
     """Whether any comparison of a ranking has an answer."""
     return any(c.comparison and c.comparison.answer in _CLEAR for c in ranking.cells)
@@ -57,6 +85,8 @@ def basis(results: Results, ranked: Sequence[Ranking]) -> str:
         for one in ranked
     ]
     every = [one for some in by_task for one in some]
+    if any(one.is_pair for one in ranked):
+        by_task = [every]
     if len(results.runs) != 1 or not every:
         return ""
     least, most = (choose(one.blocks for one in every) for choose in (min, max))

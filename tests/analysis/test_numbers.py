@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis import numbers
-from harness.verdicts.results import Interval
+from harness.verdicts.results import Interval, inverse
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_no_number_prints_as_zero_or_loses_more_than_half_a_per_cent(value):
 
 
 def test_the_interval_of_a_turned_ratio_is_turned_too():
-    turned = numbers.inverse(Interval(0.5, 0.8, 0.95, "m"))
+    turned = inverse(Interval(0.5, 0.8, 0.95, "m"))
     assert (turned.low, turned.high) == (1.25, 2.0)

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.read import read_one_session
+from harness.analysis.read import read_one_session, read_results
 from harness.stats.answers import ALPHA
 from harness.stats.compare import declared_looks
 from harness.store.layout import RunPaths
+from reports.text.answer import answer
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 QUIET = Behaviour(trial_noise=0.005, window_noise=0.004)
@@ -56,3 +57,27 @@ def test_blocks_that_were_added_after_a_look_halve_the_error(tmp_path: Path) -> 
 def test_a_single_pair_is_held_at_every_look(tmp_path: Path) -> None:
     run = two_sided(tmp_path, FIRST, measure={"trials": 4, "stop": "answered"})
     assert levels(run) == {1 - ALPHA}
+
+
+def test_each_pair_is_ranked_and_answered_by_itself(tmp_path: Path) -> None:
+    slow = replace(FIRST, framework="jax", behaviour=replace(QUIET, step_s=0.06))
+    run = two_sided(tmp_path, FIRST, slow, measure={"trials": 8})
+    results = read_results([run])
+    told = [
+        (cell.against, cell.comparison.reference_key)
+        for cell in results.cells
+        if cell.against and cell.comparison
+    ]
+    assert len(told) == 2
+    assert all(against == reference for against, reference in told)
+    assert [len(one.cells) for one in results.rankings] == [2, 2]
+    by_title = dict(answer(results).sentences)
+    assert set(by_title) == {"tinycnn · torch", "tinycnn · jax"}
+    assert by_title["tinycnn · torch"].startswith("torch batch 32 · B is ")
+    assert " as fast as torch batch 16 · A [" in by_title["tinycnn · torch"]
+    assert answer(results).basis.endswith("the intervals hold together with 95 %.")
+    pairs = {pair.key: pair.change for pair in read_one_session(run).pairs}
+    for cell in results.cells:
+        if cell.against and cell.comparison:
+            assert pairs[cell.against].ratio == cell.comparison.ratio
+            assert pairs[cell.against].answer == cell.comparison.answer

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from harness.plan.plan import Plan
-from harness.plan.power.prospects import KnownNoise, prospects, warnings
+from harness.plan.power.prospects import KnownNoise, compared_at_most, prospects, warnings
+from harness.plan.two_sides import Side, two_sided
 from harness.stats.compare import compare
 from harness.stats.power import OFTEN, power, smallest_difference
 
@@ -28,6 +29,12 @@ def test_a_plan_of_six_blocks_says_how_small_a_difference_it_finds(planned: Plan
     assert told is not None
     small = smallest_difference(1, 6, 0.01) * 100
     assert f"{small:.2g} % where they scatter by 1 %" in told
+
+
+def test_of_two_sides_every_pair_is_counted_and_no_cell_of_a_is(planned: Planned) -> None:
+    side = planned(f"{TWO}[measure]\ntrials = 6\n")
+    both = two_sided("both", Side("one", side, None), Side("two", side, None))
+    assert (compared_at_most(side), compared_at_most(both)) == (1, 2)
 
 
 def test_a_plan_of_three_blocks_warns_that_it_can_never_compare(planned: Planned) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
-from harness.analysis import stopping
 from harness.analysis.analyse import estimate_cells
 from harness.analysis.between_runs.metrics import METRICS, Metric, logs
 from harness.analysis.between_runs.run_comparison import Pair, Versus
 from harness.analysis.blocks import lost_trials, paired_blocks
 from harness.analysis.blocks.bias_of_turns import with_bias
+from harness.analysis.blocks.compare_cells import answers_of, has_two_sides
 from harness.errors import RunError
-from harness.stats import compare, losses
+from harness.stats import compare
 from harness.stats.answers import EQUIVALENCE
 from harness.stats.between_runs.unpaired import Change
 from harness.store.dataset import Dataset
@@ -26,17 +25,13 @@ from harness.worker.redaction.redact import redact_values
 _MEANING = "of both in one session, by sign flips of blocks"
 
 
-def has_two_sides(run: RunRecord) -> bool:
-    """Whether a run was made by `bakeoff compare --now`."""
-    return any(cell.against for cell in run.cells)
-
-
 def in_one_session(dataset: Dataset, metric: str = "rate") -> Versus:
     """Compare B with A, all cells together; refuse a run that has no two sides."""
     run = dataset.runs[0]
-    if not has_two_sides(run):
+    estimated = estimate_cells(dataset)[run.info.name]
+    if not has_two_sides(estimated):
         raise RunError(f"{run.info.directory}: this run has no two sides; name a second run")
-    found = {cell.key: redact_values(cell) for cell in estimate_cells(dataset)[run.info.name]}
+    found = {cell.key: redact_values(cell) for cell in estimated}
     both = [(found[one.against], found[one.key]) for one in run.cells if one.against in found]
     rejected = rejecting(run.info.measure.get("tolerate") or ())
     paired = {
@@ -44,7 +39,12 @@ def in_one_session(dataset: Dataset, metric: str = "rate") -> Versus:
         for base, cell in both
         if not base.refusal and not cell.refusal
     }
-    told = _answers(run, both, {key: one for key, one in paired.items() if one}, rejected)
+    told = answers_of(
+        run,
+        {cell.key: (base, cell) for base, cell in both},
+        {key: one for key, one in paired.items() if one},
+        equivalence=EQUIVALENCE,
+    )
     pairs, skipped = [], []
     for base, cell in both:
         label = cell.label.removesuffix(" · B")
@@ -83,32 +83,6 @@ def _log_ratios(
         return paired_blocks.log_ratios(cell, base, rejected=rejected)
     ours, theirs = logs(cell, metric), logs(base, metric)
     return {block: ours[block] - theirs[block] for block in ours if block in theirs}
-
-
-def _answers(
-    run: RunRecord,
-    both: Sequence[tuple[CellResult, CellResult]],
-    paired: Mapping[str, Mapping[int, float]],
-    rejected: frozenset[str],
-) -> dict[str, compare.Answer]:
-    bases = {cell.key: (base, cell) for base, cell in both}
-    last = max((at for row in paired.values() for at in row), default=0)
-    lost = {key: lost_trials.losses(bases[key][1], bases[key][0], rejected) for key in paired}
-    return losses.compared(
-        paired,
-        lost,
-        described=lambda key: lost_trials.described(
-            bases[key][1], bases[key][0], lost[key], rejected
-        ),
-        equivalence=EQUIVALENCE,
-        compare=partial(
-            compare.compare,
-            alpha=stopping.alpha(run, last, cells=len(paired)),
-            equivalence=EQUIVALENCE,
-            seed=run.info.seed,
-            at_any_time=stopping.is_until_answered(run),
-        ),
-    )
 
 
 def _changed(

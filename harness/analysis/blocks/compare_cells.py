@@ -6,7 +6,7 @@ gives up its first block for that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isclose
@@ -19,18 +19,84 @@ from harness.stats import compare, losses
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
-from harness.verdicts.results import CellResult, Comparison, Estimate, Interval
+from harness.verdicts.results import CellResult, Comparison, Estimate, Interval, scaled
 from harness.verdicts.thresholds import rejecting
 
 CONTENDED = "contended"
 
 
 def compared(run: RunRecord, cells: Sequence[CellResult], equivalence: float) -> list[CellResult]:
-    """Compare the cells of each task with its reference cell."""
+    """Compare the cells of each task with its reference cell; of two sides, B's with A's."""
+    if has_two_sides(cells):
+        return _compared_pairs(run, cells, equivalence=equivalence)
     return [
         cell
         for some in by_task(cells)
         for cell in compared_task(run, some, equivalence=equivalence)
+    ]
+
+
+def has_two_sides(cells: Sequence[CellResult]) -> bool:
+    """Whether they are of a session that `bakeoff compare --now` made."""
+    return any(cell.against for cell in cells)
+
+
+def answers_of(
+    run: RunRecord,
+    pairs: Mapping[str, tuple[CellResult, CellResult]],
+    paired: Mapping[str, Mapping[int, float]],
+    *,
+    equivalence: float,
+) -> dict[str, compare.Answer]:
+    """Answer for all pairs together: by the key of its cell, what each is held against and it.
+
+    ``paired`` are the block log ratios of those that have any.
+    """
+    rejected = _rejected(run)
+    last = max((at for row in paired.values() for at in row), default=0)
+    lost = {key: lost_trials.losses(pairs[key][1], pairs[key][0], rejected) for key in paired}
+    return losses.compared(
+        paired,
+        lost,
+        described=lambda key: lost_trials.described(
+            pairs[key][1], pairs[key][0], lost[key], rejected
+        ),
+        equivalence=equivalence,
+        compare=partial(
+            compare.compare,
+            alpha=stopping.alpha(run, last, cells=len(paired)),
+            equivalence=equivalence,
+            seed=run.info.seed,
+            at_any_time=stopping.is_until_answered(run),
+        ),
+    )
+
+
+def _compared_pairs(
+    run: RunRecord, cells: Sequence[CellResult], *, equivalence: float
+) -> list[CellResult]:
+    """Compare each cell of B with its cell of A, all pairs together."""
+    by_key = {cell.key: cell for cell in cells}
+    pairs = {
+        cell.key: (by_key[cell.against], cell)
+        for cell in cells
+        if cell.against in by_key and cell.is_comparable and by_key[cell.against].is_comparable
+    }
+    paired = {
+        key: paired_blocks.log_ratios(cell, base, rejected=_rejected(run))
+        for key, (base, cell) in pairs.items()
+    }
+    paired = {key: row for key, row in paired.items() if row}
+    told = answers_of(run, pairs, paired, equivalence=equivalence)
+    bases = {base.key for base, _ in pairs.values()}
+    blocks = max((answer.blocks for answer in told.values()), default=0)
+    return [
+        _held_against(run, pairs[cell.key][0], cell, told, equivalence)
+        if cell.key in told
+        else replace(cell, comparison=_itself(cell.key, bool(rates_by_block(cell)), blocks, "A"))
+        if cell.key in bases
+        else cell
+        for cell in cells
     ]
 
 
@@ -62,55 +128,56 @@ def compared_task(
     base = by_key[reference]
     size = base.factors.get("message_bytes")
     alike = {c.key for c in fit if c.factors.get("message_bytes") == size}
-    rejected = rejecting(run.info.measure.get("tolerate") or ())
     paired = {
-        cell.key: paired_blocks.log_ratios(cell, base, rejected=rejected)
+        cell.key: paired_blocks.log_ratios(cell, base, rejected=_rejected(run))
         for cell in fit
         # bytes a second of another size of message differ
         if cell.key != reference and rates[cell.key] and cell.key in alike
     }
-    until_answered = stopping.is_until_answered(run)
-    looks = stopping.shared_looks(run) if until_answered else stopping.looks(run)
-    lost = {key: lost_trials.losses(by_key[key], base, rejected) for key in paired}
-    answers = losses.compared(
+    told = answers_of(
+        run,
+        {key: (base, by_key[key]) for key in paired},
         {key: {at: one for at, one in row.items() if at in blocks} for key, row in paired.items()},
-        lost,
-        described=lambda key: lost_trials.described(by_key[key], base, lost[key], rejected),
         equivalence=equivalence,
-        compare=partial(
-            compare.compare,
-            alpha=stopping.alpha(run, blocks[-1] if blocks else 0, cells=len(paired)),
-            equivalence=equivalence,
-            seed=run.info.seed,
-            at_any_time=until_answered,
-        ),
     )
     chosen = "declared" if declared else "the fastest in the pilot block, which is not compared"
-    compared_cells = []
-    for cell in cells:
-        if cell.key == reference:
-            ratio = 1.0 if rates[reference] else None
-            itself = Comparison(reference, ratio, None, "reference", len(blocks), None, chosen)
-            compared_cells.append(replace(cell, comparison=itself))
-        elif cell.key in answers:
-            comparison = _comparison(
-                base,
-                cell,
-                answers[cell.key],
-                len(answers),
-                len(looks),
-                is_sequence=until_answered and len(answers) == 1,
-            )
-            comparison = with_bias(comparison, base, cell, equivalence)
-            if answers[cell.key].is_bound:
-                comparison = lost_trials.as_bound(comparison)
-            comparison = _unless_contended(comparison, base, cell, rejected)
-            judged = noisy_rounds.marked(cell, base)
-            beside = replace(_beside(base.rate, judged, comparison.ratio), comparison=comparison)
-            compared_cells.append(beside)
-        else:
-            compared_cells.append(cell)
-    return compared_cells
+    return [
+        replace(cell, comparison=_itself(reference, bool(rates[reference]), len(blocks), chosen))
+        if cell.key == reference
+        else _held_against(run, base, cell, told, equivalence)
+        if cell.key in told
+        else cell
+        for cell in cells
+    ]
+
+
+def _rejected(run: RunRecord) -> frozenset[str]:
+    return rejecting(run.info.measure.get("tolerate") or ())
+
+
+def _itself(key: str, is_measured: bool, blocks: int, chosen: str) -> Comparison:
+    return Comparison(key, 1.0 if is_measured else None, None, "reference", blocks, None, chosen)
+
+
+def _held_against(
+    run: RunRecord,
+    base: CellResult,
+    cell: CellResult,
+    told: Mapping[str, compare.Answer],
+    equivalence: float,
+) -> CellResult:
+    """Give a cell with its comparison, one of those that were answered together."""
+    until_answered = stopping.is_until_answered(run)
+    looks = stopping.shared_looks(run) if until_answered else stopping.looks(run)
+    answer = told[cell.key]
+    is_sequence = until_answered and len(told) == 1
+    comparison = _comparison(base, cell, answer, len(told), len(looks), is_sequence=is_sequence)
+    comparison = with_bias(comparison, base, cell, equivalence)
+    if answer.is_bound:
+        comparison = lost_trials.as_bound(comparison)
+    comparison = _unless_contended(comparison, base, cell, _rejected(run))
+    judged = noisy_rounds.marked(cell, base)
+    return replace(_beside(base.rate, judged, comparison.ratio), comparison=comparison)
 
 
 def _comparison(
@@ -183,8 +250,7 @@ def _scaled(of: Estimate, factor: float) -> Estimate:
     interval = of.interval
     if interval is not None:
         meaning = f"{interval.meaning}, brought to the reference's blocks"
-        low, high = interval.low * factor, interval.high * factor
-        interval = replace(interval, low=low, high=high, meaning=meaning)
+        interval = replace(scaled(interval, factor), meaning=meaning)
     return replace(of, value=of.value * factor, interval=interval)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log2
 from typing import Any
 
@@ -20,7 +20,7 @@ from harness.analysis.differences import flatten
 from harness.analysis.results import Results
 from harness.store.json_text import json_text
 from harness.store.records import RunInfo
-from harness.verdicts.results import CellResult, Estimate, Interval
+from harness.verdicts.results import CellResult, Interval, inverse, scaled
 
 OWN = "own run "
 """How the source of a figure begins that is not published."""
@@ -76,7 +76,7 @@ def nearest(cell: CellResult, run: RunInfo, figures: Sequence[Figure]) -> Match 
         weight = sum(one for one, _ in differences)
         if best is None or weight < best[0]:
             apart = tuple(text for _, text in differences)
-            best = weight, Match(figure, share.value, share.interval, apart)
+            best = weight, Match(figure, *share, apart)
     return best[1] if best else None
 
 
@@ -99,17 +99,15 @@ def normal(results: Results) -> dict[tuple[str, str], Match]:
     return found
 
 
-def _share(cell: CellResult, figure: Figure) -> Estimate | None:
+def _share(cell: CellResult, figure: Figure) -> tuple[float, Interval | None] | None:
+    """Give a cell's speed over a figure's, and the interval as far as the cell has one."""
     if figure.metric == "rate" and cell.rate is not None and _UNIT.match(figure.unit):
-        value, interval = cell.rate.value / figure.value, cell.rate.interval
-        ends = interval and (interval.low / figure.value, interval.high / figure.value)
-    elif figure.metric == "epoch" and cell.epoch_s is not None and figure.unit == "s":
-        value, interval = figure.value / cell.epoch_s.value, cell.epoch_s.interval
-        ends = interval and (figure.value / interval.high, figure.value / interval.low)
-    else:
-        return None
-    told = replace(interval, low=ends[0], high=ends[1]) if interval and ends else None
-    return Estimate(value, "", cell.rate.n if cell.rate else 0, told)
+        within = cell.rate.interval
+        return cell.rate.value / figure.value, within and scaled(within, 1 / figure.value)
+    if figure.metric == "epoch" and cell.epoch_s is not None and figure.unit == "s":
+        within = cell.epoch_s.interval
+        return figure.value / cell.epoch_s.value, within and scaled(inverse(within), figure.value)
+    return None
 
 
 def _comparable(cell: CellResult, figure: Figure, machine: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from harness.analysis.results import Results
 from harness.analysis.scaling.node_hours import per_epoch, per_million
 from harness.analysis.tables import Column, Table
 from harness.stats.scaling import SpeedUp, speed_up
-from harness.verdicts.results import CellResult, Interval
+from harness.verdicts.results import CellResult, Interval, scaled
 from harness.worker.scale import FACTORS as OF_SCALE
 from harness.worker.scale import Scale
 
@@ -160,12 +160,6 @@ def mark(line: ScalingLine, point: ScalingPoint) -> str | None:
     return "; ".join(marks) or None
 
 
-def _share(interval: Interval | None, whole: float) -> Interval | None:
-    if interval is None:
-        return None
-    return Interval(interval.low / whole, interval.high / whole, interval.level, interval.meaning)
-
-
 def _interval(reached: SpeedUp) -> Interval | None:
     one = reached.interval
     if one is None or reached.devices == reached.baseline:
@@ -176,7 +170,8 @@ def _interval(reached: SpeedUp) -> Interval | None:
 
 def efficiency_interval(reached: SpeedUp) -> Interval | None:
     """Give the interval of the efficiency; None where there are too few blocks."""
-    return _share(_interval(reached), reached.ideal)
+    one = _interval(reached)
+    return one and scaled(one, 1 / reached.ideal)
 
 
 def scaling(results: Results) -> Table:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from harness.verdicts.results import CellResult, Estimate
+from harness.verdicts.results import CellResult, Estimate, scaled
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def energy(cell: CellResult, name: str) -> EnergyUse | None:
             meters[_METERS[reading.name]] = None
     interval = cell.rate.interval
     if interval is not None:
-        interval = replace(interval, low=interval.low / total, high=interval.high / total)
+        interval = scaled(interval, 1 / total)
     unit = f"{cell.unit} per joule"
     work = Estimate(cell.rate.value / total, unit, cell.rate.n, interval)
     source = f"{', '.join(meters)}; nothing else in the machine is in it."

@@ -10,6 +10,7 @@ import click
 
 from harness.cli.light_numpy import import_numpy
 from harness.cli.output import emit, note
+from harness.cli.partner_options import refuse_without
 from harness.errors import UsageError
 from harness.units import counted
 
@@ -64,11 +65,15 @@ def command(
     RUN_A alone is such a session: its answer once more, for example after `bakeoff resume`.
 
     Cells are joined by what they are. Two sessions differ by their day too: how far is learnt from
-    runs that repeat the same cells on the same machine, and without any no change is told. A cell
-    fails --fail-if only if its interval excludes "no change" and its ratio exceeds the limit.
+    runs that repeat the same cells on the same machine. It takes two of them, or one that ran A's
+    or B's code where the two ran different code; with fewer the answer is "cannot tell". --now
+    needs none. A cell fails --fail-if only if its interval excludes "no change" and its ratio
+    exceeds the limit.
     """
     way, share = _parse(limit)
-    _refuse_without_now(now, platform=platform, trust_plan=trust_plan, trust_payload=trust_payload)
+    refuse_without(
+        "now", now, platform=platform, trust_plan=trust_plan, trust_payload=trust_payload
+    )
     import_numpy()
     from harness.analysis.read import (
         read_comparison,
@@ -115,12 +120,6 @@ def command(
         note(_no_gate(len(open_ones), len(versus_first.pairs)))
         return 2
     return code
-
-
-def _refuse_without_now(now: bool, **given: object) -> None:
-    stray = next((name for name, value in given.items() if value), None)
-    if stray is not None and not now:
-        raise UsageError(f"--{stray.replace('_', '-')} is for --now.")
 
 
 def _no_gate(cells: int, of: int) -> str:

@@ -6,10 +6,10 @@ import click
 
 from harness.cli import completion
 from harness.cli.output import note
+from harness.cli.partner_options import refuse_without
 from harness.cli.queue_options import (
     hand_over,
     queue_options,
-    refuse_without_detach,
 )
 
 
@@ -62,7 +62,9 @@ def command(
     from harness.verdicts.trial import doubt
 
     paths = RunPaths(run_directory(run).resolve())
-    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
+    refuse_without(
+        "detach", detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread
+    )
     trust = Trust(payload=trust_payload, plan=trust_plan, digests=frozenset(own))
     if more is not None:
         add_blocks(paths.root, more, trust=trust)

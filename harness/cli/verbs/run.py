@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.output import emit, note
-from harness.cli.queue_options import hand_over, queue_options, refuse_without_detach
+from harness.cli.partner_options import refuse_without
+from harness.cli.queue_options import hand_over, queue_options
 from harness.cli.study_options import Selection, study_options
 from harness.errors import UsageError
 
@@ -56,7 +57,9 @@ def command(
     from harness.run import session
     from harness.verdicts.trial import doubt
 
-    refuse_without_detach(detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread)
+    refuse_without(
+        "detach", detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread
+    )
     study, plan = Selection(**typed).plan()
     if create_environments:
         create_missing(plan)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from harness.plan.plan import Plan
-from harness.plan.turn_rules import task_of
+from harness.plan.turn_rules import has_two_sides, task_of
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.power import OFTEN, SELDOM, last_look, power, smallest_difference
 
@@ -115,7 +115,12 @@ def can_answer(plan: Plan) -> bool:
 
 
 def compared_at_most(plan: Plan) -> int:
-    """Count the cells beside the reference, in the task that has the most."""
+    """Count the cells beside the reference, in the task that has the most; of two sides all pairs.
+
+    Of a session of two sides, each cell of B is held against its own, and all share the error.
+    """
+    if has_two_sides(plan):
+        return sum(cell.against is not None for cell in plan.cells)
     return max(Counter(map(task_of, plan.cells)).values()) - 1
 
 
