@@ -77,7 +77,23 @@ class FaultyFile(UsageError):
         super().__init__("\n".join(lines))
 
 
+_ELSEWHERE = {
+    "cuda": "gpu",
+    "float64": "fp64",
+    "double": "fp64",
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "tf": "tensorflow",
+}
+"""What other programs call what is known here by another word."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Suggest the known name closest to a misspelt one, as a sentence or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    same = _ELSEWHERE.get(name.lower())
+    close = [same] if same in names else difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
 
 RUNS = Path("runs")
+LATEST = "latest"
+"""The run under runs/ that was begun last, wherever a run is named."""
 _LOOKED_AT = 200
 """So many of the runs beside two are looked at, the latest."""
 
 
 def run_directories(names: Sequence[str]) -> list[Path]:
-    """Turn names into run directories: a path, a name under runs/, or a folder full of runs."""
+    """Turn names into run directories: a path, a name under runs/, latest, or a folder of runs."""
     found: list[Path] = []
     for name in names:
         place = next(places_of(name), None)
@@ -39,8 +41,15 @@ def run_directories(names: Sequence[str]) -> list[Path]:
 
 
 def places_of(name: str) -> Iterator[Path]:
-    """Give the folders that a name may mean: that path, and the run of that name under runs/."""
-    return (place for place in (Path(name), RUNS / name) if place.is_dir())
+    """Give the folders that a name may mean: that path, the run of that name, or the latest."""
+    yield from (place for place in (Path(name), RUNS / name) if place.is_dir())
+    if name == LATEST and RUNS.is_dir():
+        begun = {place: RunPaths(place).run.stat().st_mtime for place in filter(is_run, _folders())}
+        yield from sorted(begun, key=begun.__getitem__, reverse=True)[:1]
+
+
+def _folders() -> Iterator[Path]:
+    return (place for place in RUNS.iterdir() if place.is_dir() and not place.is_symlink())
 
 
 def is_run(folder: Path) -> bool:

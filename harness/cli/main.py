@@ -64,6 +64,31 @@ VERBS = {
 }
 
 
+_SET_TRIALS = "--set measure.trials=N"
+_HABITS = {
+    "--trials": _SET_TRIALS,
+    "--runs": _SET_TRIALS,
+    "--repeat": _SET_TRIALS,
+    "--warmup": '--set "measure.warmup=5 s"',
+    "--framework": "--only framework=NAME",
+    "--workload": "--only workload=NAME",
+    "--precision": "--only precision=NAME",
+    "--batch": "--only batch=N",
+    "-k": "--only FACTOR=VALUE",
+    "--dry-run": "bakeoff plan STUDY, which touches nothing",
+    "--format": "--json, or bakeoff export RUN --to FORMAT",
+    "--export-json": "bakeoff export RUN --to json",
+    "--watch": "bakeoff watch RUN",
+}
+"""Options of pytest, kubectl, hyperfine and the like, and what does the same here."""
+
+
+def _habit(error: click.ClickException) -> str:
+    """Say what is used here instead of an option that other programs have."""
+    used = _HABITS.get(error.option_name) if isinstance(error, click.NoSuchOption) else None
+    return f"Use {used}.\n" if used else ""
+
+
 class Verbs(click.Group):
     """A group whose members are modules of this package, imported on demand."""
 
@@ -165,7 +190,7 @@ def _ended(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         told = io.StringIO()
         error.show(told)
-        note(told.getvalue())
+        note(told.getvalue() + _habit(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         note("Interrupted.")

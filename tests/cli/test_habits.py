@@ -1,0 +1,82 @@
+"""What people bring from other programs is understood, or answered with what does the same here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.read import run_directories
+from harness.errors import RunError, nearest
+from tests import runs
+from tests.cli.command import bakeoff
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("run", "quickstart", "--trials", "3"), "Use --set measure.trials=N."),
+        (("run", "quickstart", "--dry-run"), "Use bakeoff plan STUDY, which touches nothing."),
+        (("plan", "quickstart", "--framework=torch"), "Use --only framework=NAME."),
+        (("show", "latest", "--format", "csv"), "Use --json, or bakeoff export RUN --to FORMAT."),
+    ],
+)
+def test_an_option_of_other_programs_is_answered_with_ours(words, hint, tmp_path):
+    ended = bakeoff(*words, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert f"No such option '{words[2].partition('=')[0]}'" in ended.stderr
+    assert hint in ended.stderr
+
+
+def test_an_option_that_nobody_has_gets_no_hint(tmp_path):
+    assert "Use " not in bakeoff("show", "latest", "--purple", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("cuda", ("cpu", "gpu"), "gpu"),
+        ("float16", ("fp32", "bf16", "fp16"), "fp16"),
+        ("BFloat16", ("fp32", "bf16"), "bf16"),
+    ],
+)
+def test_words_of_other_programs_are_known(word, known, meant):
+    assert nearest(word, known) == f" Did you mean '{meant}'?"
+
+
+def test_what_is_not_offered_is_not_suggested():
+    assert "gpu" not in nearest("cuda", ("cpu",))
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two runs under runs/, the second begun first."""
+    made = [
+        runs.write_run(tmp_path / name, [runs.RecordedCell()]).rename(tmp_path / f"runs-{name}")
+        for name in ("one", "two")
+    ]
+    (tmp_path / "runs").mkdir()
+    placed = [run.rename(tmp_path / "runs" / run.name) for run in made]
+    for age, run in enumerate(placed):
+        os.utime(run / "run.json", (1_000_000 - age, 1_000_000 - age))
+    monkeypatch.chdir(tmp_path)
+    return placed
+
+
+def test_latest_is_the_run_begun_last_whatever_was_written_since(two: list[Path]):
+    (two[1] / "report.html").write_text("a page of the older one", encoding="utf-8")
+    (found,) = run_directories(["latest"])
+    assert found.resolve() == two[0].resolve()
+
+
+def test_a_run_that_is_called_latest_is_meant_by_its_name(two: list[Path]):
+    two[1].rename(two[1].with_name("latest"))
+    (found,) = run_directories(["latest"])
+    assert found.name == "latest"
+
+
+def test_where_there_is_no_run_latest_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError, match="latest: there is no such run"):
+        run_directories(["latest"])
