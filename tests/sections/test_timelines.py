@@ -162,9 +162,9 @@ def test_steps_are_marked_where_they_can_be_told_apart():
     steps = tuple(Mark("step", at / 10, at / 10, "step") for at in range(300))
     few, many = (line([1.0] * 30, marks=steps[:count]) for count in (200, 300))
     told = [next(timeline_charts([one])) for one in (few, many)]
-    assert ["v6" in draw(chart) for chart in told] == [True, False]
+    assert ["v6" in draw(chart, {}) for chart in told] == [True, False]
     assert ["where each step began" in chart.note for chart in told] == [True, False]
-    assert "v6" not in draw(told[0], narrow=True)
+    assert "v6" not in draw(told[0], {}, narrow=True)
 
 
 def test_a_real_trials_steps_are_marks(tmp_path):
@@ -184,7 +184,7 @@ def test_all_timelines_of_a_recording_have_one_axis():
     folds = list(timeline_charts([long, short, other]))
     assert [fold.title for fold in folds] == ["a trial on vm", "another on vm"]
     charts = [block for block in walk(folds) if isinstance(block, Chart)]
-    assert [">8 s<" in draw(chart) for chart in charts] == [True, True, False]
+    assert [">8 s<" in draw(chart, {}) for chart in charts] == [True, True, False]
 
 
 def test_hostile_channel_names_cannot_end_the_script_that_carries_them():
