@@ -86,7 +86,6 @@ _ELSEWHERE = {
     "float16": "fp16",
     "half": "fp16",
     "bfloat16": "bf16",
-    "tf": "tensorflow",
 }
 """What other programs call what is known here by another word."""
 
