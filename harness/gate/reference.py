@@ -106,6 +106,7 @@ def make_semantics(small: Training, place: Path) -> GateReference:
     start = {name: folders.array(one) for name, one in given.under("initial/").items()}
     x, target = (folders.array(given.tensors[name]) for name in ("input", "target"))
     paths = [site.path for site in sites(small.network) if not isinstance(site.layer, Dropout)]
+    starting = [update - 1 for update in requests.restarted(given.about["updates"])]
     for number, step in enumerate(steps(small, start, x, target, given.about["updates"]), start=1):
         passed = step.passed
         if number == 1:
@@ -128,9 +129,9 @@ def make_semantics(small: Training, place: Path) -> GateReference:
                     folders.put(made, f"layer/{path}/input", array)
                 folders.put(made, f"layer/{path}/gradient", passed.slopes[path])
         for name, array in step.state.items():
-            if number == given.about["updates"]:  # from here no worker restarts
+            if number not in starting:
                 array = _compared(array)
-            folders.put(made, f"free/{number}/{name}", array)
+            folders.put(made, f"after/{number}/{name}", array)
     made.close({})
     return _opened(place)
 

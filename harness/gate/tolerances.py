@@ -25,9 +25,9 @@ TOLERANCE = 1e-8
 FLOOR = 1e-9
 
 GROWTH = 10.0
-"""How much more each further update of a free run may be off: torch's ResNet-50 in two layouts, at
-3×64×64, is 1.2e-8 apart in a running variance after five. The test of updates is the restarted run,
-which is held to the tolerance throughout; the free one shows that nothing runs away."""
+"""How much more an update may be off that goes on from what the one before left: torch's ResNet-50
+in two layouts, at 3×64×64, is 1.2e-8 apart in a running variance after five such. One that starts
+from the reference's state is held to the tolerance."""
 
 _FEW_ROUNDINGS = 4.0
 """An output is rounded after a product, again after a bias, a scale and a shift."""

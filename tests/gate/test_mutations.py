@@ -12,6 +12,15 @@ TORCH = "harness/worker/adapters/torch/"
 JAX = "harness/worker/adapters/jax/"
 WORKLOAD = "workloads/gated.py"
 
+# The subject of JAX keeps a copy of what it loads, and steps from its weights.
+_LOADS = "        self._state = self._state._replace(\n            parameters={"
+LOADED = (_LOADS, "        self._copy = jax.tree.map(jnp.array, loaded)\n" + _LOADS)
+_COPIED = "{name: jnp.array(self._copy[name]) for name in self._state.parameters}"
+STALE = (
+    "self._steps[size](self._state, batch)",
+    f"self._steps[size](self._state._replace(parameters={_COPIED}), batch)",
+)
+
 MISTAKES = {
     "an asymmetric pad the wrong way round": (
         "torch",
@@ -75,6 +84,12 @@ MISTAKES = {
         JAX + "lowering.py",
         ("variance * (count / (count - 1))", "variance"),
         "block/bn1: running variance",
+    ),
+    "weights from a copy made when they were loaded": (
+        "jax",
+        JAX + "subject.py",
+        (LOADED, STALE),
+        "after update 2 is",
     ),
 }
 

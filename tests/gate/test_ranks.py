@@ -153,8 +153,8 @@ def test_one_rank_is_enough_where_nothing_is_exchanged(tmp_path):
 def test_ranks_that_drift_apart_are_told_by_number(tmp_path):
     start, end = np.zeros(3), np.ones(3)
     folders.write(tmp_path / "given", {"initial/fc/bias": start}, {"thin": 0})
-    folders.write(tmp_path / "one", {"free/1/fc/bias": end}, {})
-    folders.write(tmp_path / "drifted", {"free/1/fc/bias": end * 1.01}, {})
+    folders.write(tmp_path / "one", {"after/1/fc/bias": end}, {})
+    folders.write(tmp_path / "drifted", {"after/1/fc/bias": end * 1.01}, {})
     given, one, drifted = (folders.open_folder(tmp_path / n) for n in ("given", "one", "drifted"))
     assert ranks.compared(given, one, [one, one]) == TensorComparison(0.0)
     differs = ranks.compared(given, one, [one, drifted]).differs

@@ -83,13 +83,12 @@ def test_gradients_come_with_the_statistics_after_one_pass(tmp_path: Path) -> No
 
 
 def test_restarts_set_the_weights_and_keep_the_optimiser(tmp_path: Path) -> None:
-    restarts = {"restart/2/c/weight": 20.0, "restart/3/c/weight": 30.0}
-    adapter, made = run(tmp_path, {"updates": 3}, restarts)
-    free = ["load 10", "reset", "update", "update", "update"]
-    again = ["load 10", "reset", "update", "load 20", "update", "load 30", "update"]
-    assert adapter.subject.done == ["load 10", *free, *again, "load 10"]
-    assert [made[f"free/{t}/c/weight"] for t in (1, 2, 3)] == [11, 12, 13]
-    assert [made[f"restarted/{t}/c/weight"] for t in (1, 2, 3)] == [11, 21, 31]
+    restarts = {"restart/3/c/weight": 20.0, "restart/4/c/weight": 30.0}
+    adapter, made = run(tmp_path, {"updates": 4}, restarts)
+    alone = ["load 10", "reset", "update", "update"]
+    again = ["load 20", "update", "load 30", "update"]
+    assert adapter.subject.done == ["load 10", *alone, *again]
+    assert [made[f"after/{t}/c/weight"] for t in (1, 2, 3, 4)] == [11, 12, 21, 31]
 
 
 def test_layers_are_examined_by_path(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Write the gate's requests to a worker, which ``harness/worker/gate/subject.py`` reads.
 
 reference     weights and a batch, from which the reference is computed
-semantics     everything in float64, restarting also from the reference's states
+semantics     everything in float64, the later updates from the reference's states
 layers        each layer on inputs that a precision holds exactly, for the reference in float64
 timed         the same layers, in that precision
 """
@@ -23,6 +23,12 @@ from harness.worker.network.shapes import parameter_shapes, sites
 from harness.worker.network.workload import Training
 
 THIN = 65_536
+LEFT_ALONE = 2
+"""So many updates go on from what the one before left; each further one starts from the
+reference's state.
+
+The second shows what a step keeps beside its state, and loading would refresh. Further ones would
+only amplify rounding."""
 
 _NOTHING = {"gradients": False, "updates": 0, "layers": False, "thin": 0}
 
@@ -45,11 +51,16 @@ def write_semantics(workload: Training, given: Folder, reference: Folder, folder
     """Write the request for the semantics, with the states of the reference to restart from."""
     tensors: dict[str, Tensor] = dict(given.tensors)
     count = given.about["updates"]
-    for update in range(2, count + 1):
-        for name, tensor in reference.under(f"free/{update - 1}/").items():
+    for update in restarted(count):
+        for name, tensor in reference.under(f"after/{update - 1}/").items():
             tensors[f"restart/{update}/{name}"] = tensor
     asked = {"precision": "float64", "gradients": True, "updates": count, "thin": THIN}
     folders.write(folder, tensors, _about(workload, asked))
+
+
+def restarted(updates: int) -> range:
+    """Give the updates that start from the reference's state, not from what the one before left."""
+    return range(LEFT_ALONE + 1, updates + 1)
 
 
 def write_layers(

@@ -62,7 +62,7 @@ def examine(
         subject.update(*batch)
         for replica, writer in enumerate(made):
             state = subject.state() if replicas == 1 else subject.replica(replica)
-            put(writer, "free/{}/".format(update), state, given.about["thin"])
+            put(writer, "after/{}/".format(update), state, given.about["thin"])
     for writer in made:
         writer.close({"norms": norms, "size": place.size * replicas})
 

@@ -57,8 +57,8 @@ def _digest(made: Iterable[Made], given: Mapping[str, Tensor]) -> Tuple[str, Opt
     for name, _, items in made:
         if name in given:
             found[name] = hashlib.sha256(items).digest()
-            asked = given[name].items()
-            if asked.typecode != "f":  # class numbers are given as such
+            asked: Any = given[name].items()
+            if given[name].dtype != "float32":  # class numbers are given as such
                 asked = array("f", asked)
             if wrong is None and found[name] != hashlib.sha256(asked).digest():
                 wrong = name

@@ -18,7 +18,8 @@ n-th item tells). Given, tensors:
     target                 int64 class numbers (batch; of a sequence batch x positions) or float64
                            vectors (batch x outputs)
     initial/PARAMETER      every parameter and running statistic
-    restart/T/PARAMETER    the reference's state before update T, T = 2 .. updates (optional)
+    restart/T/PARAMETER    the reference's state before update T, of those that do not go on from
+                           what the one before left
     layer/PATH/input       reference input of a layer          } rounded by the host
     layer/PATH/gradient    reference gradient of its output    } to the timed precision
 
@@ -28,10 +29,9 @@ Made, all float64 and in the canonical layouts, whatever the framework computed 
     gradient/PARAMETER     of the mean loss; without weight decay
     activation/PATH        each layer's output in the same pass, dropouts left out
     statistic/PARAMETER    running statistics after that one pass
-    free/T/PARAMETER       state after update T = 1 .. updates, from ``initial``, nothing reset
-    restarted/T/PARAMETER  the same, but before update T the parameters and running statistics are
-                           set to ``restart/T``. The optimiser's own state is kept: its gradients so
-                           far were taken at the reference's weights, so it cannot drift either
+    after/T/PARAMETER      state after update T = 1 .. updates, the first from ``initial``. Before
+                           one with a ``restart/T`` parameters and statistics are set to it;
+                           the optimiser's own state is always kept
     layer/PATH/output, layer/PATH/input-gradient, layer/PATH/gradient/KIND      KIND: weight, bias …
     layer/PATH/statistic/KIND      running statistics after that pass of a batch norm from initial;
                            not asked of the reference: the host knows the input's moments
@@ -137,8 +137,8 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
         _gradients(subject, given, made, asked)
     if given.about.get("updates"):
         _updates(subject, given, made)
-    subject.load(initial)
     if given.about.get("layers"):
+        subject.load(initial)
         _layers(subject, given, made)
     made.close({"request": dict(given.about), "facts": dict(subject.facts())})
 
@@ -208,17 +208,15 @@ def put_thinned(
 
 def _updates(subject: Subject, given: Folder, made: Writer) -> None:
     batch = given.tensors["input"], given.tensors["target"]
-    for series, is_restarted in (("free", False), ("restarted", True)):
-        if is_restarted and not given.under("restart/"):
-            continue
-        subject.load(given.under("initial/"))
-        subject.reset()
-        for update in range(1, given.about["updates"] + 1):
-            if is_restarted and update > 1:
-                subject.load(given.under("restart/{}/".format(update)))
-            subject.update(*batch)
-            prefix = "{}/{}/".format(series, update)
-            put_thinned(made, prefix, subject.state(), given.about.get("thin", 0))
+    subject.load(given.under("initial/"))
+    subject.reset()
+    for update in range(1, given.about["updates"] + 1):
+        restart = given.under("restart/{}/".format(update))
+        if restart:
+            subject.load(restart)
+        subject.update(*batch)
+        prefix = "after/{}/".format(update)
+        put_thinned(made, prefix, subject.state(), given.about.get("thin", 0))
 
 
 def _layers(subject: Subject, given: Folder, made: Writer) -> None:

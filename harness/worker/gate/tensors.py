@@ -5,13 +5,14 @@
 
 ``dtype`` is ``float64``, ``float32`` or ``int64`` (class numbers). ``about`` is free JSON: a
 request on the way to a worker, facts on the way back. The index is written last: a folder without
-one is unfinished. numpy reads a file with ``numpy.fromfile(path, "<f8")``; torch and tinygrad take
-``items()``, which is a writable buffer; nothing here needs either of them.
+one is unfinished. numpy reads a file with ``numpy.fromfile(path, "<f8")``; frameworks take
+``items()``, which is a buffer of their own to write to; nothing here needs any of them.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import sys
 from array import array
@@ -28,7 +29,7 @@ CODES = {"float64": "d", "float32": "f", "int64": "q"}
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor of a folder; its items are read when asked for."""
+    """One tensor of a folder; its items are read when looked at."""
 
     path: str
     shape: Tuple[int, ...]
@@ -41,18 +42,22 @@ class Tensor:
             count *= size
         return count
 
-    def items(self) -> array[Any]:
-        """Read the items, flat and in C order, in this machine's byte order."""
-        items = array(CODES[self.dtype])
-        needed, there = self.count() * items.itemsize, os.path.getsize(self.path)
+    def items(self) -> memoryview:
+        """Give the items, flat and in C order, in this machine's byte order.
+
+        They are the file's own pages, since a state may take 200 MB; what is written to them stays
+        here, and does not reach the file.
+        """
+        code: Any = CODES[self.dtype]
+        needed, there = self.count() * array(code).itemsize, os.path.getsize(self.path)
         if there != needed:
             how = "longer" if there > needed else "shorter"
             raise ValueError("{} is {} than shape {}".format(self.path, how, self.shape))
+        if not needed:  # nothing can be mapped
+            return memoryview(array(code))
         with open(self.path, "rb") as file:
-            items.fromfile(file, self.count())
-        if sys.byteorder == "big":
-            items.byteswap()
-        return items
+            pages = mmap.mmap(file.fileno(), needed, access=mmap.ACCESS_COPY)
+        return _own(memoryview(pages).cast(code))
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Repeated(Tensor):
 
     rows: Tuple[int, ...] = ()
 
-    def items(self) -> array[Any]:
+    def items(self) -> memoryview:
         """Read the rows and lay them behind each other."""
         row = Tensor(self.path, self.shape[1:], self.dtype).count()
         items = array(CODES[self.dtype])
@@ -69,9 +74,16 @@ class Repeated(Tensor):
             for number in self.rows:
                 file.seek(number * row * items.itemsize)
                 items.fromfile(file, row)
-        if sys.byteorder == "big":
-            items.byteswap()
+        return _own(memoryview(items))
+
+
+def _own(items: memoryview) -> memoryview:
+    """Bring what was read into this machine's byte order."""
+    if sys.byteorder == "little":
         return items
+    swapped = array(items.format, items)
+    swapped.byteswap()
+    return memoryview(swapped)
 
 
 @dataclass(frozen=True)

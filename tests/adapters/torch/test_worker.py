@@ -152,7 +152,7 @@ def test_the_loss_is_the_mean_cross_entropy_of_the_output(reference: Arrays) -> 
 
 
 def test_the_first_update_is_the_optimiser_on_the_gradient(reference: Arrays) -> None:
-    state, after = under(initial_state(), "initial/"), under(reference, "free/1/")
+    state, after = under(initial_state(), "initial/"), under(reference, "after/1/")
     for name, gradient in under(reference, "gradient/").items():
         decay = 1e-4 if name.endswith("weight") else 0.0
         expected = state[name] - 0.05 * (gradient + decay * state[name])
@@ -162,14 +162,13 @@ def test_the_first_update_is_the_optimiser_on_the_gradient(reference: Arrays) ->
 def test_restarts_from_ones_own_weights_change_nothing(reference: Arrays, tmp_path: Path) -> None:
     given = {**initial_state(), **batch()}
     for update in range(2, UPDATES + 1):
-        before = under(reference, f"free/{update - 1}/")
+        before = under(reference, f"after/{update - 1}/")
         given |= {f"restart/{update}/{name}": array for name, array in before.items()}
     request = {"precision": "float64", "updates": UPDATES}
     made = examine(tmp_path, request, given, layout="channels-first")
-    for series in ("free", "restarted"):
-        for update in range(1, UPDATES + 1):
-            for name, array in under(reference, f"free/{update}/").items():
-                assert error(made[f"{series}/{update}/{name}"], array) < 1e-8, name
+    for update in range(1, UPDATES + 1):
+        for name, array in under(reference, f"after/{update}/").items():
+            assert error(made[f"after/{update}/{name}"], array) < 1e-8, name
 
 
 def test_the_timed_lowering_matches_layer_by_layer(reference: Arrays, tmp_path: Path) -> None:
