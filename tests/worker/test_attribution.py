@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from harness.worker.attribution import protobuf
 from harness.worker.attribution.account import Operation, Ran, attribution
 from harness.worker.attribution.marks import (
     BACKWARD,
@@ -98,19 +97,3 @@ def test_a_gradient_without_a_name_belongs_to_what_it_updates() -> None:
     assert MARKS.of_gradient("state.moments[0]['fc/weight']", "") == FC
     assert MARKS.of_gradient("", f"bakeoff_update/{MARKS.of('fc')}/ResourceApplyMomentum") == FC
     assert MARKS.of_gradient("given.input", "bakeoff_update/add") == UNMARKED
-
-
-def test_a_message_is_read_without_its_schema() -> None:
-    # field 1: 300; field 2: "ab"; field 3: 8 bytes; field 1 again: 1
-    message = memoryview(b"\x08\xac\x02\x12\x02ab\x19\x01\0\0\0\0\0\0\0\x08\x01")
-    found = protobuf.by_number(message)
-    assert (found[1], protobuf.text(found, 2), protobuf.integer(found, 3)) == ([300, 1], "ab", 1)
-    assert (protobuf.text(found, 9), protobuf.integer(found, 9)) == ("", 0)
-
-
-@pytest.mark.parametrize(
-    "cut", [b"\x08", b"\x12\x05ab", b"\x0b", b"\x19\0", b"\x08" + b"\xff" * 11]
-)
-def test_a_message_that_is_cut_off_or_none_is_refused(cut: bytes) -> None:
-    with pytest.raises(ValueError, match=r"cut off|unknown"):
-        protobuf.by_number(memoryview(cut))

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.data import catalogue, contents, create, formats, make_files, sidecars
+from harness import data
+from harness.data import create
 from harness.data.catalogue import CONTENTS, Content
 from harness.data.sets import DataSetSpec
 from harness.errors import BakeoffError, Unavailable
@@ -174,12 +175,9 @@ def joined(result: Result, part: GatePart, cell: Cell) -> Result:
 def code_digest() -> str:
     """Digest the host's code that decides a result."""
     whole = hashlib.sha256()
-    modules = (catalogue, contents, create, make_files, sidecars)
-    files = [Path(one.__file__ or "") for one in modules]
-    for folder in (Path(formats.__file__ or "").parent, Path(__file__).parent):
-        files += folder.glob("*.py")
-    for file in sorted(files):
-        whole.update(file.read_bytes())
+    for folder in (Path(data.__file__ or "").parent, Path(__file__).parent):
+        for file in sorted(folder.rglob("*.py")):
+            whole.update(file.read_bytes())
     return whole.hexdigest()
 
 

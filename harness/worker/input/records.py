@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import List
 
+from harness.worker.protobuf import before_bytes, varint_bytes
+
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 HEAD = 12
@@ -58,12 +60,14 @@ def data_length(first: bytes) -> int:
 
 def before(number: int, length: int) -> bytes:
     """Give the part of a message that stands before a sample's bytes, which are its end."""
-    identity = _feature(b"id", _field(3, _field(1, varint(number))))  # Int64List.value, packed
-    inner = _key(1, 2) + varint(length)  # BytesList.value
-    value = _key(1, 2) + varint(len(inner) + length) + inner  # Feature.bytes_list
-    entry = _field(1, b"x") + _key(2, 2) + varint(len(value) + length) + value
-    features = identity + _key(1, 2) + varint(len(entry) + length) + entry
-    return _key(1, 2) + varint(len(features) + length) + features
+    identity = _feature(
+        b"id", _field(3, _field(1, varint_bytes(number)))
+    )  # Int64List.value, packed
+    inner = before_bytes(1, length)  # BytesList.value
+    value = before_bytes(1, len(inner) + length) + inner  # Feature.bytes_list
+    entry = _field(1, b"x") + before_bytes(2, len(value) + length) + value
+    features = identity + before_bytes(1, len(entry) + length) + entry
+    return before_bytes(1, len(features) + length) + features
 
 
 def _feature(name: bytes, value: bytes) -> bytes:
@@ -71,18 +75,4 @@ def _feature(name: bytes, value: bytes) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    return _key(number, 2) + varint(len(data)) + data
-
-
-def _key(number: int, kind: int) -> bytes:
-    return varint(number << 3 | kind)
-
-
-def varint(value: int) -> bytes:
-    """Write a number as protocol buffers do: seven bits a byte, the last one below 128."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return before_bytes(number, len(data)) + data

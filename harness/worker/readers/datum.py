@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.worker.input.datum import DATA, fields
+from harness.worker.input.datum import picture
 from harness.worker.readers.lmdb import Lmdb
 
 
@@ -11,8 +11,7 @@ class Datum(Lmdb):
 
     def taken(self, value: memoryview, into: memoryview) -> int:
         """Copy what the message holds as data."""
-        data = fields(value)[DATA]
-        assert not isinstance(data, int), "a Datum's data are bytes; `bakeoff data check`"
+        data = picture(value)
         into[: len(data)] = data
         return len(data)
 

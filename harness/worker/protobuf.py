@@ -1,4 +1,4 @@
-"""Read protobuf's wire format: fields by number, with no schema and no library."""
+"""Read and write protobuf's wire format: fields by number, with no schema and no library."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def fields(message: memoryview) -> Iterator[Tuple[int, Value]]:
     """
     at, end = 0, len(message)
     while at < end:
-        key, at = varint(message, at)
-        number, kind = key >> 3, key & 7
+        told, at = varint(message, at)
+        number, kind = told >> 3, told & 7
         if kind == _VARINT:
             value, at = varint(message, at)
             yield number, value
@@ -54,6 +54,26 @@ def varint(message: memoryview, at: int) -> Tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
+
+
+def varint_bytes(value: int) -> bytes:
+    """Write a number: seven bits a byte, the last one below 128."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number_field(number: int, value: int) -> bytes:
+    """Write a field that is a number."""
+    return varint_bytes(number << 3 | _VARINT) + varint_bytes(value)
+
+
+def before_bytes(number: int, length: int) -> bytes:
+    """Write what stands before the bytes of a field."""
+    return varint_bytes(number << 3 | _BYTES) + varint_bytes(length)
 
 
 def text(found: Fields, number: int) -> str:
