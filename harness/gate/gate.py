@@ -94,7 +94,7 @@ class _Gate:
         self._circumstances = Circumstances(platform)
         self._interpreters: dict[str, Interpreter] = {}
         self._place: _Workplace | None = None
-        self._large = Cache(kept / "references", _MOST_BYTES)
+        self._large = Cache(kept / "references", _MOST_BYTES, self._found_edited)
         stack.callback(self._large.release_all)
         self._references = GateReferences(self._large, self._compute)
 
@@ -240,6 +240,10 @@ class _Gate:
             found = worker_python.resolve(environment, self._platform)
             self._interpreters[environment] = worker_python.identified(found)
         return self._interpreters[environment]
+
+    def _found_edited(self, words: str) -> None:
+        self._parts.is_edited = True
+        self._progress.doing(words)
 
     def _compute(self, function: Callable[..., object], *given: Any) -> None:
         self._workplace().examiner.compute(function, *given)

@@ -49,7 +49,7 @@ class KeptParts:
         self._folder = folder
         self._log = log
         self.is_edited = False
-        """Whether a part that was kept of this cell had been changed by hand."""
+        """Whether what was kept of this cell, or of its reference, had been changed by hand."""
 
     def part(self, key: str, examine: Callable[[], GatePart]) -> GatePart:
         """Give a part that is stored, or examine and store it; one that failed keeps its log."""

@@ -4,6 +4,7 @@ FOLDER/
   lock            held for moments, by whoever looks for a thing, takes it or lets it go
   NAME/           one thing; its time of change is when somebody last took it
     held          locked by every process that uses the thing
+    digest        of all its files, when it was made: one that was changed since is not believed
   .NAME.xxxxxxxx/ one in the making, or scratch; rubbish as soon as nobody holds it
 
 What was used least recently goes first, and never what a process holds. The kernel lets go of what
@@ -12,42 +13,56 @@ a killed process held. On a file system without locks nothing is removed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from harness import locks
 
-_HELD = "held"
+_HELD, _DIGEST = "held", "digest"
 
 
 class Cache:
     """One process's use of the folder; what it has taken is not removed before it is released."""
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
+    def __init__(
+        self, folder: Path, most_bytes: int, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """``say`` hears of what was changed by hand."""
         self._folder = folder
         self._most_bytes = most_bytes
+        self._say = say
         self._held: dict[str, IO[bytes]] = {}
 
     def take(self, name: str, make: Callable[[Path], object]) -> Path:
-        """Give a thing's folder, made first if it is not there."""
+        """Give a thing's folder, made first if it is not there as it was made."""
         place = self._folder / name
-        with self._alone():
-            is_there = name in self._held or self._hold(place)
-        if not is_there:
-            with self.scratch(name) as beside:
-                make(beside)
+        while name not in self._held:
+            with self._alone():
+                is_there = self._hold(place)
+            if not is_there:
+                self._make(place, make)
+            elif not _is_sealed(place):
+                self._say(f"{place} was changed by hand and is not believed: it is made anew.")
                 with self._alone():
-                    if not place.is_dir():  # else another process made the same meanwhile
-                        beside.rename(place)
-                    self._hold(place)
-            self.trim()
+                    self._give_up(place)
         return place
+
+    def _make(self, place: Path, make: Callable[[Path], object]) -> None:
+        with self.scratch(place.name) as beside:
+            make(beside)
+            (beside / _DIGEST).write_text(_digest(beside), encoding="ascii")
+            with self._alone():
+                if not place.is_dir():  # else another process made the same meanwhile
+                    beside.rename(place)
+                    self._hold(place)
+        self.trim()
 
     def release_all(self) -> None:
         """Release everything taken, then trim the folder to its size."""
@@ -79,9 +94,7 @@ class Cache:
             total = sum(sizes.values())
             for place in things:
                 if total > self._most_bytes and _is_free(place):
-                    rubbish = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
-                    place.rename(rubbish)
-                    doomed.append(rubbish)
+                    doomed.append(_hidden(place))
                     total -= sizes[place]
         for place in doomed:
             shutil.rmtree(place, ignore_errors=True)
@@ -93,6 +106,12 @@ class Cache:
         self._held[place.name] = _locked(place / _HELD, alone=False)
         os.utime(place)
         return True
+
+    def _give_up(self, place: Path) -> None:
+        """Let go of what is held, and hide it, unless another process has replaced it by now."""
+        with self._held.pop(place.name) as file, suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), (place / _HELD).stat()):
+                _hidden(place)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -106,6 +125,32 @@ def _locked(path: Path, *, alone: bool) -> IO[bytes]:
     file = path.open("ab")
     locks.take(file, alone=alone, wait=True)
     return file
+
+
+def _hidden(place: Path) -> Path:
+    """Give a thing the name of rubbish; it is removed as soon as nobody holds it."""
+    rubbish = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    place.rename(rubbish)
+    return rubbish
+
+
+def _is_sealed(place: Path) -> bool:
+    """Whether a thing's files are those that were made."""
+    try:
+        return (place / _DIGEST).read_text(encoding="ascii") == _digest(place)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _digest(place: Path) -> str:
+    """Digest the names and contents of a thing's files."""
+    whole = hashlib.sha256()
+    for path in sorted(place.rglob("*")):
+        if path.is_file() and path not in (place / _HELD, place / _DIGEST):
+            with path.open("rb") as file:
+                own = hashlib.file_digest(file, "sha256").hexdigest()
+            whole.update(f"{path.relative_to(place)}\0{own}\n".encode())
+    return whole.hexdigest()
 
 
 def _is_free(place: Path) -> bool:

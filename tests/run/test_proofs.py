@@ -220,6 +220,22 @@ def test_what_a_start_takes_is_said_once_before_it_is_computed(alexnet: Cell) ->
     assert words.endswith(" s of a free core.")
 
 
+def test_a_start_that_was_changed_by_hand_is_not_believed(alexnet: Cell) -> None:
+    said: list[str] = []
+    first = Proofs(1, said.append)
+    asked = first.asked(alexnet, 1)
+    assert asked is not None
+    first.release()
+    index = asked.given / "index.json"
+    whole = index.read_bytes()
+    index.write_bytes(whole.replace(b'"version": 2', b'"version": 1'))
+    again = Proofs(1, said.append)
+    assert again.asked(alexnet, 1) is not None
+    again.release()
+    assert index.read_bytes() == whole
+    assert any("was changed by hand and is not believed" in words for words in said)
+
+
 @pytest.mark.usefixtures("alexnet")
 def test_a_start_is_made_anew_where_another_number_of_pictures_fills_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

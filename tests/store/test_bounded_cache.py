@@ -56,6 +56,45 @@ def test_a_thing_is_made_once_and_found_again(cache, tmp_path) -> None:
     assert (found / "made").stat().st_size == 4_000
 
 
+@pytest.mark.parametrize("change", ["edit", "add", "rename", "lose the digest"])
+def test_what_was_changed_by_hand_is_made_anew_and_said(change, tmp_path) -> None:
+    said: list[str] = []
+    for _ in range(2):  # the second finds what the first made
+        cache = Cache(tmp_path / "kept", BOUND, said.append)
+        place = cache.take("a", fill)
+        cache.release_all()
+    assert said == []
+    whole = (place / "made").read_bytes()
+    if change == "edit":  # one bit, at the same length and time
+        stamp = (place / "made").stat()
+        (place / "made").write_bytes(b"\1" + whole[1:])
+        os.utime(place / "made", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    elif change == "add":
+        (place / "more").touch()
+    elif change == "rename":
+        (place / "made").rename(place / "other")
+    else:
+        (place / "digest").unlink()
+    cache = Cache(tmp_path / "kept", BOUND, said.append)
+    again = cache.take("a", fill)
+    assert (again / "made").read_bytes() == whole
+    assert {one.name for one in again.iterdir()} == {"made", "held", "digest"}
+    assert said == [f"{place} was changed by hand and is not believed: it is made anew."]
+    cache.release_all()
+    assert names(tmp_path) == {"a"}
+
+
+def test_what_was_changed_while_another_process_holds_it_is_not_believed(cache, tmp_path) -> None:
+    other = Cache(tmp_path / "kept", BOUND)
+    theirs = other.take("a", fill)
+    (theirs / "made").write_bytes(b"changed")
+    assert (cache.take("a", fill) / "made").stat().st_size == 4_000
+    cache.release_all()
+    assert len(names(tmp_path)) == 2  # it stays, hidden, while it is held
+    other.release_all()
+    assert names(tmp_path) == {"a"}
+
+
 def test_what_fails_to_be_made_leaves_nothing(cache, tmp_path) -> None:
     def fail(_: Path) -> None:
         raise ValueError("no")

@@ -137,7 +137,7 @@ class Proofs:
             folder = cache.home() / "gate" / "proofs"
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            self._kept = Cache(folder, MOST_BYTES)
+            self._kept = Cache(folder, MOST_BYTES, self.say)
         batch, parts = cell.scale.batch_per_step, norm_parts_of(workload, cell)
         is_refused = start_macs(workload, batch, parts) > MOST_START_MACS
         filled = [UPDATES, pictures_of(workload, batch, parts), is_refused]
