@@ -45,7 +45,7 @@ _SHARE = 0.15
 """Of a trial's time: a proof that takes no more is made in each."""
 _EVERY = 3
 _MOMENT_S = 2.0
-_PRECISIONS = ("fp32", "tf32", "bf16")
+PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Proofs:
         workload = plugins.workload(cell.workload)
         if not framework_info(cell.adapter).proves or not isinstance(workload, Training):
             return None
-        if cell.factors["precision"] not in _PRECISIONS:
+        if cell.factors["precision"] not in PRECISIONS:
             return None
         if cell.strategy == ALONE and cell.scale.devices > 1:
             return None

@@ -17,7 +17,7 @@ import numpy as np
 from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import THIN, Gradients, reference
 from harness.gate.proof.given_back import THIN_FURTHER
-from harness.gate.proof.start import NoStart, Raised, Start, TooNear
+from harness.gate.proof.start import NoStart, Raised, Start, TooNear, out_of_reach
 from harness.gate.tensors import draws, folders
 from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_macs
 from harness.worker.gate.tensors import Folder, Writer
@@ -70,6 +70,18 @@ def write_given(workload: Training, batch: int, seed: int, place: Path, *, parts
     about = {"batches": [list(one) for one in start.batches], "lives": list(start.lives)}
     about |= {"thin": THIN, "thin_further": THIN_FURTHER}
     writer.close({**about, "sizes": [dict(one.sizes) for one in found], "parts": start.parts})
+
+
+def no_start(workload: Training, batch: int, parts: int = 1) -> str:
+    """Say why a network has no start without kinks, as far as its layers tell; empty: it has."""
+    last = sites(workload.network)[-1].layer
+    if not isinstance(last, Dense) or not last.bias:
+        return "its last layer is not a dense one with a bias"
+    if path := out_of_reach(workload.network):
+        return f"{path} stands behind a dropout, and is no dense layer"
+    if start_macs(workload, batch, parts) > MOST_START_MACS:
+        return "its float64 reference at this batch takes too long"
+    return ""
 
 
 def read_start(given: Folder) -> Start:
@@ -130,8 +142,8 @@ def _found(
     workload: Training, batch: int, seed: int, initial: Mapping[str, Array], parts: int
 ) -> Start:
     """Draw starts until one keeps its distance from every kink."""
-    if start_macs(workload, batch, parts) > MOST_START_MACS:
-        raise NoStart("its float64 reference at this batch takes too long")
+    if why := no_start(workload, batch, parts):
+        raise NoStart(why)
     for attempt in range(_TRIES):
         with suppress(TooNear):
             return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial, parts)
@@ -143,8 +155,6 @@ def _drawn(
 ) -> Start:
     last = sites(workload.network)[-1]
     bias = f"{last.path}/bias"
-    if not isinstance(last.layer, Dense) or not last.layer.bias:
-        raise NoStart("its last layer is not a dense one with a bias")
     chance = np.random.default_rng(draws.number(name))
     filled = _filled(chance, batch // parts, pictures_of(workload, batch, parts), parts)
     raised, pictures, output = _walked(workload, name, initial, filled)

@@ -47,6 +47,10 @@ _NEAREST = 1e-6
 _SHIFTED_BY: dict[type, str] = {Conv: "bias", Dense: "bias", BatchNorm: "beta"}
 
 
+_BEHIND_DROPOUTS = (Dropout, ReLU, LeakyReLU, Dense, Flatten)
+"""Layers behind which it is known what masks may change."""
+
+
 @dataclass(frozen=True)
 class Start:
     """A start without kinks and the batches of the updates from it."""
@@ -146,14 +150,12 @@ class Raised:
         if isinstance(layer, Dropout):
             self.living[path] = x != 0
             self._noise = (noise + layer.rate * x * x) / (1 - layer.rate)
-        elif self._noise is None or isinstance(layer, (ReLU, LeakyReLU)):
+        elif self._noise is None:
             return
         elif isinstance(layer, Dense):
             self._noise = noise @ np.square(self.state[f"{path}/weight"]).T
         elif isinstance(layer, Flatten):
             self._noise = noise.reshape(len(noise), -1)
-        else:
-            raise NoStart(f"{path} stands behind a dropout, and is no dense layer")
 
     def _raised(self, path: str, x: Array, slope: float) -> Array:
         """Shift each channel wholly above zero or wholly below, where the slope is another."""
@@ -185,6 +187,14 @@ class Raised:
         self.state[name] = after
         shift: Array = after - before
         return shift
+
+
+def out_of_reach(network: Network) -> str | None:
+    """Name the first layer behind a dropout for which it is not known what masks may change."""
+    walked = [site for site in sites(network) if not isinstance(site.layer, Residual)]
+    drops = [isinstance(site.layer, Dropout) for site in walked]
+    behind = walked[drops.index(True) :] if any(drops) else []
+    return next((s.path for s in behind if not isinstance(s.layer, _BEHIND_DROPOUTS)), None)
 
 
 def _distances_of_windows(layer: MaxPool, x: Array, counts: Sequence[int]) -> Array:
