@@ -1,24 +1,13 @@
-"""Import numpy without the threads of its linear algebra.
-
-Starting them costs more processor time than reading a run of fifty cells, and no statistic here
-multiplies matrices. The wish is withdrawn at once: what a command starts must not inherit it.
-"""
+"""Import numpy for the commands that only read: no statistic here multiplies matrices."""
 
 from __future__ import annotations
 
 import importlib
-import os
 
-_THREADS = "OPENBLAS_NUM_THREADS"
+from harness.blas_threads import one_thread
 
 
 def import_numpy() -> None:
-    """Import numpy for the commands that only read."""
-    if _THREADS in os.environ:
+    """Import numpy without the threads of its linear algebra."""
+    with one_thread():
         importlib.import_module("numpy")
-        return
-    os.environ[_THREADS] = "1"
-    try:
-        importlib.import_module("numpy")
-    finally:
-        del os.environ[_THREADS]

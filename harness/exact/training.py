@@ -13,6 +13,8 @@ from harness.exact.passes import Pass, State
 from harness.worker.network.shapes import decayed
 from harness.worker.network.workload import MASKED, SGD, Adam, AdamW, Training, clip
 
+_PART = 1 << 15
+
 
 @dataclass(frozen=True)
 class Step:
@@ -95,16 +97,28 @@ def _momentum(optimiser: SGD, workload: Training, batch: int, moments: dict[str,
     scaled = batch / optimiser.rate_batch if optimiser.rate_batch else 1.0
 
     def change(name: str, value: Array, gradient: Array, _number: int) -> Array:
-        force = np.array(gradient)  # added to in place: a weight may have 40 million items
-        spare = np.empty_like(force)
-        if name in heavy and optimiser.weight_decay:
-            force += np.multiply(value, optimiser.weight_decay, out=spare)
-        if (kept := f"{name}/velocity") in moments:
-            force += np.multiply(moments[kept], optimiser.momentum, out=spare)
-        moments[kept] = force
-        return np.multiply(force, optimiser.rate * scaled, out=spare)
+        velocity, moved = np.empty_like(gradient), np.empty_like(gradient)
+        before = moments.get(f"{name}/velocity")
+        decay = optimiser.weight_decay if name in heavy else 0.0
+        for part in _parts(gradient):
+            force = velocity[part]
+            force[...] = gradient[part]
+            if decay:
+                force += decay * value[part]
+            if before is not None:
+                force += optimiser.momentum * before[part]
+            np.multiply(force, optimiser.rate * scaled, out=moved[part])
+        moments[f"{name}/velocity"] = velocity
+        return moved
 
     return change
+
+
+def _parts(values: Array) -> Iterator[slice]:
+    """Cut rows into parts that a processor's cache holds: there may be 40 million items."""
+    rows = max(1, _PART * len(values) // max(1, values.size))
+    for first in range(0, len(values), rows):
+        yield slice(first, first + rows)
 
 
 def _adamw(optimiser: AdamW, workload: Training, batch: int, moments: dict[str, Array]) -> Change:

@@ -1,6 +1,7 @@
 """Call a function in a process of the host's own interpreter, which ends if we do.
 
-What it needs of memory is gone afterwards, and Ctrl-C or a kill does not wait for it.
+What it needs of memory is gone afterwards, and Ctrl-C or a kill does not wait for it. It multiplies
+matrices in one thread (``blas_threads.py``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from harness.blas_threads import one_thread
 from harness.child_process import end_with_parent
 from harness.ranks.interrupts import Interrupts
 
@@ -24,7 +26,8 @@ def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(theirs, function, given), daemon=True)
-    child.start()
+    with one_thread():
+        child.start()
     theirs.close()
     try:
         while ours not in wait([ours, interrupts.fileno()]):

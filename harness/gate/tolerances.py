@@ -71,8 +71,7 @@ def error(made: Array, reference: Array, *, floor: float = 0.0, scale: float = 0
         return math.inf
     if not made.size:
         return 0.0
-    difference = float(np.max(np.abs(made - reference)))
-    largest = float(np.max(np.abs(reference)))
+    difference, largest = _largest(np.subtract(made, reference)), _largest(reference)
     if math.isnan(difference):
         return math.inf
     if difference <= floor and largest <= floor:
@@ -80,6 +79,11 @@ def error(made: Array, reference: Array, *, floor: float = 0.0, scale: float = 0
     if difference == 0:
         return 0.0
     return difference / max(largest, scale) if max(largest, scale) else math.inf
+
+
+def _largest(values: Array) -> float:
+    """Give the largest size; no number where one is none."""
+    return float(max(np.max(values), -np.min(values)))
 
 
 def layer_tolerance(precision: str, terms: int) -> float:

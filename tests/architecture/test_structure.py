@@ -20,6 +20,7 @@ FLOORS = (
         "harness.stats",
         "harness.errors",
         "harness.units",
+        "harness.blas_threads",
         "harness.child_process",
         "harness.private_file",
         "harness.user_folders",

@@ -28,6 +28,26 @@ def test_it_ends_with_its_function(tmp_path: Path, interrupts: Interrupts) -> No
     assert (tmp_path / "made").is_dir()
 
 
+def test_it_multiplies_in_one_thread_unless_the_user_says_otherwise(
+    tmp_path: Path, interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for chosen in (None, "3"):
+        if chosen is None:
+            monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        else:
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", chosen)
+        told = tmp_path / f"threads-{chosen}"
+        separate_process.call(interrupts, _tell_threads, told)
+        found.append(told.read_text())
+        assert os.environ.get("OPENBLAS_NUM_THREADS") == chosen
+    assert found == ["1", "3"]
+
+
+def _tell_threads(into: Path) -> None:
+    into.write_text(os.environ["OPENBLAS_NUM_THREADS"])
+
+
 def test_what_went_wrong_is_told(tmp_path: Path, interrupts: Interrupts) -> None:
     with pytest.raises(separate_process.ProcessFailed, match=r"FileExistsError: .*File exists"):
         separate_process.call(interrupts, os.mkdir, tmp_path)

@@ -39,7 +39,10 @@ def initial(network: Network) -> Iterator[tuple[str, Array]]:
         gain = _TO_TANH if following and isinstance(following.layer, Tanh) else 1.0
         for name, tensor in parameters(site):
             spread = gain * math.sqrt(2 / product(tensor.shape[1:])) if tensor.deviation else 0.1
-            yield name, to("fp32", tensor.mean + spread * normal(name, tensor.shape))
+            values = normal(name, tensor.shape)  # changed in place: they may be 40 million
+            values *= spread
+            values += tensor.mean
+            yield name, to("fp32", values)
         for name, shape in statistic_shapes(site):
             yield name, to("fp32", _STATISTICS[name.rpartition("/")[2]](name, shape))
 
