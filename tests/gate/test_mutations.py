@@ -16,10 +16,8 @@ WORKLOAD = "workloads/gated.py"
 _LOADS = "        self._state = self._state._replace(\n            parameters={"
 LOADED = (_LOADS, "        self._copy = jax.tree.map(jnp.array, loaded)\n" + _LOADS)
 _COPIED = "{name: jnp.array(self._copy[name]) for name in self._state.parameters}"
-STALE = (
-    "self._steps[size](self._state, batch)",
-    f"self._steps[size](self._state._replace(parameters={_COPIED}), batch)",
-)
+_STEPS = "_, (self._state, _) = self._step(given)(self._state"
+STALE = (_STEPS, f"{_STEPS}._replace(parameters={_COPIED})")
 
 MISTAKES = {
     "an asymmetric pad the wrong way round": (

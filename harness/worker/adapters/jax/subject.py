@@ -73,6 +73,7 @@ class JaxSubject:
         self._dtype = jnp.float64 if precision == "float64" else jnp.float32
         self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         self._state = training.blank(self._net, workload, self._precision)
+        self._still = self._state.moments
         self._steps: Dict[int, Any] = {}
         self._compiled: Dict[Any, Any] = {}
 
@@ -90,20 +91,18 @@ class JaxSubject:
     def reset(self) -> None:
         """Forget the moments and the step count."""
         self._state = self._state._replace(
-            moments=training.moments(self._workload, self._state.parameters),
+            moments=self._still,
             step=jnp.zeros((), jnp.int32),
         )
 
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run forward and backward once, compiled as the step is."""
         batch = self._batch(given, target)
-
-        def run(state: training.State) -> Any:
-            return training.slopes(
-                self._net, self._workload, self._precision, state, batch, keeps=True
-            )
-
-        slopes, (loss, updated, output, kept) = jax.jit(run)(self._state)
+        if self._precision == "float64":  # the step that is examined too
+            found, _ = self._step(given)(self._state, batch)
+        else:
+            found = jax.jit(self._slopes)(self._state, batch)
+        slopes, (loss, updated, output, kept) = found
         self._state = self._state._replace(statistics=updated)
         yield made("output", self._net.activation_out(numpy.asarray(output)))
         yield made("loss", loss)
@@ -117,12 +116,25 @@ class JaxSubject:
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one training step with dropout off."""
-        batch = self._batch(given, target)
+        _, (self._state, _) = self._step(given)(self._state, self._batch(given, target))
+
+    def _step(self, given: Tensor) -> Any:
+        """Compile a step, with the gradients beside it: XLA computes once what both have in common.
+
+        Two programs would be twice as much to compile, which is most of the work.
+        """
         size = given.shape[0]
         if size not in self._steps:
             step = training.make_step(self._net, self._workload, self._precision, size, False)
-            self._steps[size] = jax.jit(step)
-        self._state, _ = self._steps[size](self._state, batch)
+
+            def both(state: training.State, batch: training.Given) -> Tuple[Any, Any]:
+                return self._slopes(state, batch), step(state, batch)
+
+            self._steps[size] = jax.jit(both)
+        return self._steps[size]
+
+    def _slopes(self, state: training.State, batch: training.Given) -> Any:
+        return training.slopes(self._net, self._workload, self._precision, state, batch, keeps=True)
 
     def state(self) -> Iterator[Made]:
         """Give every parameter and running statistic."""

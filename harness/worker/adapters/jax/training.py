@@ -60,11 +60,14 @@ def initial(net: Lowered, workload: Training, seed: int, precision: str) -> Stat
             parameters[name] = net.weight_in(name, _draw(held, draw, dtype))
         for name, held in statistics_of(site):
             statistics[name] = jnp.full(held.shape, held.mean, dtype)
-    return _fresh(workload, precision, parameters, statistics, key)
+    still = moments(workload, parameters)
+    return _fresh(precision, parameters, statistics, still, key)
 
 
 def blank(net: Lowered, workload: Training, precision: str) -> State:
-    """Give a state that is still to be loaded; drawing one compiles a program for each shape."""
+    """Give a state that is still to be loaded, and not to be donated: its zeros are numpy's, and
+    some stand in it twice. Drawing one compiles a program for each shape.
+    """
     dtype = numpy.dtype(_held_as(precision))
 
     def zeros(name: str, shape: Tuple[int, ...]) -> Any:
@@ -77,7 +80,9 @@ def blank(net: Lowered, workload: Training, precision: str) -> State:
     statistics = {
         name: zeros(name, held.shape) for one in every for name, held in statistics_of(one)
     }
-    return _fresh(workload, precision, parameters, statistics, jax.random.key(0))
+    count = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").moments
+    still = tuple(dict(parameters) for _ in range(count))
+    return _fresh(precision, parameters, statistics, still, jax.random.key(0))
 
 
 def _held_as(precision: str) -> Any:
@@ -85,12 +90,12 @@ def _held_as(precision: str) -> Any:
 
 
 def _fresh(
-    workload: Training, precision: str, parameters: Arrays, statistics: Arrays, key: Any
+    precision: str, parameters: Arrays, statistics: Arrays, still: Tuple[Arrays, ...], key: Any
 ) -> State:
     return State(
         parameters,
         statistics,
-        moments(workload, parameters),
+        still,
         jnp.zeros((), jnp.int32),
         key,
         (jnp.float32(FIRST_SCALE), jnp.int32(0)) if precision == "fp16" else None,
