@@ -1,7 +1,8 @@
 """Run untimed jobs of workers, one at a time, through the agent as trials are run.
 
 So an examination that hangs is ended, one that forks leaves nothing behind, and its interpreter,
-environment and payload are exactly those of the cell's trials.
+environment and payload are exactly those of the cell's trials, but for how idle threads wait: no
+result depends on that, and spinning on a busy machine took three quarters of torch's CPU seconds.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ What a strategy does change is examined apart (``ranks.py``)."""
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
 _TIMED = (*_LOWERING, "precision")
+_WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Unless the platform or the user says otherwise."""
+
 Go = Callable[[Job], Judgement]
 """Run one job to its end."""
 
@@ -93,9 +97,11 @@ class Examiner:
         trial.job.write_text(jobs.text(job), encoding="utf-8")
         own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
         token = f"door-{secrets.token_hex(8)}"
+        caches = self._scratch / "caches"
+        variables = environment(interpreter.env, caches, own.caches, allocator=None)
         worker = Worker(
             argv=interpreter.argv,
-            env=environment(interpreter.env, self._scratch / "caches", own.caches, allocator=None),
+            env={**_WAITING, **variables},
             payload=str(payload),
             token=token,
             nodes=self._nodes.gather(1, job.scale.ranks_per_node),
