@@ -17,11 +17,14 @@ from harness.ranks import payload
 from harness.study.factors import FACTORS
 from harness.study.framework import ALONE, FrameworkInfo, framework_info, framework_names
 from harness.worker.contracts import Unsupported
+from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
+from tests.contracts import vocabulary
 
 PAGE = Path(__file__).parents[2] / "docs/gate.md"
 BEGIN, END = "<!-- what is examined: python -m tests.contracts.gate_coverage -->", "<!-- end -->"
 BATCH = 16
+NOW = vocabulary.Sources()
 SEMANTICS, TIMED, ACTIVITY, FEED, RANKS = "s", "l", "t", "f", "r"
 
 
@@ -45,6 +48,9 @@ def networks() -> list[Training]:
 
 def examined(network: Training, framework: FrameworkInfo) -> Iterator[str]:
     """Give a letter for each examination that a network gets in a framework."""
+    if words(network) & vocabulary.refused(NOW, f"{vocabulary.ADAPTERS}/{framework.name}"):
+        yield "–"
+        return
     if refuses_float64(network, framework) is None:
         yield SEMANTICS
     yield TIMED
@@ -54,6 +60,12 @@ def examined(network: Training, framework: FrameworkInfo) -> Iterator[str]:
         yield FEED
     if strategies(framework):
         yield RANKS
+
+
+def words(network: Training) -> set[str]:
+    """Give the words that a network is stated in."""
+    layers = {type(site.layer).__name__ for site in sites(network.network)}
+    return {*layers, network.loss, type(network.optimiser).__name__}
 
 
 def refuses_float64(network: Training, framework: FrameworkInfo) -> str | None:
@@ -104,10 +116,10 @@ def _reasons(frameworks: list[FrameworkInfo]) -> Iterator[str]:
         takes_files = "files" in (one.factors.get("input") or ())
         not_seen += ["what it is fed"] if takes_files and not readers(one) else []
         not_seen += [f"strategies {_listed(lacking)}"] if lacking else []
-        words = [f"Examined: {'; '.join(known)}"] if known else []
-        words += [f"Not examined: {'; '.join(not_seen)}"] if not_seen else []
-        if words:
-            yield f"- `{one.name}`. {'. '.join(words)}."
+        told = [f"Examined: {'; '.join(known)}"] if known else []
+        told += [f"Not examined: {'; '.join(not_seen)}"] if not_seen else []
+        if told:
+            yield f"- `{one.name}`. {'. '.join(told)}."
     for network in networks():
         if why := request.no_start(network, BATCH):
             yield f"- `{network.name}`: what was timed is not examined: {why}."

@@ -204,6 +204,18 @@ def _keys(sources: Sources, file: str, name: str) -> list[str] | None:
     return found
 
 
+def refused(sources: Sources, folder: str) -> set[str]:
+    """Give the words that an adapter's tables hold as holes."""
+    found: set[str] = set()
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for name in ("LAYERS", "LOSSES", "OPTIMISERS"):
+            table = _assigned(sources.tree(str(path.relative_to(ROOT))), name)
+            if isinstance(table, ast.Dict):
+                spread = zip(table.keys, table.values, strict=True)
+                found.update(*(_holes(sources, held) for key, held in spread if key is None))
+    return found
+
+
 def _holes(sources: Sources, value: ast.expr) -> list[str]:
     """Give the words of ``**holes((…), why)``, or of ``**holes(GROUP, why)``."""
     assert isinstance(value, ast.Call), ast.unparse(value)
