@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.worker import protobuf
+from harness.worker.attribution import protobuf
 from harness.worker.input import datum
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from harness.worker.protobuf import Fields, by_number, integer, messages, text, varint
+from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text, varint
 
 CONTAINERS = ("while", "call", "conditional")
 """Their time is that of the instructions inside."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
 
-from harness.worker.protobuf import Fields, by_number, integer, messages, text
+from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text
 
 MODULES = "/host:metadata"
 HOST = "/host:CPU"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from harness.worker.protobuf import before_bytes, fields, number_field
+from harness.worker.attribution.protobuf import before_bytes, fields, number_field
 
 CHANNELS, HEIGHT, WIDTH, DATA, LABEL = range(1, 6)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import List
 
-from harness.worker.protobuf import before_bytes, varint_bytes
+from harness.worker.attribution.protobuf import before_bytes, varint_bytes
 
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
