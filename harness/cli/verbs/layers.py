@@ -96,7 +96,7 @@ def _in_words(told: Sequence[LayerRow], added: Sequence[LayerSum]) -> Iterator[P
             cells.append(shown if share is None else f"{shown} ({per_cent(share)})")
         doubt = " (disturbed: at most)" if one.floor.disturbed else ""
         least = (numbers.seconds(one.floor.seconds), f"{one.floor.by}{doubt}")
-        memory = numbers.seconds(one.memory_floor_s)
+        memory = "in cache" if one.memory_floor_s == 0 else numbers.seconds(one.memory_floor_s)
         lines.append((one.layer, str(one.alike), one.key.passes, *cells, *least, memory))
     yield Table(lines, head=head, right=frozenset({1, *range(3, 4 + len(names)), 5 + len(names)}))
     for total in added:
