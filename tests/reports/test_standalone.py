@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from harness.analysis.scaling.prediction import forecasts
 from reports.charts.bars import bar
 from reports.charts.svg import element, picture, text
+from reports.figures.forecast import drawing
 from reports.figures.standalone import standalone
 from tests.reports import samples
 
@@ -52,3 +54,14 @@ def test_a_bar_keeps_its_whiskers():
     root = ElementTree.fromstring(standalone(drawn))
     whiskers = [one for one in root if "whisker" in one.get("class", "")]
     assert [one.get("stroke") for one in whiskers] == ["#1b1d1f"] * 3
+
+
+def test_a_prediction_is_drawn_with_its_colours_on_white():
+    drawn = drawing(forecasts(samples.scaled(), [16, 32]))
+    root = ElementTree.fromstring(drawn)
+    curves = [one for one in root.iter() if "curve" in one.get("class", "")]
+    assert {one.get("stroke") for one in curves} == {"#0072b2", "#d55e00"}
+    assert {one.get("fill") for one in curves} == {"none"}
+    assert {one.get("stroke-dasharray") for one in curves} == {None, "7 3"}
+    assert "<style" not in drawn
+    assert "var(" not in drawn
