@@ -57,7 +57,7 @@ def _chart(
     *,
     is_first: bool,
 ) -> Chart:
-    sentences = [f"Pale is {timeline.low:g}, dark {timeline.high:g} {timeline.unit}."]
+    sentences = [f"Faint is {timeline.low:g}, strong {timeline.high:g} {timeline.unit}."]
     sentences.append(f"One column is {numbers.seconds(grid.width_s)}; hatched: nothing was read.")
     if is_first:  # what the drawings of one recording share is said once
         sentences += _shared(timeline)

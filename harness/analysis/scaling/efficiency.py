@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from harness import units
 from harness.analysis import numbers
@@ -44,12 +43,14 @@ def _where_lost(line: ScalingLine) -> str:
 
 
 def _reached(point: ScalingPoint) -> str:
-    value, interval = 100 * point.reached.efficiency, efficiency_interval(point.reached)
+    reached, interval = _percent(point.reached.efficiency), efficiency_interval(point.reached)
     if interval is None:
-        return f"{numbers.number(value)} % (too few blocks for an interval)"
-    ends = replace(interval, low=100 * interval.low, high=100 * interval.high)
-    said, _ = numbers.with_interval(value, ends)
-    return f"{said} % (interval {numbers.span(ends, value)} %)"
+        return f"{reached} % (too few blocks for an interval)"
+    return f"{reached} % (interval {_percent(interval.low)}–{_percent(interval.high)} %)"
+
+
+def _percent(share: float) -> str:
+    return numbers.fixed(100 * share, 1)
 
 
 def _devices(count: int) -> str:
