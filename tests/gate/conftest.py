@@ -249,17 +249,18 @@ def semantics(references: References, examine: Examine) -> Check:
         changes: dict[str, tuple[str, str]],
         declared: tuple[str, ...] = (),
         compiled: bool = False,
+        network: ModuleType = gated,
     ) -> TensorComparison:
-        right, key = references(gated), f"{name} {changes} {compiled}"
+        right, key = references(network), f"{name} {changes} {compiled} {network.__name__}"
 
         def write(to: Path) -> None:
-            requests.write_semantics(gated.WORKLOAD, right.given, right.made, to)
+            requests.write_semantics(network.WORKLOAD, right.given, right.made, to)
 
         if key not in made:
             subject = Subject(name, changes, compiled=compiled)
-            made[key] = examine(subject, gated, write).made
+            made[key] = examine(subject, network, write).made
         return semantic_checks.semantics(
-            gated.WORKLOAD, right.given, right.made, made[key], declared
+            network.WORKLOAD, right.given, right.made, made[key], declared
         )
 
     return check

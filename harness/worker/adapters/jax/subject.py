@@ -104,7 +104,8 @@ class JaxSubject:
             found = jax.jit(self._slopes)(self._state, batch)
         slopes, (loss, updated, output, kept) = found
         self._state = self._state._replace(statistics=updated)
-        yield made("output", self._net.activation_out(numpy.asarray(output)))
+        last = list(self._net.sites.values())[-1]
+        yield made("output", self._net.activation_out(numpy.asarray(output), last.output))
         yield made("loss", loss)
         for name, slope in slopes.items():
             yield made("gradient/" + name, self._net.weight_out(name, numpy.asarray(slope)))

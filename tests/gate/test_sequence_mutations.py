@@ -1,0 +1,184 @@
+"""Hold the gate to catching and naming the classic mistakes of networks of sequences."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gate import texts
+from tests.gate.conftest import Subject
+
+pytestmark = pytest.mark.framework
+
+TORCH = "harness/worker/adapters/torch/"
+TORCH_WORDS = TORCH + "lowering/sequences.py"
+JAX = "harness/worker/adapters/jax/"
+JAX_WORDS = JAX + "sequences.py"
+MIXED = "mix/attention: output"
+UPDATED = "the optimiser: "
+
+MISTAKES = {
+    "scores over d for its root": {
+        "torch": (
+            TORCH_WORDS,
+            ("value, is_causal", "value, scale=1 / layer.head, is_causal"),
+            MIXED,
+        ),
+        "jax": (JAX_WORDS, ("scores / layer.head**0.5", "scores / layer.head"), MIXED),
+    },
+    "a mask that shows one position too many": {
+        "torch": (
+            TORCH_WORDS,
+            (
+                "is_causal=layer.causal,",
+                "attn_mask=torch.ones(self.length, self.length, dtype=torch.bool).tril(1),",
+            ),
+            MIXED,
+        ),
+        "jax": (JAX_WORDS, ("numpy.tri(x.shape[1],", "numpy.tri(x.shape[1], k=1,"), MIXED),
+    },
+    "a GELU by erf for one by tanh": {
+        "torch": (
+            TORCH + "lowering/network.py",
+            ('"tanh" if layer.tanh else "none"', '"none"'),
+            "gelu: output",
+        ),
+        "jax": (JAX_WORDS, ("approximate=site.layer.tanh", "approximate=False"), "gelu: output"),
+    },
+    "pairs that turn for halves": {
+        "torch": (
+            TORCH_WORDS,
+            ("wide.chunk(2, dim=-1)", "wide.unflatten(-1, (-1, 2)).unbind(-1)"),
+            MIXED,
+        ),
+        "jax": (
+            JAX_WORDS,
+            ("jnp.split(wide, 2, axis=-1)", "(wide[..., ::2], wide[..., 1::2])"),
+            MIXED,
+        ),
+    },
+    "key heads repeated in turn": {
+        "torch": (
+            TORCH_WORDS,
+            ("one.repeat_interleave(group, dim=1)", "one.repeat(1, group, 1, 1)"),
+            MIXED,
+        ),
+        "jax": (
+            JAX_WORDS,
+            (
+                "query.reshape(*x.shape[:2], layer.kv_heads, group, layer.head)",
+                "query.reshape(*x.shape[:2], group, layer.kv_heads, layer.head).swapaxes(2, 3)",
+            ),
+            MIXED,
+        ),
+    },
+    "a softmax in bf16": {
+        "torch": (
+            TORCH_WORDS,
+            (
+                (
+                    "query, key, value, is_causal=layer.causal, enable_gqa=group > 1",
+                    "*(one.bfloat16() for one in (query, key, value)), is_causal=layer.causal",
+                ),
+                ("mixed.transpose(1, 2)", "mixed.to(x.dtype).transpose(1, 2)"),
+            ),
+            MIXED,
+        ),
+        "jax": (
+            JAX_WORDS,
+            ("jax.nn.softmax(scores,", "jax.nn.softmax(scores.astype(jnp.bfloat16),"),
+            MIXED,
+        ),
+    },
+    "an RMS norm without epsilon": {
+        "torch": (
+            TORCH_WORDS,
+            (
+                "nn.RMSNorm(site.input[-1], eps=layer.epsilon)",
+                "nn.RMSNorm(site.input[-1], eps=0.0)",
+            ),
+            "mix/rms: output",
+        ),
+        "jax": (JAX_WORDS, ("square + site.layer.epsilon", "square"), "mix/rms: output"),
+    },
+    "a head that trains no table": {
+        "torch": (
+            TORCH_WORDS,
+            ("self.tables[0].weight, self.bias", "self.tables[0].weight.detach(), self.bias"),
+            "tokens: gradient of weight",
+        ),
+        "jax": (
+            JAX_WORDS,
+            (
+                'one.parameters[site.layer.to + "/weight"]',
+                'lax.stop_gradient(one.parameters[site.layer.to + "/weight"])',
+            ),
+            "tokens: gradient of weight",
+        ),
+    },
+    "masked positions that count": {
+        "torch": (
+            TORCH + "training.py",
+            ("target.flatten(), ignore_index=MASKED", "target.flatten().clamp(min=0)"),
+            "the loss",
+        ),
+        "jax": (
+            JAX + "training.py",
+            ("is_asked = target != MASKED", "is_asked = target == target"),
+            "the loss",
+        ),
+    },
+    "a decay of biases and norms too": {
+        "torch": (
+            TORCH + "training.py",
+            ('{"params": others},', '{"params": others, "weight_decay": weight_decay},'),
+            UPDATED,
+        ),
+        "jax": (JAX + "training.py", ('if name.endswith("/weight"):', "if name:"), UPDATED),
+    },
+    "gradients clipped item by item": {
+        "torch": (
+            TORCH + "training.py",
+            (
+                "torch._foreach_mul_(gradients, torch.clamp(self._clip / norm, max=1.0))",
+                "nn.utils.clip_grad_value_(self.network.parameters(), self._clip)",
+            ),
+            UPDATED,
+        ),
+        "jax": (JAX + "training.py", ("one * factor", "jnp.clip(one, -most, most)"), UPDATED),
+    },
+    "gradients that are not clipped": {
+        "torch": (
+            TORCH + "training.py",
+            (
+                "            self._clip_gradients()\n            self.optimiser.step()",
+                "            self.optimiser.step()",
+            ),
+            UPDATED,
+        ),
+        "jax": (JAX + "training.py", ("if most is None:", "if most:"), UPDATED),
+    },
+}
+PLANTED = [(mistake, name) for mistake, where in MISTAKES.items() for name in where]
+
+
+@pytest.mark.planted
+@pytest.mark.parametrize(("mistake", "name"), PLANTED)
+def test_a_mistake_is_caught_and_named(mistake, name, semantics, planted) -> None:
+    file, change, words = MISTAKES[mistake][name]
+    finding = semantics(name, {file: change}, network=texts)
+    planted(name, mistake, "the gate in float64", finding.differs)
+    assert words in finding.differs
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_sequences_are_computed_as_the_definitions_say(name, semantics) -> None:
+    finding = semantics(name, {}, network=texts)
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_sequences_as_timed_stay_within_their_rounding(name, precision, timed) -> None:
+    finding = timed(Subject(name), precision, texts)
+    assert finding.differs is None
