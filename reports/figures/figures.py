@@ -52,6 +52,8 @@ def figure(results: Results, evidence: Evidence, name: str, width_mm: float | No
             raise UsageError(f"no figure is called '{name}'.{hint}")
         title = own[0].table.title
         drawn = [_panel(draw(chart, colours, narrow=narrow)) for chart in own]
+    if not drawn:
+        raise UsageError(f"there is nothing to draw of {name}: no trial gave a number that counts")
     return PaperFigure(name, title, standalone(_stacked(drawn, title, name), width_mm=width_mm))
 
 

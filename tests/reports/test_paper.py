@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 import subprocess
@@ -153,6 +154,22 @@ def test_methods_say_how_it_was_measured_and_cite_the_run():
     assert entry.startswith("@misc{bakeoff-quickstart-2026-11-21,\n")
     assert "year = {2025}" in entry
     assert "Measured on AMD EPYC, 2 cores" in entry
+
+
+def test_spans_are_told_as_a_run_records_them():
+    told = samples.demo()
+    measure = {"warmup": {"seconds": None, "steps": 5}, "until": {"seconds": 30, "steps": None}}
+    run = dataclasses.replace(told.runs[0], measure=measure)
+    said = methods.of_results(dataclasses.replace(told, runs=(run,)))
+    assert "warmed up for 5 steps and was timed for 30 s;" in said
+
+
+def test_of_a_run_without_numbers_nothing_is_told_or_drawn():
+    empty = dataclasses.replace(samples.demo(), cells=())
+    with pytest.raises(UsageError, match="no trial gave a number that counts"):
+        methods.of_results(empty)
+    with pytest.raises(UsageError, match="nothing to draw of ranking"):
+        figure(empty, Evidence(), "ranking", 85.0)
 
 
 def test_hostile_names_stay_text_in_all_that_a_paper_takes():

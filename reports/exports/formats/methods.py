@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from harness import units
 from harness.analysis.context.machine_words import machine_in_words, versions_in_words
 from harness.analysis.results import Results
+from harness.errors import UsageError
 from harness.store.layout import PILOT
 from harness.store.records import EQUIVALENT, NOTHING
 from reports.exports.formats.bibtex import keys_of
@@ -17,6 +18,8 @@ from reports.figures.captions import intervals
 
 def of_results(results: Results) -> str:
     """Say on what, how often, in which order, what counts, and what the numbers are."""
+    if not any(cell.rate for cell in results.cells):
+        raise UsageError("no trial gave a number that counts, so there are no methods to tell")
     cited = ",".join(keys_of(results))
     return f"{escaped(' '.join(_sentences(results)))}~\\cite{{{cited}}}\n"
 
@@ -27,7 +30,7 @@ def _sentences(results: Results) -> Iterator[str]:
         yield f"We measured on {machine_in_words(run)}, with {versions}."
     trials = [trial for cell in results.cells for trial in cell.trials if trial.block != PILOT]
     blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
-    times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(max(blocks, default=0))
+    times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(blocks[0])
     factors = ", ".join(name.replace("_", " ") for name in results.varied)
     yield (
         f"{units.counted(len(results.cells), 'configuration').capitalize()}"
@@ -36,7 +39,7 @@ def _sentences(results: Results) -> Iterator[str]:
         f"(seed {', '.join(str(run.seed) for run in results.runs)})."
     )
     for run in results.runs:
-        warmup, until = run.measure.get("warmup"), run.measure.get("until")
+        warmup, until = _span(run.measure.get("warmup")), _span(run.measure.get("until"))
         if warmup and until:
             yield (
                 f"A trial warmed up for {warmup} and was timed for {until}; windows before its "
@@ -55,6 +58,16 @@ def _sentences(results: Results) -> Iterator[str]:
             "Outputs, loss, gradients and updates of every configuration were held to one "
             "reference in float64 before they were compared."
         )
+
+
+def _span(recorded: object) -> str:
+    """Print a span as a run records it: seconds, steps or both; empty where it says neither."""
+    if not isinstance(recorded, Mapping):
+        return str(recorded or "")
+    seconds, steps = recorded.get("seconds"), recorded.get("steps")
+    said = [f"{seconds:g} s"] if seconds else []
+    said += [units.counted(steps, "step")] if steps else []
+    return " and ".join(said)
 
 
 def _rejected(verdicts: list[str], total: int) -> Iterator[str]:
