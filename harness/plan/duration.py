@@ -9,6 +9,7 @@ from statistics import median
 
 from harness import plugins
 from harness.data.catalogue import CONTENTS
+from harness.plan.ceiling_cells import ceiling_cells
 from harness.plan.cell import Cell
 from harness.plan.gate_duration import gate_s
 from harness.plan.norm_parts import norm_parts_of
@@ -40,6 +41,8 @@ MOST_START_MACS = 5e10
 _PICTURES, _FEW_PICTURES, _PICTURES_OF_PART, _PICTURES_DROPPED = 16, 4, 2, 2
 _DIVIDED_S = 5.0
 """Of the job that divides a cell's step among its layers: its steps, and reading their trace."""
+_CEILINGS_S = 6.0
+"""Of the job that measures what kernels reach at most: three, each for a second once it is warm."""
 _COMPILE_S = {"cold": 60.0, "warm": 10.0}
 
 
@@ -82,6 +85,8 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     nodes = {cell.key: cell.scale.nodes for cell in plan.cells}
     starts_s = 0.0 if known else _starts_s(plan)
     untimed = {cell.key: _untimed_s(plan, cell, has_begun=bool(known)) for cell in plan.cells}
+    for key in () if plan.platform.is_simulated else ceiling_cells(plan.cells):
+        untimed[key] += _start_s(plan, plan.by_key[key]) + _CEILINGS_S
     return Estimate(
         trial_s=trials,
         total_s=starts_s + sum(trials[key] for key, _ in plan.order) + sum(untimed.values()),

@@ -20,7 +20,15 @@ from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import InterruptsTold, Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
 from harness.run.trials import untimed_jobs
-from harness.run.trials.prepared import ATTRIBUTION, COLD, PROBE, Prepared, SessionContext
+from harness.run.trials.machine_ceilings import MachineCeilings
+from harness.run.trials.prepared import (
+    ATTRIBUTION,
+    CEILINGS,
+    COLD,
+    PROBE,
+    Prepared,
+    SessionContext,
+)
 from harness.run.trials.trial import begin_trial, run_trial
 from harness.run.trust import knows_session, remember_session
 from harness.run.turns.block import Blocks
@@ -111,6 +119,7 @@ class Work:
                     if not self._run_block(block, keys):
                         break
                 self._run_untimed(ATTRIBUTION, untimed_jobs.attribution_is_due)
+                self._measure_ceilings()
         finally:
             self._bench.nodes.close()
             if self._bench.proofs is not None:
@@ -160,6 +169,13 @@ class Work:
         for one in () if self._plan.platform.is_simulated else self._cells.values():
             if self._interrupts.count == 0 and is_due(self._paths, one.cell):
                 self._try(one, name, 0)
+
+    def _measure_ceilings(self) -> None:
+        """Measure what the machine can do at most, where no earlier run has."""
+        if self._cells and not self._plan.platform.is_simulated:
+            ceilings = MachineCeilings(self._plan.platform.name, self._cells)
+            self._run_untimed(CEILINGS, ceilings.is_due)
+            ceilings.keep(self._paths)
 
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
         """Run what a block still needs; tell whether to go on to the next."""

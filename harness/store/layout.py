@@ -28,7 +28,13 @@ RUN/
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   cells/KEY/probe/             the one untimed job that says what really ran
   cells/KEY/attribution/       the one untimed job that says which layer took which share of a step
+<<<<<<< HEAD
     traced.json                some of the traced steps, operation by operation
+=======
+  cells/KEY/ceilings/          the one untimed job that measures what kernels reach here at most, of
+                               the first cell of each framework, device, precision and threads
+  ceilings.json                what kernels reached at most, here or in earlier runs on this machine
+>>>>>>> 67e57115 (Measure what a machine can do at most in the run itself, once)
   caches/KEY/                  the private compile caches that this cell's trials share
   jobs.json                    the queue's jobs that this run was handed over as, with their cells
   jobs/N.sh, jobs/N.log        what such a job runs, and what it printed
@@ -258,6 +264,15 @@ class RunPaths:
     def attribution(self, cell_key: str) -> TrialPaths:
         """The untimed job that says which layer took which share of a step."""
         return self.trial(cell_key, "attribution")
+
+    def ceilings_of(self, cell_key: str) -> TrialPaths:
+        """The untimed job that measures what kernels reach here at most."""
+        return self.trial(cell_key, "ceilings")
+
+    @property
+    def ceilings(self) -> Path:
+        """What kernels reached at most on this machine."""
+        return self.root / "ceilings.json"
 
     @property
     def caches(self) -> Path:

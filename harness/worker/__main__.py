@@ -61,6 +61,7 @@ class Worker:
             "examine": self._examine,
             "probe": self._probe,
             "attribute": self._attribute,
+            "ceilings": self._ceilings,
         }
         if self.job.purpose not in doors:
             raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
@@ -218,6 +219,11 @@ class Worker:
         kept = os.path.join(os.path.dirname(self.events.path), traced_steps.FILE)
         traced_steps.write(kept, found.traced_by, found.kept)
         say(self.events, found)
+
+    def _ceilings(self, adapter: Adapter, workload: Workload) -> None:
+        from harness.worker.facts import ceilings  # no trial does
+
+        ceilings.measure(adapter, self.job, self.where, self.events)
 
     def _feed(self, workload: Workload) -> feed.Feed:
         job = self.job

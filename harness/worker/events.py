@@ -45,6 +45,10 @@ number may be NaN or Infinity, as a loss may.
                what carries no mark; shares: of each traced step, all parts' together are 1;
                operations: name, type, shapes, times a step and share of the part of those that
                took longest; more: how many further kinds
+    ceiling    kernel, unit, work      of the untimed job that measures what a rank can do at most:
+               windows from here to the next ceiling step this kernel, whose step does so much work;
+               null, with why, where the framework has no such kernel; cache_bytes: the last-level
+               caches of the rank's CPUs, null where unknown
     failed     kind, message, trace      kind: unsupported, out-of-memory, error
     finished   t                  last line of a complete file
 """

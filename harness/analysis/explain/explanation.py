@@ -8,14 +8,21 @@ parts, with what carries no mark (unexplained), add up to the difference by cons
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, variance
 
-from harness.analysis import numbers
 from harness.analysis.blocks.paired_blocks import log_ratios, rates_beside, rates_by_block
-from harness.analysis.explain.step_shares import UNEXPLAINED, Key, Share, StepShares, step_shares
+from harness.analysis.explain.step_shares import (
+    UNEXPLAINED,
+    Key,
+    Share,
+    StepShares,
+    as_traced,
+    step_s,
+    timed_shares,
+)
 from harness.analysis.floors.kept_floors import MachineFloors
 from harness.stats import compare
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
@@ -24,9 +31,6 @@ from harness.store.attribution import NOT_MADE, Attribution, Operation
 from harness.store.records import EQUIVALENT
 from harness.verdicts.results import CellResult, Interval
 
-DISTURBED = 0.25
-"""Traced steps that differ by more from untraced ones, or those from the timed, explain nothing."""
-INPUT: Key = ("", "input")
 LISTED = 12
 """Parts that are listed by themselves; the intervals of these hold together."""
 SMALLER: Key = ("", "smaller parts")
@@ -120,11 +124,13 @@ def explain(
             words = f"their rates cannot be told apart: {answer.why}"
         return Explanation(one, other, f"nothing to explain: {words}")
     first, second = (one, other) if answer.answer == "slower" else (other, one)
-    shares = {cell.key: _shares(cell, attributions) for cell in (first, second)}
+    shares = []
     for cell in (first, second):
-        if isinstance(found := shares[cell.key], str):
+        found = timed_shares(cell, attributions.get(cell.key, NOT_MADE))
+        if isinstance(found, str):
             return Explanation(first, second, f"{cell.label}: {found}", is_refused=True)
-    terms = _terms(first, second, shares)
+        shares.append(found)
+    terms = _terms(first, second, *shares)
     if floors is not None:
         terms = tuple(_beside_floors(one, first, second, floors) for one in terms)
     low, high, ratio = answer.low, answer.high, answer.ratio or 1.0
@@ -137,11 +143,14 @@ def explain(
         second,
         ratio=1 / ratio if first is one else ratio,
         ratio_interval=interval,
-        first_step_s=_step_s(first),
-        second_step_s=_step_s(second),
+        first_step_s=step_s(first),
+        second_step_s=step_s(second),
         blocks=len(logs),
         terms=terms,
-        traced=tuple(_traced(cell, shares[cell.key]) for cell in (first, second)),
+        traced=tuple(
+            f"{cell.label}: {as_traced(cell, one)}"
+            for cell, one in zip((first, second), shares, strict=True)
+        ),
     )
 
 
@@ -161,71 +170,9 @@ def _refusal(one: CellResult, other: CellResult) -> str:
     return ""
 
 
-def _step_s(cell: CellResult) -> float:
-    assert cell.rate is not None
-    return cell.scale.batch_per_step / cell.rate.value
-
-
-def _waited(cell: CellResult) -> float:
-    """Give the share of its steps in which a cell waited for input."""
-    shares = [
-        trial.input.wait_share
-        for trial in cell.trials
-        if trial.counted and trial.input is not None and trial.input.wait_share is not None
-    ]
-    return fmean(shares) if shares else 0.0
-
-
-def _shares(cell: CellResult, attributions: Mapping[str, Attribution | str]) -> StepShares | str:
-    found = attributions.get(cell.key, NOT_MADE)
-    if isinstance(found, str):
-        return found
-    shares = step_shares(found)
-    for slowed, meanwhile in _slowed(cell, shares):
-        if abs(slowed) > DISTURBED:
-            way = "longer" if slowed > 0 else "shorter"
-            return (
-                f"disturbed: its steps took {abs(slowed):.0%} {way} {meanwhile}, and "
-                f"explain nothing (at most {DISTURBED:.0%} may differ)"
-            )
-    waited = _waited(cell)
-    parts = {
-        key: replace(part, mean=part.mean * (1 - waited), error=part.error * (1 - waited))
-        for key, part in shares.parts.items()
-    }
-    if waited:
-        parts[INPUT] = Share(waited, 0.0, ())
-    return replace(shares, parts=parts)
-
-
-def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str]]:
-    """Say by how much steps were longer while they were traced, and in the job that traced some."""
-    timed_s = _step_s(cell) * (1 - _waited(cell))
-    beside_s = shares.untraced_step_s
-    yield shares.traced_step_s / (beside_s or timed_s) - 1, "while they were traced"
-    if beside_s is not None:
-        yield beside_s / timed_s - 1, "in the job that traced some of them than in the trials"
-
-
-def _traced(cell: CellResult, shares: StepShares | str) -> str:
-    assert not isinstance(shares, str)
-    slowed, _ = next(_slowed(cell, shares))
-    way = "longer" if slowed > 0 else "shorter"
-    beside = (
-        "those that were timed" if shares.untraced_step_s is None else "untraced ones beside them"
-    )
-    return (
-        f"{cell.label}: {shares.steps} steps traced by {shares.traced_by}, "
-        f"{numbers.share(abs(slowed))} {way} than {beside}"
-    )
-
-
 def _terms(
-    first: CellResult, second: CellResult, shares: Mapping[str, StepShares | str]
+    first: CellResult, second: CellResult, mine: StepShares, theirs: StepShares
 ) -> tuple[Term, ...]:
-    mine, theirs = shares[first.key], shares[second.key]
-    assert isinstance(mine, StepShares)
-    assert isinstance(theirs, StepShares)
     steps = _paired_steps(first, second)
     nothing = Share(0.0, 0.0, ())
     keys = [*dict.fromkeys((*mine.parts, *theirs.parts, UNEXPLAINED))]
@@ -260,8 +207,8 @@ def _terms(
 def _term(first: CellResult, second: CellResult, key: Key, mine: Share, theirs: Share) -> Term:
     return Term(
         key,
-        mine.mean * _step_s(first),
-        theirs.mean * _step_s(second),
+        mine.mean * step_s(first),
+        theirs.mean * step_s(second),
         None,
         mine.operations,
         theirs.operations,

@@ -7,17 +7,22 @@ over the same steps add up to one; medians would not.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, median, stdev
 
+from harness.analysis import numbers
 from harness.store.attribution import Attribution, Operation
+from harness.verdicts.results import CellResult
 
 Key = tuple[str, str]
 """A layer's path, empty where it is of the whole step, and the phase."""
 
-UNEXPLAINED = ("", "unexplained")
+UNEXPLAINED: Key = ("", "unexplained")
+INPUT: Key = ("", "input")
+DISTURBED = 0.25
+"""Traced steps that differ by more from untraced ones, or those from the timed, explain nothing."""
 _WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps")
 """Phases that are compared as a whole: their operations are not divided alike everywhere."""
 
@@ -44,6 +49,66 @@ class StepShares:
     steps: int
     """How many of them count."""
     parts: Mapping[Key, Share]
+
+
+def step_s(cell: CellResult) -> float:
+    """Give the seconds of a cell's step, as its trials timed it."""
+    assert cell.rate is not None
+    return cell.scale.batch_per_step / cell.rate.value
+
+
+def waited(cell: CellResult) -> float:
+    """Give the share of its steps in which a cell waited for input."""
+    shares = [
+        trial.input.wait_share
+        for trial in cell.trials
+        if trial.counted and trial.input is not None and trial.input.wait_share is not None
+    ]
+    return fmean(shares) if shares else 0.0
+
+
+def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:
+    """Divide the step of a cell as it was timed, waiting for input apart; or say why not."""
+    if isinstance(of, str):
+        return of
+    shares = step_shares(of)
+    for slowed, meanwhile in _slowed(cell, shares):
+        if abs(slowed) > DISTURBED:
+            way = "longer" if slowed > 0 else "shorter"
+            return (
+                f"disturbed: its steps took {abs(slowed):.0%} {way} {meanwhile}, and "
+                f"explain nothing (at most {DISTURBED:.0%} may differ)"
+            )
+    rest = 1 - waited(cell)
+    parts = {
+        key: replace(part, mean=part.mean * rest, error=part.error * rest)
+        for key, part in shares.parts.items()
+    }
+    if rest < 1:
+        parts[INPUT] = Share(1 - rest, 0.0, ())
+    return replace(shares, parts=parts)
+
+
+def as_traced(cell: CellResult, shares: StepShares) -> str:
+    """Say what traced how many steps, and how much slower they were than those that were timed."""
+    slowed, _ = next(_slowed(cell, shares))
+    way = "longer" if slowed > 0 else "shorter"
+    beside = (
+        "those that were timed" if shares.untraced_step_s is None else "untraced ones beside them"
+    )
+    return (
+        f"{shares.steps} steps traced by {shares.traced_by}, "
+        f"{numbers.share(abs(slowed))} {way} than {beside}"
+    )
+
+
+def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str]]:
+    """Say by how much steps were longer while they were traced, and in the job that traced some."""
+    timed_s = step_s(cell) * (1 - waited(cell))
+    beside_s = shares.untraced_step_s
+    yield shares.traced_step_s / (beside_s or timed_s) - 1, "while they were traced"
+    if beside_s is not None:
+        yield beside_s / timed_s - 1, "in the job that traced some of them than in the trials"
 
 
 def step_shares(of: Attribution) -> StepShares:

@@ -26,10 +26,10 @@ from harness.study.recorded_variables import patterns_of_steering
 from harness.worker.job import Job, Span
 
 COLD = "cold"
-PROBE, ATTRIBUTION = "probe", "attribution"
-UNTIMED = (PROBE, ATTRIBUTION)
+PROBE, ATTRIBUTION, CEILINGS = "probe", "attribution", "ceilings"
+UNTIMED = (PROBE, ATTRIBUTION, CEILINGS)
 """Jobs that say something of their cell; neither observed nor examined."""
-_PURPOSES = {PROBE: "probe", ATTRIBUTION: "attribute"}
+_PURPOSES = {PROBE: "probe", ATTRIBUTION: "attribute", CEILINGS: "ceilings"}
 _LOG_TRANSPORTS = {"NCCL_DEBUG": "INFO", "UCX_LOG_LEVEL": "info"}
 """Lets the libraries print which transport they chose: once, while they start."""
 

@@ -49,6 +49,7 @@ _NEEDED: Mapping[str, Mapping[str, Any]] = {
         "operations": tuple[Mapping[str, str | float], ...],
         "more": int,
     },
+    "ceiling": {"kernel": str, "unit": str, "work": _Number, "why": str},
     "failed": {"kind": str, "message": str},
 }
 _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
@@ -63,6 +64,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Any]] = {
         **dict.fromkeys(("cold_fraction", "cpus", "given_bytes", "read_bytes"), _Number),
         "cache": str | None,
     },
+    "ceiling": {"cache_bytes": int | None},
     "checkpoint": {"bytes": _Number, "saver": str | None},
     "restored": {"bytes": _Number, "cold_fraction": _Number, "cache": str | None},
 }

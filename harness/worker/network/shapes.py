@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from typing import Callable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from harness.worker.network.layer_rules import RULES
 from harness.worker.network.layers import (
@@ -160,8 +160,14 @@ def macs_of_step(network: Network) -> int:
 
     Nobody needs the gradient of what is given: layers with nothing trained before them have one.
     """
+    return sum(forward + backward for forward, backward in macs_of_passes(network).values())
+
+
+def macs_of_passes(network: Network) -> Dict[str, Tuple[int, int]]:
+    """Count what each layer multiplies of a sample, forward and backward, as ``macs_of_step``."""
     macs = {site.path: _macs(site) for site in sites(network)}
-    return 3 * sum(macs.values()) - sum(macs[path] for path in given_inputs(network))
+    first = given_inputs(network)
+    return {path: (one, one * (1 if path in first else 2)) for path, one in macs.items()}
 
 
 def given_inputs(network: Network) -> List[str]:

@@ -1,0 +1,76 @@
+"""Find what a run's machine can do at most: kept from earlier runs, or measured in this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from harness.doctor import known_ceilings
+from harness.plan.ceiling_cells import ceiling_kind
+from harness.plan.cell import Cell
+from harness.run.trials.prepared import Prepared
+from harness.run.trials.untimed_jobs import first_or_once_more
+from harness.store.layout import RunPaths, TrialPaths
+from harness.store.outcome import read_outcome
+from harness.store.record_readers.ceilings import VERSION, Ceiling, Conditions, reached_in
+from harness.store.run_directory import trial_folders
+
+
+class MachineCeilings:
+    """Ceilings of one session's cells."""
+
+    def __init__(self, platform: str, cells: Mapping[str, Prepared]) -> None:
+        self._platform = platform
+        self._cells = cells
+        self._known = known_ceilings.known(platform)
+
+    def is_due(self, paths: RunPaths, cell: Cell) -> bool:
+        """Tell whether a cell's job is to measure them now: the first of its kind that ran well."""
+        kind = ceiling_kind(cell)
+        if kind is None or not trial_folders.has_ok(paths, cell.key):
+            return False
+        if any(one.under == self._conditions(cell) for one in self._known):
+            return False
+        others = (one.cell for one in self._cells.values() if ceiling_kind(one.cell) == kind)
+        if any(one.key != cell.key and _is_made(paths.ceilings_of(one.key)) for one in others):
+            return False
+        return first_or_once_more(paths, paths.ceilings_of(cell.key))
+
+    def keep(self, paths: RunPaths) -> None:
+        """Write down what concerns the run's cells, and keep what it measured for later runs."""
+        measured = [one for each in self._cells.values() for one in self._measured(paths, each)]
+        if measured:
+            known_ceilings.learn(self._platform, measured)
+        wanted = {_of(self._conditions(one.cell)) for one in self._cells.values()}
+        best: dict[object, Ceiling] = {}
+        for one in sorted((*self._known, *measured), key=lambda one: one.reached.per_s):
+            if _of(one.under) in wanted:
+                best[one.under, one.reached.kernel] = one
+        if best:
+            listed = [asdict(one) for one in best.values()]
+            paths.files.write_json(paths.ceilings, {"version": VERSION, "ceilings": listed})
+
+    def _measured(self, paths: RunPaths, one: Prepared) -> Iterator[Ceiling]:
+        trial = paths.ceilings_of(one.cell.key)
+        if not trial.files.exists(trial.outcome):
+            return
+        outcome = read_outcome(trial)
+        where = f"{paths.root.name}/{trial.root.relative_to(paths.root)}"
+        for reached in reached_in(trial) if outcome.is_ok else ():
+            yield Ceiling(self._conditions(one.cell), reached, where, outcome.ended_wall_ns)
+
+    def _conditions(self, cell: Cell) -> Conditions:
+        factors = cell.factors
+        environment = self._cells[cell.key].interpreter.identity
+        return Conditions(
+            cell.framework, environment, factors["device"], factors["precision"], factors["threads"]
+        )
+
+
+def _is_made(trial: TrialPaths) -> bool:
+    return trial.files.exists(trial.outcome) and read_outcome(trial).is_ok
+
+
+def _of(under: Conditions) -> tuple[str, str, int | None]:
+    """Give what ceilings of other frameworks have to share to hold for a cell, too."""
+    return under.device, under.precision, under.threads

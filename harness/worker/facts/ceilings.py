@@ -1,0 +1,65 @@
+"""Measure what a rank can reach at most here, by the kernels that its framework's layers end in.
+
+Each kernel is a workload of kind ``ceiling``, stepped by the loop that times everything else, for a
+second. Nothing of it is compared: it says how far below the machine a cell's step stays.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Dict, Optional, Sequence
+
+from harness.worker import feed, loop
+from harness.worker.contracts import OutOfMemory, Unsupported
+from harness.worker.events import Events
+from harness.worker.job import Job, Span
+from harness.worker.place import Place
+
+KERNELS = ("gemm", "convolution", "triad")
+"""Workloads, those that compute first: the last one needs most memory."""
+WARMUP, UNTIL = Span(steps=1), Span(seconds=1.0)
+CACHES = "/sys/devices/system/cpu/cpu{}/cache"
+
+
+def measure(adapter: Any, job: Job, place: Place, events: Events) -> None:
+    """Step each kernel that the framework has, and say which; a fault of one is its own."""
+    cache_bytes = None if job.factors.get("device") == "gpu" else last_level_bytes()
+    for name in KERNELS:
+        workload = importlib.import_module("workloads." + name).WORKLOAD
+        about: Dict[str, Any] = {"kernel": name, "unit": workload.unit, "cache_bytes": cache_bytes}
+        fed = feed.describe(workload, job.scale, seed=job.seed, place=place)
+        try:
+            activity = adapter.activity(workload, fed, job.options)
+            events.say("ceiling", work=activity.units[workload.unit], why="", **about)
+            loop.run(activity, events, warmup=WARMUP, until=UNTIL)
+        except (Unsupported, OutOfMemory, MemoryError) as fault:
+            events.say("ceiling", work=None, why=str(fault) or type(fault).__name__, **about)
+
+
+def last_level_bytes(cpus: Optional[Sequence[int]] = None) -> Optional[int]:
+    """Add up the last-level caches that these CPUs have, by default the rank's; None if unknown."""
+    found: Dict[str, int] = {}
+    for cpu in sorted(os.sched_getaffinity(0)) if cpus is None else cpus:
+        folder = CACHES.format(cpu)
+        try:
+            levels = {
+                int(_read(folder, name, "level")): name
+                for name in os.listdir(folder)
+                if name.startswith("index") and _read(folder, name, "type") != "Instruction"
+            }
+            last = levels[max(levels)]
+            found[_read(folder, last, "shared_cpu_list")] = _bytes(_read(folder, last, "size"))
+        except (OSError, ValueError):
+            return None
+    return sum(found.values()) or None
+
+
+def _read(*parts: str) -> str:
+    with open(os.path.join(*parts), encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _bytes(text: str) -> int:
+    """Read ``32768K``."""
+    return int(text.rstrip("K")) * (1024 if text.endswith("K") else 1)
