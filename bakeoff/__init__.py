@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.analysis.read import read_results, run_directories
+from harness.analysis.read import run_directories
 from harness.errors import BakeoffError
+from harness.sections.contract.read import read_with_limits
 from harness.verdicts.results import CellResult, Comparison, Estimate, Interval, TrialResult
 from reports.exports.results_file import ResultsFile, read_results_file, results_file
 
@@ -31,4 +32,4 @@ def load(*runs: str | Path) -> ResultsFile:
     """
     if len(runs) == 1 and Path(runs[0]).suffix == ".json":
         return read_results_file(Path(runs[0]))
-    return results_file(read_results(run_directories([str(run) for run in runs])))
+    return results_file(*read_with_limits(run_directories([str(run) for run in runs])))

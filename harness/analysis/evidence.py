@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
     from harness.analysis.floors.kept_floors import MachineFloors
     from harness.store.attribution import Attribution
+    from harness.store.record_readers.ceilings import Ceiling
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ class Recordings:
     unread: tuple[Unread, ...] = ()
 
 
+LIMITS = frozenset({"attributions", "ceilings"})
+"""What has to be gathered to say what holds cells back."""
 Questions = Mapping[str, Sequence[Mapping[str, Any]]]
 """What each run's study asks about its paper, by the name of the run."""
 
@@ -113,6 +116,8 @@ class Evidence:
     """What the steps of one run's cells divide into, or why that is not known, by cell."""
     floors: MachineFloors | None = None
     """The least that this machine needed for each layer, where the run was measured on it."""
+    ceilings: Sequence[Ceiling] | None = None
+    """What kernels reached at most on the machine of one run."""
     comparison: Versus | None = None
     """The second of exactly two runs against the first, where a page is to compare them."""
 

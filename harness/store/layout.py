@@ -28,13 +28,10 @@ RUN/
   cells/KEY/cold/              the one extra trial that starts with empty compile caches
   cells/KEY/probe/             the one untimed job that says what really ran
   cells/KEY/attribution/       the one untimed job that says which layer took which share of a step
-<<<<<<< HEAD
     traced.json                some of the traced steps, operation by operation
-=======
   cells/KEY/ceilings/          the one untimed job that measures what kernels reach here at most, of
                                the first cell of each framework, device, precision and threads
   ceilings.json                what kernels reached at most, here or in earlier runs on this machine
->>>>>>> 67e57115 (Measure what a machine can do at most in the run itself, once)
   caches/KEY/                  the private compile caches that this cell's trials share
   jobs.json                    the queue's jobs that this run was handed over as, with their cells
   jobs/N.sh, jobs/N.log        what such a job runs, and what it printed

@@ -9,7 +9,7 @@ from reports.charts.svg import element, picture, text
 
 _WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 90.0, 30.0
 _NARROW, _TALL = 354.0, 50.0
-_LETTER, _MOST_LEFT = 7.0, 440.0
+_LETTER, _MOST_LEFT, _LINE = 7.0, 440.0, 20.0
 
 Stack = tuple[str, Sequence[tuple[str, float]]]
 """The name of a bar, and its parts."""
@@ -32,15 +32,20 @@ def stacks(
     parts = list(dict.fromkeys(part for _, pieces in bars for part, _ in pieces))
     longest = max(sum(amount for _, amount in pieces) for _, pieces in bars) or 1.0
     scale = (width - begin - _RIGHT) / longest
-    drawn, at = [], begin
+    drawn, at, line = [], begin, 0.0
     for index, part in enumerate(parts):
+        takes = 34 + _LETTER * len(part)
+        if at > begin and at + takes > width:
+            at, line = begin, line + _LINE
         drawn.append(
-            element("rect", class_=f"p{index % 8 + 1} part", x=at, y=4.0, width=11.0, height=11.0)
+            element(
+                "rect", class_=f"p{index % 8 + 1} part", x=at, y=line + 4, width=11.0, height=11.0
+            )
         )
-        drawn.append(text(at + 16, 14, part))
-        at += 34 + 7 * len(part)
+        drawn.append(text(at + 16, line + 14, part))
+        at += takes
     for row, (title, pieces) in enumerate(bars):
-        top, left = 28 + (row + 1) * tall - _ROW, begin
+        top, left = line + 28 + (row + 1) * tall - _ROW, begin
         drawn.append(text(0, top - 6 if narrow else top + 14, title))
         for part, amount in pieces:
             said = element("title", f"{escape(part)}: {shown(amount)}")
@@ -52,4 +57,4 @@ def stacks(
             )
             left += amount * scale
         drawn.append(text(left + 8, top + 14, shown(sum(amount for _, amount in pieces))))
-    return picture(width, 32 + len(bars) * tall, "".join(drawn), label=label, name=name)
+    return picture(width, line + 32 + len(bars) * tall, "".join(drawn), label=label, name=name)

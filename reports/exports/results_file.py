@@ -7,10 +7,13 @@ raises ``VERSION``; a new field does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.limits.holding_back import Limit, limits
+from harness.analysis.limits.words import sentence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.errors import DamagedFile, RunError
@@ -35,6 +38,20 @@ class WorkloadAnswer:
 
 
 @dataclass(frozen=True)
+class HeldBack:
+    """What holds a cell back."""
+
+    by: str
+    """compute-, memory-, kernel-, host-, input-, storage-, exchange- or harness-bound, no single
+    cause, or not known."""
+    words: str
+    """The same in a sentence, with its figures."""
+    shares: Mapping[str, float]
+    """Of its step, by cause: computing, memory, kernels, operations, host gaps, waiting for input,
+    exchange."""
+
+
+@dataclass(frozen=True)
 class RankedCell:
     """One line of a ranking; ``run`` and ``key`` find the cell with everything known about it."""
 
@@ -52,6 +69,8 @@ class RankedCell:
     """None where nothing was compared."""
     gate: str
     """equivalent, named difference, differs, not checked, nothing to check."""
+    held_back: HeldBack | None = None
+    """None where nobody looked: of several runs together, and of what trains no network."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +102,9 @@ class ResultsFile(Summary):
     """The factors in which these cells differ."""
 
 
-def summary(results: Results) -> Summary:
+def summary(results: Results, evidence: Evidence | None = None) -> Summary:
     """Say the answer, the warnings and the rankings as values."""
-    told = answer(results)
+    told, held = answer(results), limits(results, evidence or Evidence())
     return Summary(
         version=VERSION,
         title=results.title,
@@ -94,14 +113,14 @@ def summary(results: Results) -> Summary:
         basis=told.basis,
         cards=told.cards,
         warnings=told.warnings,
-        ranking=tuple(line for ranking in told.rankings for line in _lines(ranking)),
+        ranking=tuple(line for ranking in told.rankings for line in _lines(ranking, held)),
     )
 
 
-def results_file(results: Results) -> ResultsFile:
+def results_file(results: Results, evidence: Evidence | None = None) -> ResultsFile:
     """Give results as a program outside reads them."""
     return ResultsFile(
-        **vars(summary(results)),
+        **vars(summary(results, evidence)),
         runs=results.runs,
         cells=results.cells,
         holes=results.holes,
@@ -109,9 +128,9 @@ def results_file(results: Results) -> ResultsFile:
     )
 
 
-def results_text(results: Results) -> str:
+def results_text(results: Results, evidence: Evidence | None = None) -> str:
     """Write results as the text of a results.json."""
-    return json_text(results_file(results)) + "\n"
+    return json_text(results_file(results, evidence)) + "\n"
 
 
 def read_results_file(path: Path) -> ResultsFile:
@@ -135,7 +154,7 @@ def read_results_file(path: Path) -> ResultsFile:
     return read
 
 
-def _lines(ranking: Ranking) -> Iterator[RankedCell]:
+def _lines(ranking: Ranking, held: Mapping[str, Limit]) -> Iterator[RankedCell]:
     for place, cell in enumerate(ranking.cells, 1):
         yield RankedCell(
             workload=ranking.workload,
@@ -147,4 +166,9 @@ def _lines(ranking: Ranking) -> Iterator[RankedCell]:
             rate=cell.rate,
             comparison=cell.comparison,
             gate=cell.gate.state,
+            held_back=_held_back(held.get(cell.key)),
         )
+
+
+def _held_back(of: Limit | None) -> HeldBack | None:
+    return None if of is None else HeldBack(of.verdict, sentence(of), of.shares)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.sections.contract.read import read_page
 from harness.store.contained import Contained
@@ -26,6 +27,7 @@ class Written:
     """What was written, and what it says."""
 
     results: Results
+    evidence: Evidence
     data: Path | None
     """The results.json; None beside what is no file."""
 
@@ -52,9 +54,9 @@ def write_page(runs: Sequence[Path], place: Path, *, comparison: Versus | None =
     is_own = not any(page.is_relative_to(run.absolute()) for run in runs)
     if is_own and page.exists() and not page.is_file():
         write_whole(place, render(results, evidence, place=place))  # a pipe has nothing beside it
-        return Written(results, None)
+        return Written(results, evidence, None)
     readings = write_readings(evidence.timelines, page, files)
     files.write(page, render(results, evidence, place=place, readings=readings))
     data = _beside(page)
-    files.write(data, results_text(results))
-    return Written(results, data)
+    files.write(data, results_text(results, evidence))
+    return Written(results, evidence, data)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.context.machine_words import header
 from harness.analysis.evidence import Evidence
+from harness.analysis.limits.holding_back import limits
 from harness.analysis.results import Results
 from harness.sections.contract.section import RANKINGS, sections
 from reports.charts.colours import colours_of
@@ -131,6 +132,7 @@ def render(
     links, colours = Links.of(results, place), colours_of(results)
     packed = packings(block for made in found.made for block in made.blocks)
     canvas = Canvas(links, colours, packed, readings or {})
+    held = limits(results, evidence)
     drawn = [(made, shown(made.blocks, canvas)) for made in found.made if made.is_on_page]
     return (
         _templates()
@@ -139,7 +141,9 @@ def render(
             results=results,
             answer=told,
             warnings_shown=WARNINGS_SHOWN,
-            charts=[chart(r, colours, links) for r in told.rankings if r.cells or r.set_aside],
+            charts=[
+                chart(r, colours, links, held) for r in told.rankings if r.cells or r.set_aside
+            ],
             leading=[one for one in drawn if one[0].section.order < RANKINGS],
             following=[one for one in drawn if one[0].section.order >= RANKINGS],
             is_large=sum(len(cell.trials) for cell in results.cells) > _LARGE,

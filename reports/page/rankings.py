@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
 from harness.analysis.blocks.how_measured import how_measured
+from harness.analysis.limits.holding_back import Limit
+from harness.analysis.limits.words import sentence, short
 from harness.analysis.ranking import Ranking
 from harness.sections.contract.columns import place
 from harness.store.records import (
@@ -54,6 +56,9 @@ class Row:
     answer: str
     why: str
     busy: str
+    held: str
+    """What holds it back, in a few words; empty where nobody looked."""
+    held_why: str
     mark: str
     state: str
     greyed: bool
@@ -68,6 +73,7 @@ class Chart:
     unit: str
     rows: tuple[Row, ...]
     has_busy: bool
+    has_held: bool
     has_comparison: bool
     has_ratio_interval: bool
     note: str
@@ -83,7 +89,14 @@ def _busy(cell: CellResult) -> str:
 
 
 def _row(
-    ranking: Ranking, cell: CellResult, *, top: float, colour: int, previous: str, links: Links
+    ranking: Ranking,
+    cell: CellResult,
+    *,
+    top: float,
+    colour: int,
+    previous: str,
+    links: Links,
+    held: Limit | None,
 ) -> Row:
     rate, interval = numbers.estimate(cell.rate)
     compared = cell.comparison
@@ -105,6 +118,8 @@ def _row(
         answer="not ranked" if greyed else compared.answer if compared else "",
         why=compared.why if compared else "",
         busy=_busy(cell),
+        held=short(held) if held else "",
+        held_why=sentence(held) if held else "",
         mark=_GATE_MARKS.get(cell.gate.state, "?"),
         state=cell.gate.state,
         greyed=greyed,
@@ -118,14 +133,26 @@ def _meaning(cell: CellResult) -> str:
     return f"{interval.meaning}, {interval.level * 100:.1f} %"
 
 
-def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
+def chart(
+    ranking: Ranking, colours: dict[str, int], links: Links, held: Mapping[str, Limit]
+) -> Chart:
     """Prepare one workload's ranking."""
     listed = [c for c in (*ranking.cells, *ranking.set_aside) if c.rate]
     top = bars.top_of([c.rate for c in listed if c.rate])
     rows, previous = [], ""
     for cell in listed:
         colour = colour_of(colours, cell.run, cell.framework)
-        rows.append(_row(ranking, cell, top=top, colour=colour, previous=previous, links=links))
+        rows.append(
+            _row(
+                ranking,
+                cell,
+                top=top,
+                colour=colour,
+                previous=previous,
+                links=links,
+                held=held.get(cell.key),
+            )
+        )
         previous = cell.key
     return Chart(
         workload=ranking.workload,
@@ -133,6 +160,7 @@ def chart(ranking: Ranking, colours: dict[str, int], links: Links) -> Chart:
         unit=ranking.unit,
         rows=tuple(rows),
         has_busy=any(row.busy for row in rows),
+        has_held=any(row.held for row in rows),
         has_comparison=any(row.answer for row in rows),
         has_ratio_interval=any(row.ratio_interval for row in rows),
         note=" ".join(filter(None, (_note(rows), how_measured(ranking)))),

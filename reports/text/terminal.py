@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.analysis import numbers
 from harness.analysis.blocks.how_measured import how_measured
+from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.sections.contract.blocks import Brief
@@ -131,9 +132,9 @@ def _warned(warnings: Sequence[str], width: int) -> str:
     return "\n".join(_wrapped(w, width, "  ! ", "    ") for w in warnings)
 
 
-def render(results: Results, width: int = 100) -> str:
+def render(results: Results, width: int = 100, evidence: Evidence | None = None) -> str:
     """Say the answer, the warnings, the rankings, sections in brief, and how far to trust them."""
-    told, found = answer(results), sections(results)
+    told, found = answer(results), sections(results, evidence)
     warnings = (*told.warnings, *found.missing)
     parts = [_wrapped(SIMULATED, width)] if results.is_simulated else []
     parts.append(_wrapped(told.question, width))

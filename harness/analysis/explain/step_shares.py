@@ -113,8 +113,7 @@ def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str]]
 
 def step_shares(of: Attribution) -> StepShares:
     """Join the parts that are compared as a whole, over the quicker half of the traced steps."""
-    middle = median(of.step_s)
-    quick = [at for at, one in enumerate(of.step_s) if one <= middle]
+    middle, quick = median(of.step_s), quick_steps(of)
     rows: dict[Key, list[float]] = {}
     operations: dict[Key, list[Operation]] = defaultdict(list)
     for part in of.parts:
@@ -128,6 +127,12 @@ def step_shares(of: Attribution) -> StepShares:
     }
     untraced_s = median(of.untraced_s) if of.untraced_s else None
     return StepShares(of.traced_by, middle, untraced_s, len(quick), parts)
+
+
+def quick_steps(of: Attribution) -> tuple[int, ...]:
+    """Give the places of the traced steps that count."""
+    middle = median(of.step_s)
+    return tuple(at for at, one in enumerate(of.step_s) if one <= middle)
 
 
 def _key(site: str, phase: str) -> Key:

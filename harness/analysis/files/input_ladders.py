@@ -78,10 +78,27 @@ class LadderKey:
 
 def ladders(results: Results) -> tuple[Ladder, ...]:
     """Build a ladder of each set of files and each model on it, cold apart from warm."""
+    return tuple(_ladder(chain, best, lower, results) for chain, best, lower in _climbed(results))
+
+
+def bottlenecks(results: Results) -> dict[tuple[str, str], str]:
+    """Name the bottleneck of each trained cell that ends a ladder, by its run and key."""
+    return {
+        (best[MODEL].cell.run, best[MODEL].cell.key): _bottleneck(chain, best, lower, results)
+        for chain, best, lower in _climbed(results)
+        if MODEL in best
+    }
+
+
+_Climbed = tuple[LadderKey, dict[int, FedCell], list[FedCell]]
+"""What a ladder's rungs have in common, the cell of each rung, and all of the lower rungs."""
+
+
+def _climbed(results: Results) -> list[_Climbed]:
     groups: dict[LadderKey, list[FedCell]] = {}
     for one in fed_cells(results):
         groups.setdefault(_chain(one), []).append(one)
-    made: list[tuple[LadderKey, dict[int, FedCell], list[FedCell]]] = []
+    made: list[_Climbed] = []
     for chain, some in groups.items():
         lower = [one for one in some if one.rung < DECODED]
         tops: dict[tuple[int, str], list[FedCell]] = {}
@@ -92,9 +109,7 @@ def ladders(results: Results) -> tuple[Ladder, ...]:
         for top in tops.values() or ([],):
             beneath = decoded if any(one.cell.factors.get("decode") for one in top) else []
             made.append((chain, _best([*lower, *beneath, *top]), lower))
-    return tuple(
-        _ladder(chain, best, lower, results) for chain, best, lower in made if len(best) >= _FEWEST
-    )
+    return [one for one in made if len(one[1]) >= _FEWEST]
 
 
 def _chain(one: FedCell) -> LadderKey:
@@ -137,7 +152,6 @@ def _ladder(
         for rung, one in best.items()
         if one.cell.rate is not None
     )
-    steps = {rung: _step(one, lower) for rung, one in best.items()}
     computing = compute_only(best[MODEL].cell, results) if MODEL in best else None
     beneath = _NOT_PROVED if chain.cache == COLD_HERE else _BENEATH
     notes = [note for note in (_busy(best), beneath) if note]
@@ -150,9 +164,17 @@ def _ladder(
         title=f"{chain}{_end(best)}",
         state=chain.cache,
         rungs=rungs,
-        bottleneck=bottleneck(steps, computing, is_cold=chain.cache in ("cold", COLD_HERE)),
+        bottleneck=_bottleneck(chain, best, lower, results),
         source=" ".join(notes),
     )
+
+
+def _bottleneck(
+    chain: LadderKey, best: dict[int, FedCell], lower: Sequence[FedCell], results: Results
+) -> str:
+    steps = {rung: _step(one, lower) for rung, one in best.items()}
+    computing = compute_only(best[MODEL].cell, results) if MODEL in best else None
+    return bottleneck(steps, computing, is_cold=chain.cache in ("cold", COLD_HERE))
 
 
 def _end(best: dict[int, FedCell]) -> str:

@@ -132,19 +132,21 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
         page = RunPaths(result.run).report
         then = f"make the page with `bakeoff report {_near(result.run)}`"
         with once_there_is_space(then), staying_the_same(result.run, result.made):
-            results = write_page([result.run], page).results
+            written = write_page([result.run], page)
+            results, evidence = written.results, written.evidence
             write_missing_of_run(read_run(result.run))
         known_noise.learn(results)
         counts = any(trial.counted for cell in results.cells for trial in cell.trials)
         wrong = (DIFFERS, EXAMINATION_FAILED)
         has_passed = all(cell.gate.state not in wrong for cell in results.cells)
         code = 0 if result.ok == result.total and counts and has_passed else 1
-        summary_fields = {"run": result.run, "report": page, **vars(summary(results))}
+        summary_fields = {"run": result.run, "report": page, **vars(summary(results, evidence))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         if not is_shown:
             note(f"Report: {_near(page)}")
         else:
-            emit(summary_fields, lambda: ["", in_words(results), more], as_json=as_json)
+            words = in_words(results, evidence=evidence)
+            emit(summary_fields, lambda: ["", words, more], as_json=as_json)
     return code
 
 

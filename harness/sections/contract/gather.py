@@ -29,6 +29,7 @@ from harness.analysis.timelines.timelines import RecordingTitle, timelines
 from harness.errors import DamagedFile
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName, TrialPaths
+from harness.store.record_readers.ceilings import Ceiling, read_ceilings
 from harness.store.records import RunInfo
 from harness.store.samples.recording import Recording, read_recording
 from harness.store.typed import damage, read
@@ -44,8 +45,22 @@ def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Eviden
     recordings = _recorded(dataset, results) if "recordings" in needs else None
     asked = questions(results, damaged.append) if "questions" in needs else None
     divided = attributions(results) if "attributions" in needs else None
-    shown: Evidence = redact_values(Evidence(recordings, asked, tuple(damaged), divided))
+    reached = _ceilings(results, damaged.append) if "ceilings" in needs else None
+    shown: Evidence = redact_values(
+        Evidence(recordings, asked, tuple(damaged), divided, ceilings=reached)
+    )
     return shown if divided is None else replace(shown, floors=floors_of(results))
+
+
+def _ceilings(results: Results, damaged: Callable[[str], None]) -> tuple[Ceiling, ...]:
+    """Read what the machine of one run can do at most; a damaged file is named, and left out."""
+    if len(results.runs) > 1:
+        return ()
+    try:
+        return read_ceilings(RunPaths(Path(results.runs[0].directory)))
+    except DamagedFile as problem:
+        damaged(f"{problem} Ceilings are left out.")
+        return ()
 
 
 def questions(results: Results, damaged: Callable[[str], None]) -> Questions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Table, records
 from harness.store.json_text import json_text
@@ -13,6 +14,6 @@ def of_table(table: Table) -> str:
     return json_text(records(table), indent=2) + "\n"
 
 
-def of_results(results: Results) -> str:
+def of_results(results: Results, evidence: Evidence | None = None) -> str:
     """Write everything, as results.json holds it."""
-    return results_text(results)
+    return results_text(results, evidence)

@@ -1,0 +1,180 @@
+"""Take one cell's step apart: its phases, its layers, its operations, and why nothing ran.
+
+Everything is a share of the step as its trials timed it. What a trace divides is of the traced
+steps, scaled to the timed one; waiting for input, and gradients' exchange that hides behind
+nothing, are of the trials.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.analysis.explain.step_shares import (
+    INPUT,
+    UNEXPLAINED,
+    Key,
+    as_traced,
+    quick_steps,
+    step_s,
+    timed_shares,
+    waited,
+)
+from harness.analysis.scaling.gradient_exchange import ExchangePair
+from harness.store.attribution import Attribution, Operation
+from harness.verdicts.results import CellResult
+
+WAITING, EXCHANGE, HOST, OTHER = "waiting for input", "exchange", "host gaps", "other"
+PHASES = (
+    *("forward", "loss", "backward", "update", "layout copy", "plain copy"),
+    *(HOST, OTHER, WAITING, EXCHANGE),
+)
+"""Of which a step is made, in the order in which they are shown."""
+_LEAST = 1e-6
+"""Of a step; less is what rounding left."""
+NO_DEVICE_TRACK = (
+    "no trace tells what the device did: how its idle time divides between the host, its own "
+    "kernels and the rest is not known"
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One layer in one pass."""
+
+    key: Key
+    share: float
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of operation, wherever it ran."""
+
+    name: str
+    share: float
+    """Of the step."""
+    times: float
+    """A step."""
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """One cell's step."""
+
+    cell: CellResult
+    step_s: float
+    phases: Mapping[str, float]
+    """Shares of the step by phase; without an attribution only what trials tell."""
+    error: Mapping[str, float]
+    """Their standard errors over the traced steps."""
+    sites: tuple[Site, ...]
+    """Those that take longest first."""
+    kinds: tuple[Kind, ...]
+    """Those that take longest first; the rest, which the trace did not list, has no name."""
+    undivided: str
+    """Why the rest of the step is not divided; empty where it is."""
+    exchange_why: str
+    """Why it is not known what exchange costs; empty where it is, or where there is none."""
+    traced: str
+    """What traced how many steps; empty where nothing did."""
+
+    @property
+    def idle(self) -> tuple[tuple[str, float], ...]:
+        """Say in which part of the step nothing ran, by cause, as far as that is known."""
+        return tuple(
+            (name, self.phases[name]) for name in (HOST, WAITING, EXCHANGE) if name in self.phases
+        )
+
+    @property
+    def of_device(self) -> str:
+        """Say what is not known of a device's idle time; empty for a cell without one."""
+        return NO_DEVICE_TRACK if self.cell.factors.get("device") == "gpu" else ""
+
+    @property
+    def unknown(self) -> float:
+        """Give the share of the step of which nothing is known."""
+        return max(0.0, 1 - sum(self.phases.values()))
+
+
+def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | None) -> Anatomy:
+    """Take a cell's step apart as far as it was measured; it has a rate."""
+    exchange, exchange_why = _exchange(cell, pair)
+    shares = timed_shares(cell, divided)
+    if isinstance(shares, str) or isinstance(divided, str):
+        why = shares if isinstance(shares, str) else ""
+        told = {WAITING: waited(cell)} if _is_fed(cell) else {}
+        told |= {EXCHANGE: exchange} if exchange is not None else {}
+        told |= _without_kernels(cell, sum(told.values()))
+        return Anatomy(cell, step_s(cell), told, {}, (), (), why, exchange_why, "")
+    phases, squares = defaultdict[str, float](float), defaultdict[str, float](float)
+    for key, part in shares.parts.items():
+        phases[_phase(key)] += part.mean
+        squares[_phase(key)] += part.error**2
+    ordered = {name: phases[name] for name in PHASES if name in phases}
+    sites = [
+        Site(key, part.mean, part.operations)
+        for key, part in shares.parts.items()
+        if key not in (INPUT, ("", HOST))
+    ]
+    return Anatomy(
+        cell,
+        step_s(cell),
+        ordered,
+        {name: square**0.5 for name, square in squares.items()},
+        tuple(sorted(sites, key=lambda one: -one.share)),
+        _kinds(divided, 1 - waited(cell)),
+        "",
+        exchange_why,
+        as_traced(cell, shares),
+    )
+
+
+def _without_kernels(cell: CellResult, told: float) -> dict[str, float]:
+    """Give the share in which no kernel ran on a GPU: at least that, as a driver's reading says.
+
+    It calls a GPU busy for the whole of a period in which any kernel ran.
+    """
+    busy = cell.utilisation.get("gpu")
+    if cell.factors.get("device") != "gpu" or busy is None:
+        return {}
+    return {HOST: max(0.0, 1 - busy - told)}
+
+
+def _is_fed(cell: CellResult) -> bool:
+    return any(
+        one.input is not None and one.input.wait_share is not None
+        for one in cell.trials
+        if one.counted
+    )
+
+
+def _phase(key: Key) -> str:
+    return {UNEXPLAINED: OTHER, INPUT: WAITING}.get(key, key[1])
+
+
+def _kinds(of: Attribution, whole: float) -> tuple[Kind, ...]:
+    """Add up each kind of operation over all layers; ``whole`` is the share that was traced."""
+    quick = quick_steps(of)
+    took, times = defaultdict[str, float](float), defaultdict[str, float](float)
+    for part in of.parts:
+        share = fmean(part.shares[at] for at in quick) * whole
+        if part.phase == HOST:
+            continue
+        for one in part.operations:
+            took[one.name] += one.share * share
+            times[one.name] += one.times
+        took[""] += max(0.0, 1 - sum(one.share for one in part.operations)) * share
+    found = (Kind(name, share, times[name]) for name, share in took.items() if share > _LEAST)
+    return tuple(sorted(found, key=lambda one: (not one.name, -one.share)))
+
+
+def _exchange(cell: CellResult, pair: ExchangePair | None) -> tuple[float | None, str]:
+    """Give the exposed exchange's share of the step, or why it is not known."""
+    if cell.scale.devices == 1:
+        return None, ""
+    if pair is not None:
+        return min(1.0, max(0.0, pair.exposed_s / pair.whole_s)), ""
+    return None, "needs the same cell with communicate = false"

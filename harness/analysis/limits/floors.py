@@ -1,0 +1,119 @@
+"""Say what each layer and pass needs at least at what a machine was measured to do at most.
+
+A layer's pass takes at least as long as its multiplications at the highest rate that any kernel
+reached in the cell's precision, and at least as long as its tensors take through the memory, where
+they do not fit into the last-level cache; the longer of the two is its floor. Forward, a layer
+reads its input and weights and writes its output; backward, it reads its weights and its output's
+gradient, and its input once more, and writes the gradients of its input and weights. An update
+reads weights, gradients and what the optimiser keeps, and writes all but the gradients, in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness import plugins
+from harness.analysis.explain.step_shares import Key
+from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
+from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
+from harness.verdicts.results import CellResult
+from harness.worker.network.layer_rules import RULES
+from harness.worker.network.rule import product
+from harness.worker.network.shapes import count, macs_of_passes, parameter_shapes, sites
+from harness.worker.network.workload import MOMENTS, Training
+
+COMPUTING, MOVING = "computing", "memory"
+_HALF = ("bf16", "fp16")
+_FULL_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The highest of a machine's ceilings that hold for a cell; None where nobody measured it."""
+
+    compute: Ceiling | None
+    memory: Ceiling | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what memory holds back can be told, too: with no cache's size nothing can."""
+        return self.memory is not None and self.memory.reached.cache_bytes is not None
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What one layer's pass needs at least, and what of."""
+
+    seconds: float
+    by: str
+    """computing or memory."""
+
+
+def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
+    """Choose the highest ceilings of a cell's device, precision and number of threads."""
+
+    def highest(unit: str, precision: str | None) -> Ceiling | None:
+        found = [
+            one
+            for one in ceilings
+            if one.reached.unit == unit
+            and one.under.device == cell.factors.get("device")
+            and one.under.threads == cell.factors.get("threads")
+            and precision in (None, one.under.precision)
+        ]
+        return max(found, key=lambda one: one.reached.per_s, default=None)
+
+    return Roof(highest(COMPUTE, str(cell.factors.get("precision"))), highest(MEMORY, None))
+
+
+def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
+    """Give the floor of each layer's passes and of the update; empty where none is known."""
+    workload = _training(cell)
+    if workload is None or roof.compute is None or cell.scale.devices > 1:
+        return {}
+    batch, flops = cell.scale.batch_per_step, roof.compute.reached.per_s
+    element = 2 if cell.factors.get("precision") in _HALF else _FULL_BYTES
+    macs = macs_of_passes(workload.network)
+    found: dict[Key, Floor] = {}
+    for site in sites(workload.network):
+        held = sum(product(shape) for _, shape in parameter_shapes(site)) * element
+        read = product(site.input) * batch * element
+        written = product(site.output) * batch * element if RULES[type(site.layer)].writes else 0
+        forward, backward = macs[site.path]
+        moved = read + written + held if written else 0
+        for phase, multiplied, bytes_moved in (
+            ("forward", forward, moved),
+            ("backward", backward, moved + read + held if written else 0),  # and two gradients
+        ):
+            computing_s = OPERATIONS_PER_MAC * multiplied * batch / flops
+            found[site.path, phase] = _longer(computing_s, _memory_s(bytes_moved, roof))
+    kept = len(MOMENTS[type(workload.optimiser)])
+    moved = (3 + 2 * kept) * _FULL_BYTES * workload.parameters
+    found["", "update"] = _longer(0.0, _memory_s(moved, roof))
+    return found
+
+
+def _longer(computing_s: float, memory_s: float) -> Floor:
+    if memory_s > computing_s:
+        return Floor(memory_s, MOVING)
+    return Floor(computing_s, COMPUTING)
+
+
+def _memory_s(moved: float, roof: Roof) -> float:
+    """Give how long bytes take through the memory; none that may stay in the cache go there."""
+    if roof.memory is None or moved <= (roof.memory.reached.cache_bytes or float("inf")):
+        return 0.0
+    return moved / roof.memory.reached.per_s
+
+
+def _training(cell: CellResult) -> Training | None:
+    """Find the network that a cell trained; None where this one is another than the run's."""
+    if cell.workload not in plugins.workload_names():
+        return None
+    workload = plugins.workload(cell.workload)
+    if not isinstance(workload, Training):
+        return None
+    counted = count(workload.network)
+    is_same = (counted.parameters, counted.macs) == (cell.parameters, cell.macs)
+    return workload if is_same else None

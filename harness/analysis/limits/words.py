@@ -1,0 +1,96 @@
+"""Say in a sentence what holds a cell back, with the figures that it stands on."""
+
+from __future__ import annotations
+
+from harness.analysis import numbers
+from harness.analysis.explain.step_shares import Key
+from harness.analysis.limits.anatomy import EXCHANGE, HOST, WAITING
+from harness.analysis.limits.floors import COMPUTING, MOVING
+from harness.analysis.limits.holding_back import (
+    KERNELS,
+    NO_SINGLE,
+    NOT_KNOWN,
+    SINGLE,
+    UNDIVIDED,
+    Limit,
+)
+from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
+
+_LEAST = 0.05
+"""Smaller shares are in the table; only of computing it is always said."""
+_NAMED = 2
+"""Layers that are named of what operations take beyond their floors."""
+CAUSES = {
+    COMPUTING: "computing",
+    MOVING: "memory",
+    KERNELS: "operations beyond both",
+    UNDIVIDED: "operations, not divided",
+    HOST: "nothing ran (host)",
+    WAITING: "waiting for input",
+    EXCHANGE: "exchange of gradients",
+}
+UNMARKED = "not known"
+RATES = {COMPUTE: "GFLOP/s", MEMORY: "GB/s"}
+
+
+def short(of: Limit) -> str:
+    """Say it in a few words, for a line of a ranking: ``host-bound 43 %``."""
+    if of.verdict == NOT_KNOWN:
+        return NOT_KNOWN
+    if of.verdict == NO_SINGLE or of.first is None:
+        return f"{NO_SINGLE} > {numbers.share(SINGLE)}"
+    return f"{of.verdict} {numbers.share(named_share(of))}"
+
+
+def named_share(of: Limit) -> float:
+    """Give the share of the cause that is named; of what is not known there is none."""
+    return max((one for name, one in of.shares.items() if name != UNDIVIDED), default=0.0)
+
+
+def sentence(of: Limit) -> str:
+    """Say what holds a cell back: the verdict, then each larger cause with its figures."""
+    verdict = of.verdict
+    if verdict == NO_SINGLE:
+        verdict = f"no single cause above {numbers.share(SINGLE)}"
+    larger = [one for one, share in of.shares.items() if share >= _LEAST or one == COMPUTING]
+    told = [_cause(of, name) for name in larger]
+    unmarked = max(0.0, 1 - sum(of.shares.values()))
+    if unmarked >= _LEAST:
+        told.append(f"of {numbers.share(unmarked)} no cause is known")
+    if of.busy_cores is not None:
+        told.append(f"its ranks used {numbers.number(of.busy_cores)} cores")
+    why = f". Not known: {'; '.join(of.why_unknown)}" if of.why_unknown else ""
+    return f"{verdict}: {'; '.join(told)}{why}"
+
+
+def _cause(of: Limit, name: str) -> str:
+    share = numbers.share(of.shares[name])
+    least = "at least " if name == HOST and of.anatomy.undivided else ""
+    told = f"{least}{share} ({numbers.seconds(of.shares[name] * of.anatomy.step_s)})"
+    most = [f"{_place(key)} {numbers.share(one)}" for key, one in of.slow if one >= _LEAST]
+    return {
+        COMPUTING: f"{told} is what its multiplications need{_at(of.roof.compute)}",
+        MOVING: f"{told} is what its tensors need through memory{_at(of.roof.memory)}",
+        KERNELS: f"{told} is what operations take beyond what this machine needs{_most(most)}",
+        UNDIVIDED: f"{told} is {'further ' if COMPUTING in of.shares else ''}operations",
+        HOST: f"for {told} the host let nothing run",
+        WAITING: f"for {told} it waited for input",
+        EXCHANGE: f"for {told} it exchanged gradients and did nothing else",
+    }[name]
+
+
+def _most(slow: list[str]) -> str:
+    return f", most in {', '.join(slow[:_NAMED])}" if slow else ""
+
+
+def _at(of: Ceiling | None) -> str:
+    if of is None:
+        return ""
+    unit = RATES[of.reached.unit]
+    kernel = f"{of.under.framework}'s {of.reached.kernel}"
+    return f" at {numbers.number(of.reached.per_s / 1e9)} {unit}, the most seen here ({kernel})"
+
+
+def _place(key: Key) -> str:
+    site, phase = key
+    return f"{site} {phase}" if site else phase

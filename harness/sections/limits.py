@@ -1,0 +1,87 @@
+"""The section of what holds each cell back: its step by cause, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.evidence import LIMITS, Evidence
+from harness.analysis.limits.holding_back import SINGLE, Limit, limits
+from harness.analysis.limits.words import CAUSES, RATES, UNMARKED, sentence
+from harness.analysis.results import Results
+from harness.analysis.tables import Column, Table
+from harness.sections.contract.blocks import Block, Brief, Chart, Facts, Note, Sheet, Stacks
+from harness.sections.contract.section import Section
+
+_COLUMNS = (
+    Column("cell", "cell", "name"),
+    Column("verdict", "held back by"),
+    Column("cause", "part of the step"),
+    Column("share", "of the step", "share"),
+    Column("seconds", "time", "seconds"),
+)
+_CEILINGS = (
+    Column("kernel", "kernel", "name"),
+    Column("framework", "framework", "name"),
+    Column("device", "device"),
+    Column("precision", "precision"),
+    Column("threads", "threads", "count"),
+    Column("reached", "at most", "number"),
+    Column("unit", "unit"),
+    Column("measured_in", "windows in", "path"),
+)
+_HOW = (
+    "A step is divided among what its multiplications and its memory need at the most that was "
+    "measured on this machine, what operations take beyond that, gaps in which nothing ran, and "
+    f"waiting. The largest part names what holds a cell back, if it is more than {SINGLE:.0%} and "
+    "no smaller than what is not known."
+).replace("%", " %")
+
+
+def _rows(name: str, of: Limit) -> Iterator[tuple[str, str, str, float, float]]:
+    unmarked = max(0.0, 1 - sum(of.shares.values()))
+    for cause, share in (*of.shares.items(), (UNMARKED, unmarked)):
+        if share > 0:
+            words = CAUSES.get(cause, cause)
+            yield name, of.verdict, words, share, share * of.anatomy.step_s
+
+
+def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    found = limits(results, evidence)
+    named = [(results.names[one.cell.run, key], one) for key, one in found.items()]
+    if not named:
+        return
+    sentences = tuple((name, f"{sentence(one)}.") for name, one in named)
+    rows = tuple(row for name, one in named for row in _rows(name, one))
+    parts = {name: tuple((row[2], row[3]) for row in _rows(name, one)) for name, one in named}
+    order = (*CAUSES.values(), UNMARKED)
+    bars = tuple(
+        (name, tuple(sorted(pieces, key=lambda one: order.index(one[0]))))
+        for name, pieces in parts.items()
+    )
+    yield Note(_HOW)
+    yield Brief("What holds each cell back:", tuple(f"{name}: {text}" for name, text in sentences))
+    yield Facts(sentences, is_prose=True)
+    yield Chart(Stacks(bars, "share"), Table("limits", "What holds each cell back", _COLUMNS, rows))
+    ceilings = tuple(
+        (
+            one.reached.kernel,
+            one.under.framework,
+            one.under.device,
+            one.under.precision,
+            one.under.threads,
+            one.reached.per_s / 1e9,
+            RATES[one.reached.unit],
+            one.measured_in,
+        )
+        for one in evidence.ceilings or ()
+    )
+    yield Sheet(Table("ceilings", "What kernels reached at most", _CEILINGS, ceilings))
+
+
+SECTION = Section(
+    "What holds each cell back",
+    150,
+    _blocks,
+    contents="Held back by",
+    needs=LIMITS,
+)

@@ -1,0 +1,276 @@
+"""Say what holds a cell back: each cause, planted in a step of a known network, is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.limits.holding_back import Limit, limits
+from harness.analysis.limits.words import sentence, short
+from harness.analysis.results import Results
+from harness.store.attribution import NOT_MADE, Attribution, Operation, Part
+from harness.store.record_readers.ceilings import Ceiling, Conditions, Reached
+from harness.verdicts.io_results import InputResult
+from harness.verdicts.results import CellResult, Reading
+from harness.worker.network.shapes import macs_of_step
+from harness.worker.scale import Scale
+from tests.reports.samples import cell, demo
+from workloads.tinycnn import WORKLOAD
+
+BATCH, STEP_S = 16, 0.01
+OPERATIONS = 2 * macs_of_step(WORKLOAD.network) * BATCH
+Key = tuple[str, str]
+
+
+def timed(**changes: Any) -> CellResult:
+    one = cell("tinycnn", "torch", "fp32", BATCH / STEP_S, None, noise=0.0)
+    exact = {"parameters": WORKLOAD.parameters, "macs": WORKLOAD.macs}
+    return replace(one, **{**exact, **changes})
+
+
+def traced(shares: Mapping[Key, float], slowed: float = 1.0) -> Attribution:
+    """Divide three steps that took as long as those that were timed."""
+    parts = tuple(
+        Part(*key, (share,) * 3, (Operation(f"op of {key[0]}", "float32", "", 1.0, 0.75),), 2)
+        for key, share in shares.items()
+    )
+    return Attribution("a trace", (STEP_S * slowed,) * 3, parts)
+
+
+def reached(kernel: str, unit: str, per_s: float, cache: int | None = 2**25) -> Ceiling:
+    under = Conditions("torch", "digest", "cpu", "fp32", None)
+    return Ceiling(under, Reached(kernel, unit, per_s, cache), "a run/cells/k/ceilings", 1)
+
+
+def computing(share: float) -> Ceiling:
+    """Give the ceiling at which the multiplications need so much of the step."""
+    return reached("gemm", "FLOP", OPERATIONS / (share * STEP_S))
+
+
+MEMORY = reached("triad", "bytes", 1e10)
+KERNELS = {("conv1", "forward"): 0.3, ("conv1", "backward"): 0.62, ("", "update"): 0.05}
+RAN = {**KERNELS, ("", "host gaps"): 0.03}
+
+
+def held(
+    of: CellResult,
+    divided: Attribution | str,
+    *ceilings: Ceiling,
+    others: tuple[CellResult, ...] = (),
+) -> Limit:
+    results = replace(demo(), cells=(of, *others), varied=("framework", "communicate"))
+    evidence = Evidence(attributions={of.key: divided}, ceilings=ceilings)
+    return limits(results, evidence)[of.key]
+
+
+def waiting(of: CellResult, share: float, **changes: Any) -> CellResult:
+    told = InputResult("cold", wait_share=share, **changes)
+    return replace(of, trials=tuple(replace(one, input=told) for one in of.trials))
+
+
+def add_up(of: Limit) -> bool:
+    """Tell whether the causes and what carries no mark are the whole step."""
+    unmarked = sum(share for name, share in of.anatomy.phases.items() if name == "other")
+    undivided = of.anatomy.unknown - sum(
+        one for name, one in of.shares.items() if name in ("computing", "memory")
+    )
+    rest = undivided if of.anatomy.undivided else unmarked
+    return sum(of.shares.values()) + rest == pytest.approx(1.0)
+
+
+def test_multiplications_that_need_most_of_the_step_make_it_compute_bound() -> None:
+    found = held(timed(), traced(RAN), computing(0.7), MEMORY)
+    assert found.verdict == "compute-bound"
+    assert found.shares["computing"] == pytest.approx(0.7, rel=0.01)
+    assert found.shares["kernels"] == pytest.approx(0.27, rel=0.05)
+    assert add_up(found)
+    assert short(found) == "compute-bound 70 %"
+    assert "70 % (7.00 ms) is what its multiplications need at" in sentence(found)
+    assert "the most seen here (torch's gemm)" in sentence(found)
+
+
+def test_operations_far_above_what_the_machine_needs_make_it_kernel_bound() -> None:
+    found = held(timed(), traced(RAN), computing(0.1), MEMORY)
+    assert found.verdict == "kernel-bound"
+    assert found.shares["kernels"] == pytest.approx(0.87, rel=0.01)
+    assert "most in conv1 backward" in sentence(found)
+
+
+def test_gaps_in_which_nothing_ran_make_it_host_bound_and_tell_the_busy_cores() -> None:
+    ran = {key: share * 0.4 for key, share in KERNELS.items()}
+    used = (Reading("vm", "rank:0", "cores used", "1", 1.02),)
+    of = timed(readings=used)
+    found = held(of, traced({**ran, ("", "host gaps"): 1 - 0.4 * 0.97}), computing(0.1), MEMORY)
+    assert found.verdict == "host-bound"
+    assert "for 61 % (6.12 ms) the host let nothing run" in sentence(found)
+    assert sentence(found).endswith("its ranks used 1.02 cores")
+
+
+def test_waiting_for_input_makes_it_input_bound() -> None:
+    found = held(waiting(timed(), 0.6), traced(RAN, slowed=0.4), computing(0.1), MEMORY)
+    assert found.verdict == "input-bound"
+    assert found.shares["waiting for input"] == pytest.approx(0.6)
+    assert add_up(found)
+    assert short(found) == "input-bound 60 %"
+
+
+def ladder(busy: float, bytes_rate: float) -> tuple[CellResult, tuple[CellResult, ...]]:
+    """Give a cell that waits for a loader, and the rungs below: bytes alone, then the loader."""
+    files = {"format": "raw", "samples": 256, "cache": "cold", "tier": "hdd", "shuffle": "none"}
+    told = {"busy_cores": busy * 2, "cpus": 2.0, "bytes_per_s": 1e6}
+
+    def rung(of: CellResult, key: str, **factors: Any) -> CellResult:
+        given = {**of.factors, **files, "reader_threads": 2, **factors}
+        return replace(of, key=key, content="small-pictures", factors=given)
+
+    loader = cell("read-small-pictures", "null", "", 1650.0, None, unit="samples/s", noise=0.0)
+    alone = cell("read-small-pictures", "null", "", bytes_rate, None, unit="samples/s", noise=0.0)
+    lower = (
+        rung(waiting(alone, 0.9, **told), "bytes", reader="pread"),
+        rung(waiting(loader, 0.9, **told), "loader", reader="threads", prefetch=2),
+    )
+    top = rung(waiting(timed(), 0.6, **told), "top", reader="threads", input="files", prefetch=2)
+    synthetic = replace(timed(), key="alone", factors={**timed().factors, "input": "synthetic"})
+    faster = replace(synthetic.rate, value=BATCH / STEP_S * 2.5) if synthetic.rate else None
+    return top, (*lower, replace(synthetic, rate=faster))
+
+
+@pytest.mark.parametrize(
+    ("busy", "bytes_rate", "verdict"),
+    [(0.2, 1700.0, "storage-bound"), (0.2, 9000.0, "harness-bound"), (0.9, 9000.0, "input-bound")],
+)
+def test_a_ladder_tells_what_is_waited_for(busy: float, bytes_rate: float, verdict: str) -> None:
+    of, others = ladder(busy, bytes_rate)
+    found = held(of, traced(RAN, slowed=0.4), computing(0.1), MEMORY, others=others)
+    assert found.verdict == verdict
+
+
+def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown() -> None:
+    scale = Scale(batch_per_device=BATCH // 2, nodes=2)
+    both = timed(scale=scale)
+    quick = tuple(replace(one, rate=one.rate and one.rate * 4) for one in both.trials)
+    apart = replace(both, key="apart", factors={**both.factors, "communicate": False}, trials=quick)
+    found = held(both, NOT_MADE, computing(0.1), MEMORY, others=(apart,))
+    assert found.verdict == "exchange-bound"
+    assert found.shares["exchange"] == pytest.approx(0.75)
+    assert found.unknown == pytest.approx(0.25)
+    assert "nothing attributed its step" in sentence(found)
+
+
+def test_of_several_ranks_without_a_twin_the_exchange_is_not_known() -> None:
+    found = held(timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2)), NOT_MADE)
+    assert (found.verdict, found.shares) == ("not known", {})
+    assert "needs the same cell with communicate = false" in sentence(found)
+
+
+CRAWLING = reached("triad", "bytes", 1e7, cache=1_600_000)
+"""Of tinycnn at this batch only bn1's and relu1's tensors do not fit into such a cache."""
+PASSES = ("forward", "backward")
+
+
+def test_a_step_that_memory_needs_for_itself_is_memory_bound() -> None:
+    moving = {(site, phase): 0.15 for site in ("bn1", "relu1") for phase in PASSES}
+    found = held(timed(), traced({**moving, ("conv1", "backward"): 0.4}), computing(0.1), CRAWLING)
+    assert found.verdict == "memory-bound"
+    assert found.shares["memory"] == pytest.approx(0.6)
+    assert "is what its tensors need through memory at 0.0100 GB/s" in sentence(found)
+
+
+def test_where_nothing_is_above_a_fifth_no_single_cause_is_named() -> None:
+    shares = {("relu1", phase): 0.095 for phase in PASSES}
+    shares |= {("conv1", "forward"): 0.38, ("", "host gaps"): 0.19, ("", "other"): 0.05}
+    divided = traced({key: one / 0.81 for key, one in shares.items()}, slowed=0.81)
+    found = held(waiting(timed(), 0.19), divided, computing(0.19), CRAWLING)
+    assert found.verdict == "no single cause"
+    causes = ("computing", "memory", "kernels", "host gaps", "waiting for input")
+    assert found.shares == pytest.approx(dict.fromkeys(causes, 0.19), rel=0.01)
+    assert short(found) == "no single cause > 20 %"
+    assert sentence(found).startswith("no single cause above 20 %: ")
+    assert add_up(found)
+
+
+def test_no_layer_needs_more_of_memory_than_it_took() -> None:
+    """A fused layer moves nothing: its time is that of the layer that it is fused with."""
+    crawling = reached("triad", "bytes", 1e6, cache=1)
+    fused = {("conv1", "forward"): 0.5, ("conv1", "backward"): 0.4, ("", "host gaps"): 0.1}
+    found = held(timed(), traced(fused), computing(0.2), crawling)
+    assert add_up(found)
+    assert all(share >= 0 for share in found.shares.values())
+
+
+def test_what_fits_into_the_cache_needs_no_memory() -> None:
+    found = held(timed(), traced(RAN), computing(0.1), reached("triad", "bytes", 1.0, 2**40))
+    assert "memory" not in found.shares
+
+
+def test_without_an_attribution_only_what_was_measured_is_said() -> None:
+    found = held(timed(), "torch compiles its steps", computing(0.3), MEMORY)
+    assert found.verdict == "not known"
+    assert found.shares["computing"] == pytest.approx(0.3, rel=0.01)
+    assert found.unknown == pytest.approx(0.7, rel=0.01)
+    assert "of 70 % no cause is known" in sentence(found)
+    assert "torch compiles its steps" in sentence(found)
+
+
+def test_a_ceiling_alone_names_a_cell_that_is_close_to_it() -> None:
+    assert held(timed(), NOT_MADE, computing(0.8), MEMORY).verdict == "compute-bound"
+
+
+def test_without_ceilings_operations_are_not_divided_and_say_why() -> None:
+    found = held(timed(), traced(RAN))
+    assert found.verdict == "not known"
+    assert found.shares["operations"] == pytest.approx(0.97)
+    assert "nothing measured what kernels reach here at most" in sentence(found)
+    ran = {key: share * 0.4 for key, share in KERNELS.items()}
+    gaps = held(timed(), traced({**ran, ("", "host gaps"): 1 - 0.4 * 0.97}))
+    assert gaps.verdict == "host-bound"
+
+
+def test_ceilings_of_another_precision_or_other_threads_are_not_the_cells_own() -> None:
+    one = computing(0.7)
+    for under in (
+        replace(one.under, precision="bf16"),
+        replace(one.under, threads=1),
+        replace(one.under, device="gpu"),
+    ):
+        assert held(timed(), traced(RAN), replace(one, under=under)).verdict == "not known"
+
+
+def test_a_trace_that_disturbs_the_step_divides_nothing() -> None:
+    found = held(timed(), traced(RAN, slowed=1.4), computing(0.1), MEMORY)
+    assert "disturbed" in sentence(found)
+    assert found.anatomy.sites == ()
+
+
+def test_another_network_than_the_one_known_here_has_no_floor() -> None:
+    found = held(timed(parameters=7), traced(RAN), computing(0.1), MEMORY)
+    assert "not the one that this bakeoff knows" in sentence(found)
+
+
+def test_a_gpu_in_which_no_kernel_ran_tells_the_least_that_the_host_took() -> None:
+    of = timed(utilisation={"gpu": 0.3})
+    of = replace(of, factors={**of.factors, "device": "gpu"})
+    found = held(of, "steps on a GPU are not attributed yet")
+    assert found.verdict == "host-bound"
+    assert "for at least 70 %" in sentence(found)
+    assert "not known" in found.anatomy.of_device
+
+
+def test_kinds_of_operations_add_up_to_what_ran() -> None:
+    body = held(timed(), traced(RAN)).anatomy
+    assert sum(one.share for one in body.kinds) == pytest.approx(0.97)
+    named = {one.name: one for one in body.kinds}
+    assert named["op of conv1"].share == pytest.approx(0.75 * 0.92)
+    assert named["op of conv1"].times == 2
+    assert body.kinds[-1].name == ""  # what the trace did not list
+
+
+def test_pages_of_several_runs_and_runs_without_evidence_say_nothing() -> None:
+    here: Results = demo()
+    assert limits(here, Evidence()) == {}
+    two = replace(here, runs=(here.runs[0], here.runs[0]))
+    assert limits(two, Evidence(attributions={}, ceilings=())) == {}
