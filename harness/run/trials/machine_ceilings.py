@@ -6,13 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from harness.doctor import known_ceilings
+from harness.errors import DamagedFile
 from harness.plan.ceiling_cells import ceiling_kind
 from harness.plan.cell import Cell
 from harness.run.trials.prepared import Prepared
 from harness.run.trials.untimed_jobs import first_or_once_more
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_outcome
-from harness.store.record_readers.ceilings import VERSION, Ceiling, Conditions, reached_in
+from harness.store.record_readers.ceilings import (
+    VERSION,
+    Ceiling,
+    Conditions,
+    reached_in,
+    read_ceilings,
+)
 from harness.store.run_directory import trial_folders
 
 
@@ -43,8 +50,9 @@ class MachineCeilings:
             known_ceilings.learn(self._platform, measured)
         wanted = {_of(self._conditions(one.cell)) for one in self._cells.values()}
         best: dict[object, Ceiling] = {}
-        for one in sorted((*self._known, *measured), key=lambda one: one.reached.per_s):
-            if _of(one.under) in wanted:
+        before = _written(paths)  # of cells that this session has nothing to do with
+        for one in sorted((*before, *self._known, *measured), key=lambda one: one.reached.per_s):
+            if one in before or _of(one.under) in wanted:
                 best[one.under, one.reached.kernel] = one
         if best:
             listed = [asdict(one) for one in best.values()]
@@ -65,6 +73,13 @@ class MachineCeilings:
         return Conditions(
             cell.framework, environment, factors["device"], factors["precision"], factors["threads"]
         )
+
+
+def _written(paths: RunPaths) -> tuple[Ceiling, ...]:
+    try:
+        return read_ceilings(paths)
+    except DamagedFile:  # it is written anew
+        return ()
 
 
 def _is_made(trial: TrialPaths) -> bool:
