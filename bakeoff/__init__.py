@@ -9,7 +9,6 @@ from pathlib import Path
 
 from harness.analysis.read import run_directories
 from harness.errors import BakeoffError
-from harness.sections.contract.read import read_with_limits
 from harness.verdicts.results import CellResult, Comparison, Estimate, Interval, TrialResult
 from reports.exports.results_file import ResultsFile, read_results_file, results_file
 
@@ -32,4 +31,6 @@ def load(*runs: str | Path) -> ResultsFile:
     """
     if len(runs) == 1 and Path(runs[0]).suffix == ".json":
         return read_results_file(Path(runs[0]))
+    from harness.sections.contract.read import read_with_limits  # brings what reads runs
+
     return results_file(*read_with_limits(run_directories([str(run) for run in runs])))

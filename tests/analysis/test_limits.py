@@ -162,7 +162,7 @@ def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown(
 
 
 def test_of_several_ranks_without_a_twin_the_exchange_is_not_known() -> None:
-    found = held(timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2)), NOT_MADE)
+    found = held(timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2)), "two ranks")
     assert (found.verdict, found.shares) == ("not known", {})
     assert "needs the same cell with communicate = false" in sentence(found)
 
@@ -274,3 +274,8 @@ def test_pages_of_several_runs_and_runs_without_evidence_say_nothing() -> None:
     assert limits(here, Evidence()) == {}
     two = replace(here, runs=(here.runs[0], here.runs[0]))
     assert limits(two, Evidence(attributions={}, ceilings=())) == {}
+
+
+def test_of_a_run_in_which_nothing_was_asked_nothing_is_said() -> None:
+    results = replace(demo(), cells=(timed(),))
+    assert limits(results, Evidence(attributions={}, ceilings=())) == {}

@@ -132,3 +132,18 @@ def test_the_plan_counts_one_job_for_cells_alike(
     monkeypatch.setattr(ceiling_cells, "framework_info", framework_info)
     without = estimate(plan).total_s
     assert 0 < with_one - without < 15
+
+
+def test_a_job_that_was_cut_off_last_is_made_again_by_a_run_that_is_complete(
+    plan: Plan, tmp_path: Path
+) -> None:
+    run(plan, tmp_path / "run")
+    paths = RunPaths(tmp_path / "run")
+    (outcome,) = paths.cells.glob("*/ceilings/outcome.json")
+    outcome.write_text(json.dumps({**json.loads(outcome.read_text()), "outcome": "cancelled"}))
+    for file in (cache.state_home() / "ceilings").iterdir():
+        file.unlink()
+    listener = Listener()
+    resume(paths.root, observer=listener)
+    assert listener.ended == ["ceilings"]
+    assert len(read_ceilings(paths)) == 3

@@ -37,6 +37,7 @@ RECORDED = Path(__file__).parent / "recorded"
 NAMES = sorted(one.name for one in RECORDED.iterdir())
 TRIALS = {
     "attributed": 12,
+    "ceilings": 4,
     "ended": 2,
     "measured": 4,
     "proved": 1,

@@ -79,6 +79,8 @@ def limits(results: Results, evidence: Evidence) -> dict[str, Limit]:
             continue
         divided = evidence.attributions.get(cell.key, NOT_MADE)
         body = anatomy(cell, divided, pairs.get(cell.key))
+        if divided == NOT_MADE and not body.phases and not evidence.ceilings:
+            continue  # of a run that nobody asked: an older one, or of what cannot be divided
         roof = roof_of(cell, evidence.ceilings)
         found[cell.key] = _limit(body, roof, floors(cell, roof), inputs.get((cell.run, cell.key)))
     return found

@@ -33,13 +33,17 @@ def attribution_is_due(paths: RunPaths, cell: Cell) -> bool:
 
 
 def undivided(paths: RunPaths, plan: Plan) -> list[str]:
-    """Name the cells of which a session that was cut off, or an older one, divided no step."""
+    """Name the cells of which a session that was cut off, or an older one, divided no step.
+
+    Nor measured the ceilings that it had begun to.
+    """
     if plan.platform.is_simulated:
         return []
     return [
         cell.key
         for cell in plan.cells
-        if _is_divisible(paths, cell) and _is_missing(paths.attribution(cell.key))
+        if (_is_divisible(paths, cell) and _is_missing(paths.attribution(cell.key)))
+        or was_cut_off(paths.ceilings_of(cell.key))
     ]
 
 
@@ -61,4 +65,9 @@ def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:
 
 
 def _is_missing(trial: TrialPaths) -> bool:
-    return not trial.files.exists(trial.outcome) or read_outcome(trial).ended in NOT_OF_THE_CELL
+    return not trial.files.exists(trial.outcome) or was_cut_off(trial)
+
+
+def was_cut_off(trial: TrialPaths) -> bool:
+    """Tell whether a trial ended for something that is no property of its cell."""
+    return trial.files.exists(trial.outcome) and read_outcome(trial).ended in NOT_OF_THE_CELL

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.analyse import analyse
-from harness.analysis.evidence import LIMITS, Evidence
+from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Table, with_column
-from harness.sections.contract.gather import gather
+from harness.sections.contract.gather import gather, gather_limits
 from harness.sections.contract.section import needs, refuse_table, sections, table
 from harness.store.dataset import Dataset
 
@@ -25,9 +25,8 @@ def read_page(directories: Sequence[Path]) -> tuple[Results, Evidence]:
 
 def read_with_limits(directories: Sequence[Path]) -> tuple[Results, Evidence]:
     """Read runs with what says what holds their cells back, which is read quickly."""
-    dataset = Dataset(directories)
-    results = analyse(dataset)
-    evidence = gather(dataset, results, LIMITS)
+    results = analyse(Dataset(directories))
+    evidence = gather_limits(results)
     return replace(results, warnings=(*results.warnings, *evidence.damaged)), evidence
 
 

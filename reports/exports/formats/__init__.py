@@ -1,5 +1,5 @@
 """The formats of `bakeoff export`, one module a format; its name is the file's.
 
-A module has ``of_table(table)``, where a table can be written so, ``of_results(results,
-evidence)``, where all results can, or both. Text is returned as str, anything else as bytes.
+A module has ``of_table(table)``, where a table can be written so, ``of_results(results)``, where
+all results can, or both. Text is returned as str, anything else as bytes.
 """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Table, records
+from harness.sections.contract.gather import gather_limits
 from harness.store.json_text import json_text
 from reports.exports.results_file import results_text
 
@@ -14,6 +14,6 @@ def of_table(table: Table) -> str:
     return json_text(records(table), indent=2) + "\n"
 
 
-def of_results(results: Results, evidence: Evidence | None = None) -> str:
+def of_results(results: Results) -> str:
     """Write everything, as results.json holds it."""
-    return results_text(results, evidence)
+    return results_text(results, gather_limits(results))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.analysis import numbers
-from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.verdicts.results import CellResult
@@ -36,7 +35,7 @@ def _add(suite: Element, ranking: Ranking, cell: CellResult) -> None:
     SubElement(case, "system-out").text = _clean("\n".join(said))
 
 
-def of_results(results: Results, _evidence: Evidence | None = None) -> str:
+def of_results(results: Results) -> str:
     """Write one suite per workload; a cell without a believable number fails, a hole is skipped."""
     root = Element("testsuites", name=_clean(results.title))
     for ranking in results.rankings:

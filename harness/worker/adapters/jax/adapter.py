@@ -15,7 +15,7 @@ from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import has_dropout
-from harness.worker.network.workload import Training
+from harness.worker.network.workload import Ceiling, Training
 from harness.worker.place import Place
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -196,8 +196,12 @@ class JaxAdapter:
             "platform": " ".join(client.platform_version.split()),
         }
 
-    def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
-        """Lower a network to one compiled training step."""
+    def activity(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Lower a network to one compiled training step, or a kernel to another."""
+        if isinstance(workload, Ceiling):
+            from harness.worker.adapters.jax import ceiling
+
+            return ceiling.activity(workload, self._settings, self._seed)
         make = JaxActivity if feed.files is None else FedActivity
         activity = make(workload, feed, self._settings, self._seed, self._strategy)
         activity.saver_name = options.get("saver") or activity.saver_name
