@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from harness import user_folders
 from harness.environments import cache
 from harness.machine import share
 from harness.store.files import write_json
@@ -47,4 +48,4 @@ def learn(platform: str, found: Iterable[Ceiling]) -> None:
 
 def _file(platform: str) -> Path:
     here = (socket.gethostname(), share.cpu(), os.cpu_count(), share.cpu_quota(), platform)
-    return cache.state_home() / "ceilings" / f"{cache.digest(list(here))}.json"
+    return user_folders.state_home() / "ceilings" / f"{cache.digest(list(here))}.json"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import user_folders
 from harness.doctor import known_ceilings
-from harness.environments import cache
 from harness.plan import ceiling_cells
 from harness.plan.duration import estimate
 from harness.plan.plan import Plan, make_plan
@@ -79,7 +79,7 @@ def test_what_is_kept_of_another_precision_is_measured_and_not_taken(
     plan: Plan, tmp_path: Path
 ) -> None:
     run(plan, tmp_path / "first")
-    (file,) = (cache.state_home() / "ceilings").iterdir()
+    (file,) = (user_folders.state_home() / "ceilings").iterdir()
     kept = json.loads(file.read_text())
     for one in kept["ceilings"]:
         one["under"]["precision"] = "bf16"
@@ -107,7 +107,7 @@ def test_what_is_kept_and_damaged_is_measured_once_more(
     plan: Plan, tmp_path: Path, text: str
 ) -> None:
     run(plan, tmp_path / "first")
-    (file,) = (cache.state_home() / "ceilings").iterdir()
+    (file,) = (user_folders.state_home() / "ceilings").iterdir()
     file.write_text(text)
     assert known_ceilings.known(plan.platform.name) == ()
 
@@ -117,7 +117,7 @@ def test_a_job_that_was_cut_off_is_made_again(plan: Plan, tmp_path: Path) -> Non
     paths = RunPaths(tmp_path / "run")
     (outcome,) = paths.cells.glob("*/ceilings/outcome.json")
     outcome.write_text(json.dumps({**json.loads(outcome.read_text()), "outcome": "cancelled"}))
-    for file in (cache.state_home() / "ceilings").iterdir():
+    for file in (user_folders.state_home() / "ceilings").iterdir():
         file.unlink()
     (paths.cells / plan.cells[0].key / "trial-1" / "outcome.json").unlink()
     listener = Listener()
@@ -141,7 +141,7 @@ def test_a_job_that_was_cut_off_last_is_made_again_by_a_run_that_is_complete(
     paths = RunPaths(tmp_path / "run")
     (outcome,) = paths.cells.glob("*/ceilings/outcome.json")
     outcome.write_text(json.dumps({**json.loads(outcome.read_text()), "outcome": "cancelled"}))
-    for file in (cache.state_home() / "ceilings").iterdir():
+    for file in (user_folders.state_home() / "ceilings").iterdir():
         file.unlink()
     listener = Listener()
     resume(paths.root, observer=listener)
