@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import importlib
 import io
+import os
 import signal
 import sys
 from types import FrameType
@@ -31,6 +32,9 @@ from harness.errors import BakeoffError, nearest
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What a full disk or a broken device behind the standard output says."""
+
+_REFUSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE, errno.EIO)
+"""What a file system says of a path that a person named."""
 
 _BY_SIGNAL = 128
 """What shells add to the number of a signal that ended a program."""
@@ -212,6 +216,9 @@ def _ended(arguments: list[str] | None) -> int:
         )
         return 1
     except OSError as error:
+        if error.filename is not None and error.errno in _REFUSED:
+            note(f"{os.fsdecode(error.filename):.200}: {error.strerror}.")
+            return 1
         if error.filename is not None or error.errno not in _FULL:
             raise
         discard(sys.stdout)
