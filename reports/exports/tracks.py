@@ -17,6 +17,10 @@ from harness.store.record_readers.traced_steps import TracedSteps
 
 PHASES, STEPS = "phases of the trial", "traced steps"
 _GAP_BETWEEN_STEPS = 1.05
+_MOST_AT_ONCE = 64
+"""Tracks of one layer. In a damaged file thousands of its operations may run at once."""
+_LATEST_NS = 1 << 62
+"""Viewers count in 64 bits from 0; what a damaged file puts elsewhere is left out."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def _points(
 ) -> tuple[tuple[int, float], ...]:
     pairs = zip(times_s, values, strict=True)
     moved = ((shift_ns + round(at * 1e9), float(value)) for at, value in pairs if isfinite(value))
-    return tuple(point for point in moved if point[0] >= 0)
+    return tuple(point for point in moved if 0 <= point[0] < _LATEST_NS)
 
 
 def _phases(cell: CellTrace, shift_ns: int) -> Iterator[Track]:
@@ -105,7 +109,11 @@ def _phases(cell: CellTrace, shift_ns: int) -> Iterator[Track]:
         )
         for one in cell.phases
     ]
-    yield from _nested(PHASES, slices)
+    yield from _nested(PHASES, [one for one in slices if _can_be_shown(one)])
+
+
+def _can_be_shown(one: Slice) -> bool:
+    return one.start_ns >= 0 and one.length_ns >= 0 and one.start_ns + one.length_ns < _LATEST_NS
 
 
 def _layers(traced: TracedSteps, zero_ns: int, apart_ns: int) -> Iterator[Track]:
@@ -131,6 +139,7 @@ def _nested(name: str, slices: Sequence[Slice]) -> Iterator[Track]:
     """Divide slices among tracks on which they nest: operations of one layer may run at once."""
     lanes: list[list[Slice]] = []
     open_until: list[list[int]] = []
+    left_out = 0
     for one in sorted(slices, key=lambda s: (s.start_ns, -s.length_ns)):
         end_ns = one.start_ns + one.length_ns
         for lane, ends in zip(lanes, open_until, strict=True):
@@ -141,7 +150,12 @@ def _nested(name: str, slices: Sequence[Slice]) -> Iterator[Track]:
                 ends.append(end_ns)
                 break
         else:
+            if len(lanes) == _MOST_AT_ONCE:
+                left_out += 1
+                continue
             lanes.append([one])
             open_until.append([end_ns])
     for number, lane in enumerate(lanes):
         yield Track(name if not number else f"{name} ({number + 1})", tuple(lane))
+    if left_out:
+        yield Track(f"{name} ({left_out} more that ran at once are left out)", ())

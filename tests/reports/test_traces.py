@@ -112,6 +112,8 @@ def test_channels_that_were_sampled_are_counters_and_cells_without_traces_say_wh
         (lambda whole: whole.update(version=2), "version 2"),
         (lambda whole: whole.update(kinds=[]), "out of bounds"),
         (lambda whole: whole["steps"][0].update(length_ns=10), "ends after it"),
+        (lambda whole: whole["steps"][0].update(length_ns=2**63 - 1), "takes 9223372036854775807"),
+        (lambda whole: whole["steps"][0].update(length_ns=-1, operations=[]), "takes -1 ns"),
         (lambda whole: whole["steps"][0].update(operations="none"), "operations"),
     ],
 )
@@ -126,6 +128,37 @@ def test_steps_that_make_no_sense_are_not_shown_and_the_reason_is(
     assert faults(text) == []
     labels = [one["args"]["labels"] for one in events if one["name"] == "process_labels"]
     assert [says in one for one in labels].count(True) == 1
+
+
+def test_thousands_of_operations_at_once_are_divided_among_few_tracks(run: Path) -> None:
+    most = traced_steps.MOST_OPERATIONS
+    file = sorted(run.glob("cells/*/attribution/traced.json"))[0]
+    at_once = step(0, 0, 2 * most, *((CONV, at, at + most) for at in range(most)))
+    traced_steps.write(str(file), "a forged trace", [at_once])
+    events, text = trace(run)
+    assert faults(text) == []
+    named = [one["args"]["name"] for one in events if one["name"] == "thread_name"]
+    assert "conv1 (64)" in named
+    assert "conv1 (65)" not in named
+    shown = sum(one["ph"] == "X" and one["name"] == CONV[2] for one in events)
+    (told,) = (one for one in named if "left out" in one)
+    of_the_other_cell = 1
+    assert f"({most - (shown - of_the_other_cell)} more that ran at once" in told
+
+
+@pytest.mark.parametrize("moment", [-(2**63), 2**63 - 1])
+def test_phases_at_moments_that_no_viewer_can_show_are_left_out(run: Path, moment: int) -> None:
+    for file in run.glob("cells/*/trial-*/events.0.jsonl"):
+        events = [json.loads(line) for line in file.read_text().splitlines()]
+        for one in events:
+            if one["event"] == "window" and one["phase"] == "warm-up":
+                one["start"] = moment
+            if one["event"] == "phase" and one["name"] == "close":
+                one["t"] = moment
+        file.write_text("\n".join(map(json.dumps, events)) + "\n")
+    events, text = trace(run)
+    assert faults(text) == []
+    assert all(0 <= one["ts"] < 2**62 / 1e3 for one in events)
 
 
 def test_the_checker_tells_what_does_not_fit_the_format() -> None:

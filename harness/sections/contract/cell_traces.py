@@ -15,6 +15,9 @@ from harness.store.record_readers.traced_steps import TracedSteps, read_traced_s
 from harness.verdicts.results import CellResult, TrialResult
 from harness.worker.redaction.redact import redact_values
 
+LATEST_S = 1e9
+"""Thirty years after a trial began: only in a damaged file do its steps begin later."""
+
 
 @dataclass(frozen=True)
 class CellTrace:
@@ -34,7 +37,7 @@ class CellTrace:
     def measured_s(self) -> float:
         """Give when its first measured step began."""
         found = (one for one in self.phases if "measure" in (one.name, one.group))
-        return next((one.start_s for one in found), 0.0)
+        return next((one.start_s for one in found if 0 <= one.start_s < LATEST_S), 0.0)
 
 
 def cell_traces(results: Results) -> Iterator[CellTrace]:

@@ -11,6 +11,8 @@ from harness.store.typed import damage, read
 from harness.worker.attribution.traced_steps import MOST_OPERATIONS, VERSION
 
 MOST_STEPS = 1_000
+LONGEST_STEP_NS = 10**14
+"""A day, and so many steps of it still fit in 63 bits."""
 NOT_KEPT = "the job that traced its steps kept none of them"
 
 
@@ -62,6 +64,8 @@ def _require_sense(found: TracedSteps) -> None:
     if count > MOST_OPERATIONS or len(found.steps) > MOST_STEPS:
         raise ValueError("it holds more operations than are kept")
     for step in found.steps:
+        if not 0 <= step.length_ns <= LONGEST_STEP_NS:
+            raise ValueError(f"step {step.number} takes {step.length_ns} ns")
         for kind, start, length in step.operations:
             if not (0 <= kind < len(found.kinds) and start >= 0 and length >= 0):
                 raise ValueError(f"an operation of step {step.number} is out of bounds")
