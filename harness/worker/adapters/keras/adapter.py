@@ -6,6 +6,7 @@ import os
 from typing import Any, Dict, Mapping
 
 from harness.worker.adapters.tensorflow import settings
+from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.job import Job
@@ -37,6 +38,7 @@ class KerasAdapter:
         keras.config.set_dtype_policy(POLICIES.get(str(job.factors.get("precision")), "float32"))
         self._job = job
         self._trainer: Any = None
+        self._mark: Mark = unmarked
 
     def versions(self) -> Mapping[str, str]:
         """Name Keras, TensorFlow and the libraries that decide their speed."""
@@ -55,7 +57,7 @@ class KerasAdapter:
         from harness.worker.adapters.tensorflow.activity import TrainingActivity, draw
 
         try:
-            lowering = KerasLowering(workload.network, is_dropping=True)
+            lowering = KerasLowering(workload.network, is_dropping=True, mark=self._mark)
             self._trainer = KerasTrainer(workload, lowering, feed.batch_per_step)
             dtype = tf.as_dtype(keras.config.dtype_policy().compute_dtype)
             compiled = bool(self._job.factors.get("compile"))
@@ -101,6 +103,16 @@ class KerasAdapter:
 
         activity = self.activity(workload, feed, options)
         return {**self.facts(), **probing.observe(activity)}
+
+    def attribute(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Say which layer and pass took which share of a step."""
+        from harness.worker.adapters.tensorflow import attribution
+        from harness.worker.attribution.steps import NOT_ON_GPU
+
+        if settings.has_gpu():
+            raise Unsupported(NOT_ON_GPU)
+        self._mark = attribution.marking(workload.network)
+        return attribution.attribute(self.activity(workload, feed, options), workload.network)
 
     def close(self) -> None:
         """Drop the model; its memory goes with it."""

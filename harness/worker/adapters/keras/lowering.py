@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any, Dict, List, Sequence
 
 import keras
@@ -9,6 +10,7 @@ from keras import layers
 
 from harness.worker.adapters.keras.layers import written
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
+from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layers import Dropout, Layer, Network, Product, Residual
 from harness.worker.network.shapes import decayed
 
@@ -25,7 +27,8 @@ KINDS = {
 class KerasLowering:
     """A network as a Keras model."""
 
-    def __init__(self, network: Network, is_dropping: bool) -> None:
+    def __init__(self, network: Network, is_dropping: bool, mark: Mark = unmarked) -> None:
+        self.mark = mark
         self.arrangement = Arrangement(network, channels_last=True, lifts=False)
         self._network = network
         self._is_dropping = is_dropping
@@ -66,15 +69,30 @@ class KerasLowering:
             path = prefix + layer.name
             if isinstance(layer, Residual):
                 body = self._run(layer.body, path + "/", x)
-                x = layers.Add()([body, self._run(layer.shortcut, path + "/", x)])
+                shortcut = self._run(layer.shortcut, path + "/", x)
+                x = self._marked(layers.Add(), path)([body, shortcut])
             elif isinstance(layer, Product):
                 body = self._run(layer.body, path + "/", x)
-                x = layers.Multiply()([body, self._run(layer.gate, path + "/", x)])
+                gate = self._run(layer.gate, path + "/", x)
+                x = self._marked(layers.Multiply(), path)([body, gate])
             else:
                 self.parts[path] = written(self.arrangement.spots[path])
                 if not isinstance(layer, Dropout) or self._is_dropping:
                     for part in self.parts[path]:
-                        x = part(x)
+                        x = self._marked(part, path)(x)
             if not isinstance(layer, Dropout):
                 self._seen[path] = x
         return x
+
+    def _marked(self, part: Any, path: str) -> Any:
+        """Let a Keras layer carry the mark of ours in all that it computes, where any is made."""
+        if self.mark is not unmarked:
+            call = part.call
+
+            @wraps(call)
+            def marked(*given: Any, **how: Any) -> Any:
+                with self.mark(path):
+                    return call(*given, **how)
+
+            part.call = marked
+        return part

@@ -17,6 +17,7 @@ from keras import ops
 
 from harness.worker.adapters.keras.lowering import KerasLowering
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
+from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.network.words import holes, lowering_of
 from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW, Training
 
@@ -67,15 +68,16 @@ class KerasTrainer:
     def step(self, x: Any, target: Any, is_dropping: bool) -> Any:
         """Train one step and give the loss; belongs inside a traced function."""
         _, loss, gradients = self._gradients(self.lowering.model, x, target)
-        self._optimiser.apply(
-            [
-                gradient + self._decay * self.learned[name]
-                if self._decay and name in self._decayed
-                else gradient
-                for name, gradient in gradients.items()
-            ],
-            self._variables,
-        )
+        with self.lowering.mark(UPDATE):
+            self._optimiser.apply(
+                [
+                    gradient + self._decay * self.learned[name]
+                    if self._decay and name in self._decayed
+                    else gradient
+                    for name, gradient in gradients.items()
+                ],
+                self._variables,
+            )
         return loss
 
     @property
@@ -118,7 +120,8 @@ class KerasTrainer:
         with tf.GradientTape() as tape:
             output = model(x, training=True)
             last = list(output.values())[-1] if isinstance(output, dict) else output
-            loss = self._loss(target, last)
+            with self.lowering.mark(LOSS):
+                loss = self._loss(target, last)
             goal = loss
             if isinstance(self._optimiser, keras.optimizers.LossScaleOptimizer):
                 goal = self._optimiser.scale_loss(loss)
