@@ -49,6 +49,8 @@ def parts(framework: str, directory: Path, **factors: Any) -> dict[tuple[str, st
         ("jax", {}),
         ("tensorflow", {}),
         ("tensorflow", {"compile": True}),
+        ("tensorflow@1.15", {}),
+        ("keras", {}),
     ],
 )
 def test_every_layer_that_multiplies_has_its_parts_and_little_is_unmarked(

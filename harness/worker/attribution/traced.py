@@ -33,14 +33,13 @@ Shapes = Callable[[str], Any]
 
 
 def divided(
-    folder: str,
+    trace: xspace.Trace,
     network: Any,
     traced_by: str,
     untraced_s: Sequence[float],
     shapes: Optional[Shapes] = None,
 ) -> Attribution:
-    """Read the trace in a folder and divide its steps."""
-    trace = xspace.read(folder)
+    """Divide the steps of a trace."""
     marks = Marks(network)
     steps = sorted((one.start, one.end) for one in trace.events if one.name == STEP)
     if not steps:

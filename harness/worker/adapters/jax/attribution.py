@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 import jax
 
+from harness.worker.attribution import xspace
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Marks
 from harness.worker.attribution.steps import untraced, warmed
@@ -33,7 +34,7 @@ def attribute(activity: Any, network: Any) -> Attribution:
                     activity.step()
                     activity.sync()
         untraced_s += untraced(activity, (steps + 1) // 2)
-        return divided(folder, network, "jax.profiler", untraced_s)
+        return divided(xspace.read(folder), network, "jax.profiler", untraced_s)
 
 
 def _without_python() -> Dict[str, Any]:

@@ -122,7 +122,9 @@ class TensorFlowAdapter:
         if settings.has_gpu():
             raise Unsupported(NOT_ON_GPU)
         self._mark = attribution.marking(workload.network)
-        return attribution.attribute(self.activity(workload, feed, options), workload.network)
+        with attribution.marked_gradients(workload.network):
+            activity = self.activity(workload, feed, options)
+        return attribution.attribute(activity, workload.network)
 
     def close(self) -> None:
         """Drop the network, with its memory, and leave the other ranks."""

@@ -7,15 +7,16 @@ what it makes of them, XLA in its instructions' metadata. They change no kernel.
 from __future__ import annotations
 
 import tempfile
+from contextlib import nullcontext
 from typing import Any, ContextManager, Tuple
 
 import tensorflow.compat.v2 as tf
 
+from harness.worker.attribution import xspace
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Mark, Marks
 from harness.worker.attribution.steps import untraced, warmed
 from harness.worker.attribution.traced import divided
-from harness.worker.contracts import Unsupported
 
 
 def marking(network: Any) -> Mark:
@@ -29,13 +30,21 @@ def marking(network: Any) -> Mark:
     return mark
 
 
+def marked_gradients(network: Any) -> ContextManager[Any]:
+    """Give what marks gradients while they are traced, where TensorFlow's tape does not."""
+    if not is_early():
+        return nullcontext()
+    from harness.worker.adapters.tensorflow import early_traces
+
+    return early_traces.marked_gradients(network)
+
+
 def attribute(activity: Any, network: Any) -> Attribution:
     """Trace a few steps."""
-    profiler = getattr(getattr(tf, "profiler", None), "experimental", None)
-    if not hasattr(profiler, "Trace"):  # as of 1.15
-        raise Unsupported("TensorFlow {} has no traces of steps".format(tf.__version__))
     steps = warmed(activity)
     untraced_s = untraced(activity, (steps + 1) // 2)
+    trace, traced_by = _traced(activity, steps)
+    untraced_s += untraced(activity, (steps + 1) // 2)
     operations = {one.name: one for one in activity.traced.graph.get_operations()}
 
     def shapes(name: str) -> Tuple[str, str]:
@@ -43,8 +52,18 @@ def attribute(activity: Any, network: Any) -> Attribution:
         if found is None or not found.outputs:
             return "", ""
         output = found.outputs[0]
-        return output.dtype.name, "x".join(map(str, output.shape.as_list()))
+        known = output.shape.as_list() if output.shape.rank is not None else []
+        return output.dtype.name, "x".join(map(str, known))
 
+    return divided(trace, network, traced_by, untraced_s, shapes)
+
+
+def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
+    """Trace some steps; say by what."""
+    if is_early():
+        from harness.worker.adapters.tensorflow import early_traces
+
+        return early_traces.traced(activity, steps), "TensorFlow's eager profiler"
     with tempfile.TemporaryDirectory() as folder:
         tf.profiler.experimental.start(folder)
         try:
@@ -54,5 +73,10 @@ def attribute(activity: Any, network: Any) -> Attribution:
                     activity.sync()
         finally:
             tf.profiler.experimental.stop()
-        untraced_s += untraced(activity, (steps + 1) // 2)
-        return divided(folder, network, "tf.profiler", untraced_s, shapes)
+        return xspace.read(folder), "tf.profiler"
+
+
+def is_early() -> bool:
+    """Tell TensorFlow 1.15, which has no traces of steps, from what came after."""
+    profiler = getattr(getattr(tf, "profiler", None), "experimental", None)
+    return not hasattr(profiler, "Trace")

@@ -131,10 +131,12 @@ def _marked_layers(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
             return loss_of(*given)
 
     trainer.loss_of = marked_loss
-    yield
-    trainer.loss_of = loss_of
-    for hook in hooks:
-        hook.remove()
+    try:
+        yield
+    finally:
+        trainer.loss_of = loss_of
+        for hook in hooks:
+            hook.remove()
 
 
 def _mark_layer(module: torch.nn.Module, mark: str) -> Tuple[Any, Any]:
