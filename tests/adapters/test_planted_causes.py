@@ -6,8 +6,10 @@ between trials and traces decides nothing.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,9 +23,11 @@ from harness.analysis.explain.words import part_name
 from harness.ranks import payload
 from harness.store.attribution import Attribution, read_attribution
 from harness.store.layout import RunPaths
+from harness.verdicts.io_results import InputResult
+from harness.verdicts.results import CellResult
 from harness.worker import job as jobs
 from harness.worker.scale import Scale
-from tests import needs
+from tests.adapters.interpreter import python
 from tests.outcomes import record
 from tests.reports.samples import cell
 
@@ -31,6 +35,8 @@ pytestmark = pytest.mark.framework
 
 ADAPTERS = "harness/worker/adapters"
 BATCH = 16
+ALLOWED = 0.2
+"""What the size that is told may miss of what was planted."""
 Edit = tuple[str, str, str]
 """Of a file below the adapters: what stands there, and what is to stand there."""
 PRODUCT: dict[str, Edit] = {
@@ -62,7 +68,25 @@ PRODUCT: dict[str, Edit] = {
         ),
     ),
 }
+PRODUCT["tensorflow@1.15"] = PRODUCT["tensorflow"]
+PRODUCT["keras"] = (
+    "keras/layers.py",
+    "    return [kinds[len(spot.input) - 2]()]",
+    "    return [Product(), kinds[len(spot.input) - 2]()]",
+)
 HELPERS = {
+    "keras": (
+        "keras/layers.py",
+        "class Times(layers.Layer):",
+        (
+            "class Product(layers.Layer):\n"
+            "    def call(self, x):\n"
+            "        big = ops.reshape(ops.stop_gradient(x), (-1,))[:1000]\n"
+            "        big = ops.outer(big, big)\n"
+            "        return x + 1e-30 * ops.sum(ops.tanh(ops.matmul(big, big)))\n\n\n"
+            "class Times(layers.Layer):"
+        ),
+    ),
     "jax": (
         "jax/lowering.py",
         "LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {",
@@ -72,7 +96,7 @@ HELPERS = {
             "    return jnp.sum(jnp.tanh(big @ big))\n\n\n"
             "LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {"
         ),
-    )
+    ),
 }
 UPDATES: dict[str, Edit] = {
     "torch": (
@@ -100,6 +124,23 @@ UPDATES: dict[str, Edit] = {
         ),
     ),
 }
+WIDE: dict[str, Edit] = {
+    "torch": (
+        "torch/training.py",
+        "        with self.settings.autocast():\n            output = self.model(x)",
+        "        with torch.autocast('cpu', enabled=False):\n            output = self.model(x)",
+    ),
+    "tensorflow": ("tensorflow/settings.py", '{"bf16": tf.bfloat16,', '{"bf16": tf.float32,'),
+}
+"""Computes in fp32 what is called bf16."""
+FETCH = "    def fetch(self):\n        import time\n        time.sleep(0.02)\n\n    def sync(self)"
+WAITS: dict[str, Edit] = {
+    "torch": (
+        "torch/activity.py",
+        '    def sync(self) -> None:\n        """Return at once',
+        FETCH + ' -> None:\n        """Return at once',
+    ),
+}
 SLEEP = "import time\n            time.sleep(0.05)\n            "
 SLEEPS: dict[str, Edit] = {
     "torch": (
@@ -120,8 +161,19 @@ SLEEPS: dict[str, Edit] = {
 }
 
 
-def attributed(framework: str, *edits: Edit) -> Attribution:
+def attributed(framework: str, *edits: Edit, precision: str = "fp32") -> Attribution:
     """Attribute a step of tinycnn with the payload as edited."""
+    paths = worked(framework, *edits, precision=precision, purpose="attribute")
+    found = read_attribution(paths, "k")
+    assert isinstance(found, Attribution), found
+    return found
+
+
+def worked(
+    framework: str, *edits: Edit, purpose: str, precision: str = "fp32", until: int = 1
+) -> RunPaths:
+    """Run a job with the payload as edited; its events are those of the attribution's folder."""
+    adapter = framework.partition("@")[0]
     folder = Path(mkdtemp())
     payload.gather().copy(folder / "payload")
     for file, old, new in edits:
@@ -133,26 +185,26 @@ def attributed(framework: str, *edits: Edit) -> Attribution:
     trial = paths.attribution("k")
     record(trial)
     job = jobs.Job(
-        purpose="attribute",
+        purpose=purpose,
         cell_key="k",
         trial="attribution",
         workload="tinycnn",
         workload_module="workloads.tinycnn",
-        framework=framework,
-        adapter_module=f"harness.worker.adapters.{framework}.adapter",
+        framework=adapter,
+        adapter_module=f"harness.worker.adapters.{adapter}.adapter",
         environment=framework,
         strategy="none",
         scale=Scale(batch_per_device=BATCH),
-        factors={"device": "cpu", "precision": "fp32", "compile": False, "threads": 1},
+        factors={"device": "cpu", "precision": precision, "compile": False, "threads": 1},
         options={},
-        warmup=jobs.Span(steps=1),
-        until=jobs.Span(steps=1),
+        warmup=jobs.Span(steps=5),
+        until=jobs.Span(steps=until),
         seed=7,
         directory=str(trial.root),
     )
     trial.job.write_text(jobs.text(job), encoding="utf-8")
     done = subprocess.run(
-        [needs.framework(framework), "-m", "harness.worker", trial.job],
+        [python(framework), "-m", "harness.worker", trial.job],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder / "payload")},
         capture_output=True,
@@ -160,22 +212,28 @@ def attributed(framework: str, *edits: Edit) -> Attribution:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = read_attribution(paths, "k")
-    assert isinstance(found, Attribution), found
-    return found
+    return paths
 
 
-clean = cache(attributed)
+attributed_once = cache(attributed)
 
 
-def explained(framework: str, *edits: Edit) -> Explanation:
+def explained(framework: str, *edits: Edit, precision: str = "fp32") -> Explanation:
     """Explain the edited step against the clean one; both took what their traced steps took."""
-    found = {"planted": attributed(framework, *edits), "clean": clean(framework)}
-    cells = []
-    for key, one in found.items():
-        made = cell("tinycnn", framework, "fp32", BATCH / median(one.step_s), None, noise=0.001)
-        cells.append(replace(made, key=key))
-    return explain(*cells, found, seed=1)
+    found = {
+        "planted": attributed_once(framework, *edits, precision=precision),
+        "clean": attributed_once(framework, precision=precision),
+    }
+    steps_s = {key: median(one.step_s) for key, one in found.items()}
+    alike = {key: replace(one, untraced_s=()) for key, one in found.items()}
+    return explain(*_cells(framework, precision, steps_s), alike, seed=1)
+
+
+def _cells(framework: str, precision: str, steps_s: Mapping[str, float]) -> list[CellResult]:
+    return [
+        replace(cell("tinycnn", framework, precision, BATCH / step_s, None, noise=0.001), key=key)
+        for key, step_s in steps_s.items()
+    ]
 
 
 @pytest.mark.parametrize("framework", PRODUCT)
@@ -199,3 +257,62 @@ def test_a_sleep_of_the_host_comes_first(framework: str) -> None:
     told = explained(framework, SLEEPS[framework])
     assert part_name(told.terms[0]) == "host gaps", told.refusal
     assert told.terms[0].difference_s > 0.045  # who sleeps may be woken late, and never early
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", WIDE)
+def test_fp32_under_the_name_of_bf16_is_told_by_the_types_of_what_differs(framework: str) -> None:
+    """Which of them is the quicker one depends on the machine; what differs is what multiplies."""
+    told = explained(framework, WIDE[framework], precision="bf16")
+    assert not told.refusal, told.refusal
+    first = told.terms[0]
+    types = [
+        {one.type for one in operations if one.type}
+        for operations in (first.first_operations, first.second_operations)
+    ]
+    planted, as_named = types if told.first.key == "planted" else reversed(types)
+    assert not any("bfloat16" in one.lower() for one in planted)
+    assert any("bfloat16" in one.lower() for one in as_named)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", WAITS)
+def test_a_wait_for_input_comes_first(framework: str) -> None:
+    """Here steps are those of the timed loop, which tells what of them was waiting."""
+    found = dict.fromkeys(("planted", "clean"), attributed_once(framework, precision="fp32"))
+    waits = {"planted": timed(framework, WAITS[framework]), "clean": timed(framework)}
+    cells = [
+        replace(
+            one,
+            trials=tuple(
+                replace(trial, input=InputResult("warm", wait_share=waits[one.key][1]))
+                for trial in one.trials
+            ),
+        )
+        for one in _cells(framework, "fp32", {key: step_s for key, (step_s, _) in waits.items()})
+    ]
+    beside = {key: _as_long_as(one, *waits[key]) for key, one in found.items()}
+    told = explain(*cells, beside, seed=1)
+    assert not told.refusal, told.refusal
+    assert told.first.key == "planted"
+    assert part_name(told.terms[0]) == "input"
+    assert told.terms[0].difference_s == pytest.approx(0.02, rel=ALLOWED)
+
+
+def _as_long_as(traced: Attribution, step_s: float, waited: float) -> Attribution:
+    """Give traced steps as if this machine had been as busy as while steps were timed."""
+    factor = step_s * (1 - waited) / median(traced.step_s)
+    return replace(traced, step_s=tuple(one * factor for one in traced.step_s), untraced_s=())
+
+
+def timed(framework: str, *edits: Edit) -> tuple[float, float]:
+    """Time some steps as a trial does: the seconds of one, and the share of it that was waiting."""
+    trial = worked(framework, *edits, purpose="trial", until=40).attribution("k")
+    events = map(json.loads, trial.events(0).read_text(encoding="utf-8").splitlines())
+    windows = [one for one in events if one["event"] == "window" and one["phase"] == "measure"]
+    each = sorted(
+        ((one["end"] - one["start"]) / one["steps"], one.get("waited", 0) / one["steps"])
+        for one in windows
+    )
+    whole, waited = each[0]  # the one that other work on this machine disturbed least
+    return whole / 1e9, waited / whole
