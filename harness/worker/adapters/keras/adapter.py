@@ -106,7 +106,7 @@ class KerasAdapter:
 
     def attribute(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Say which layer and pass took which share of a step."""
-        from harness.worker.adapters.tensorflow import attribution
+        from harness.worker.adapters.tensorflow.tracing import attribution
         from harness.worker.attribution.steps import NOT_ON_GPU
 
         if settings.has_gpu():

@@ -34,7 +34,7 @@ def marked_gradients(network: Any) -> ContextManager[Any]:
     """Give what marks gradients while they are traced, where TensorFlow's tape does not."""
     if not is_early():
         return nullcontext()
-    from harness.worker.adapters.tensorflow import early_traces
+    from harness.worker.adapters.tensorflow.tracing import early_traces
 
     return early_traces.marked_gradients(network)
 
@@ -61,7 +61,7 @@ def attribute(activity: Any, network: Any) -> Attribution:
 def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
     """Trace some steps; say by what."""
     if is_early():
-        from harness.worker.adapters.tensorflow import early_traces
+        from harness.worker.adapters.tensorflow.tracing import early_traces
 
         return early_traces.traced(activity, steps), "TensorFlow's eager profiler"
     with tempfile.TemporaryDirectory() as folder:
