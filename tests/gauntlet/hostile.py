@@ -32,6 +32,8 @@ VERBS = (
     ("export", _RUN, "--to", "csv", "--table", "trials"),
     ("export", _RUN, "--to", "json"),
     ("export", _RUN, "--to", "junit"),
+    ("export", _RUN, "--to", "trace"),
+    ("explain", _RUN, "null", "other"),
     ("compare", _RUN, "other"),
     ("predict", _RUN, "--nodes", "2"),
     ("report", _RUN),
