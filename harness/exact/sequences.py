@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import erf, expit
 
 from harness.exact.layer import Array, Forward, Own
 from harness.worker.network.layers import (
@@ -106,6 +105,8 @@ def gelu(layer: GELU, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:
         share = (1 + bent) / 2
         rise = (1 - bent * bent) / 2 * root * (1 + 3 * _CUBE * x * x)
     else:
+        from scipy.special import erf  # an import with threads of its own, which few need
+
         share = (1 + erf(x / np.sqrt(2))) / 2
         rise = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
     return x * share, lambda slope: (slope * (share + x * rise), {})
@@ -113,6 +114,8 @@ def gelu(layer: GELU, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:
 
 def silu(_layer: SiLU, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:
     """Multiply x by its logistic function."""
+    from scipy.special import expit
+
     share = expit(x)
     return x * share, lambda slope: (slope * share * (1 + x * (1 - share)), {})
 

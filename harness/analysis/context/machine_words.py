@@ -66,9 +66,9 @@ def versions_in_words(results: Results, run: RunInfo) -> str:
         version = cell.versions.get(cell.framework)
         if version and cell.run in (run.name, run.directory):
             found[f"{cell.framework} {version}"] = None
-    software = run.provenance.get("software") or {}
-    own = [f"bakeoff {software['bakeoff']}"] if software.get("bakeoff") else []
-    return ", ".join((*found, *own))
+    software = run.provenance.get("software")
+    own = software.get("bakeoff") if isinstance(software, dict) else None
+    return ", ".join((*found, *([f"bakeoff {own}"] if own else [])))
 
 
 def header(results: Results) -> Sequence[str]:

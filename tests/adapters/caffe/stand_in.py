@@ -99,13 +99,13 @@ class Caffe:
         self.cursor = held.begin(buffers=True).cursor()
         self.say("db_lmdb.cpp", 35, f"Opened lmdb {source}")
         self.cursor.first()
-        first = datum.fields(memoryview(self.cursor.value()))
+        first = dict(datum.fields(memoryview(self.cursor.value())))
         return tuple(first[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
 
     def read_batch(self):
         """Parse so many messages in the database's own order, from its start again at its end."""
         for _ in range(self.batch):
-            found = datum.fields(memoryview(self.cursor.value()))
+            found = dict(datum.fields(memoryview(self.cursor.value())))
             size = math.prod(found[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
             if len(found[datum.DATA]) != size:
                 self.fail("data_transformer.cpp", 60, f"Check failed: {size} bytes of a datum")
