@@ -123,25 +123,31 @@ def waiter() -> Any:
 
 @lru_cache(maxsize=None)
 def _has_grouped_convolutions(dtype: Any) -> bool:
-    """Try a grouped convolution and its gradients; without oneDNN or cuDNN they do not exist.
+    """Try a grouped convolution with its bias and gradients: without oneDNN or cuDNN some lack.
 
-    TensorFlow 1.15 corrupts its heap on trying, so it is not asked.
+    Its numbers are arguments, since constants would be folded, and its gradients are written out,
+    since the scope pauses tapes. TensorFlow 1.15 corrupts its heap on trying, so it is not asked.
     """
     import tensorflow.compat.v2 as tf
 
     if is_first():
         return False
+    step = {"strides": [1, 1, 1, 1], "padding": "SAME"}
 
-    def attempt() -> Any:
-        x, kernel = tf.ones([1, 4, 4, 4], dtype), tf.ones([3, 3, 2, 4], dtype)
-        with tf.GradientTape() as tape:
-            tape.watch([x, kernel])
-            y = tf.nn.conv2d(x, kernel, 1, "SAME")
-        return tape.gradient(y, [x, kernel])
+    def attempt(x: Any, kernel: Any, bias: Any) -> Any:
+        y = tf.nn.bias_add(tf.nn.conv2d(x, kernel, **step), bias)
+        of_x = tf.raw_ops.Conv2DBackpropInput(
+            input_sizes=x.shape, filter=kernel, out_backprop=y, **step
+        )
+        of_kernel = tf.raw_ops.Conv2DBackpropFilter(
+            input=x, filter_sizes=kernel.shape, out_backprop=y, **step
+        )
+        return y, of_x, of_kernel
 
     try:
         with tf.init_scope():  # asked while a step is traced, answered at once
-            jitted(attempt, compiled=False)()
+            given = [tf.ones(shape, dtype) for shape in ([1, 4, 4, 4], [3, 3, 2, 4], [4])]
+            jitted(attempt, compiled=False)(*given)
     except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError):
         return False
     return True
