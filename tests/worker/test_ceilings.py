@@ -14,6 +14,7 @@ from harness.worker.job import Job, Span
 from harness.worker.place import Place, find
 from harness.worker.scale import Scale
 from tests.worker.paced import Log, Work
+from workloads import gemm
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_a_kernel_that_an_adapter_lacks_does_not_cost_the_others(
         work.units = {workload.unit: 7.0}
         return work
 
-    ceilings.measure(SimpleNamespace(activity=activity), job, place(), log)  # type: ignore[arg-type]
+    ceilings.measure(SimpleNamespace(activity=activity), job, place(), log, log.clock)  # type: ignore[arg-type]
     told = [(one["kernel"], one["work"], one["why"]) for one in log.events("ceiling")]
     assert told == [
         ("gemm", 7.0, ""),
@@ -64,6 +65,30 @@ def test_a_kernel_that_an_adapter_lacks_does_not_cost_the_others(
         ("triad", 7.0, ""),
     ]
     assert sum(one["steps"] for one in log.windows("measure")) == 6
+
+
+def test_a_kernel_of_minutes_is_measured_at_a_size_whose_steps_fit(job: Job) -> None:
+    log = Log()
+
+    def activity(workload: Any, feed: Any, options: Any) -> Any:
+        operations = float(workload.size**3)
+        work: Any = Work(log, operations / 1e8)
+        work.units = {workload.unit: operations}
+        return work
+
+    def at(part: int) -> float:
+        return float((gemm.WORKLOAD.size // part) ** 3)
+
+    ceilings.measure(
+        SimpleNamespace(activity=activity),
+        job,
+        place(),
+        log,  # type: ignore[arg-type]
+        log.clock,
+    )
+    told = {one["kernel"]: one["work"] for one in log.events("ceiling")}
+    assert at(8) / 1e8 < ceilings.MEASURED_S < at(4) / 1e8 < 2 * ceilings.MEASURED_S
+    assert told["gemm"] == at(8)
 
 
 def test_last_level_caches_that_cores_share_count_once(

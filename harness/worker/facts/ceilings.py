@@ -8,33 +8,71 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Dict, Optional, Sequence
+import time
+from dataclasses import replace
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from harness.worker import feed, loop
 from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.events import Events
 from harness.worker.job import Job, Span
 from harness.worker.place import Place
+from harness.worker.windows.windows import Clock
 
 KERNELS = ("gemm", "convolution", "triad")
 """Workloads, those that compute first: the last one needs most memory."""
-WARMUP, UNTIL = Span(steps=1), Span(seconds=1.0)
+MEASURED_S = 1.0
+WARMUP, UNTIL = Span(steps=1), Span(seconds=MEASURED_S)
+PARTS = (8, 4, 2, 1)
+"""A kernel is tried at these parts of its size, the smallest first."""
 CACHES = "/sys/devices/system/cpu/cpu{}/cache"
 
 
-def measure(adapter: Any, job: Job, place: Place, events: Events) -> None:
+def measure(
+    adapter: Any, job: Job, place: Place, events: Events, clock: Clock = time.monotonic_ns
+) -> None:
     """Step each kernel that the framework has, and say which; a fault of one is its own."""
     cache_bytes = None if job.factors.get("device") == "gpu" else last_level_bytes()
     for name in KERNELS:
         workload = importlib.import_module("workloads." + name).WORKLOAD
         about: Dict[str, Any] = {"kernel": name, "unit": workload.unit, "cache_bytes": cache_bytes}
         fed = feed.describe(workload, job.scale, seed=job.seed, place=place)
+
+        def sized(part: int, workload: Any = workload, fed: feed.Feed = fed) -> Any:
+            sizes = {"size": workload.size // part, "device_size": workload.device_size // part}
+            return adapter.activity(replace(workload, **sizes), fed, job.options)
+
         try:
-            activity = adapter.activity(workload, fed, job.options)
+            activity = _as_large_as_fits(sized, workload.unit, clock)
             events.say("ceiling", work=activity.units[workload.unit], why="", **about)
-            loop.run(activity, events, warmup=WARMUP, until=UNTIL)
+            loop.run(activity, events, warmup=WARMUP, until=UNTIL, clock=clock)
         except (Unsupported, OutOfMemory, MemoryError) as fault:
             events.say("ceiling", work=None, why=str(fault) or type(fault).__name__, **about)
+
+
+def _as_large_as_fits(sized: Callable[[int], Any], unit: str, clock: Clock) -> Any:
+    """Give a kernel at the largest of its sizes whose step is likely to fit into what is measured.
+
+    Where a processor lacks the instructions of a precision, one product of whole size takes a
+    minute.
+    """
+    fitting, step_s = None, 0.0
+    for part in PARTS:
+        larger = sized(part)
+        if fitting and step_s * larger.units[unit] / fitting.units[unit] > MEASURED_S:
+            break
+        fitting, step_s = larger, _second_step(larger, clock)
+    return fitting
+
+
+def _second_step(activity: Any, clock: Clock) -> float:
+    """Give the seconds of a step that is not the first."""
+    activity.step()
+    activity.sync()
+    began = clock()
+    activity.step()
+    activity.sync()
+    return (clock() - began) / 1e9
 
 
 def last_level_bytes(cpus: Optional[Sequence[int]] = None) -> Optional[int]:
