@@ -13,8 +13,7 @@ from harness.exact.norms import RUNNING
 from harness.worker.network.layers import Layer, Network, Product, Residual
 from harness.worker.network.shapes import (
     Site,
-    borrowed,
-    parameter_shapes,
+    operands,
     sites,
     statistic_shapes,
 )
@@ -94,7 +93,7 @@ class Pass:
         def back(slope: Array) -> Array:
             self.slopes[path] = slope
             before, found = own_back(slope)
-            named = _names(site)
+            named = operands(site)
             for kind, gradient in found.items():
                 name = named[kind]
                 shared = self.gradients.get(name)
@@ -124,12 +123,5 @@ def _spent(_slope: Array) -> Array:
 
 def alone(site: Site, state: State, x: Array, times: Array | None = None) -> Forward:
     """Compute one layer alone."""
-    own = {kind: state[name] for kind, name in _names(site).items()}
+    own = {kind: state[name] for kind, name in operands(site).items()}
     return compute(site.layer, x, own, site.output[1:], times)
-
-
-def _names(site: Site) -> dict[str, str]:
-    """Name what a layer multiplies by or adds, by its kind: its own, and another layer's weight."""
-    names = {name.rpartition("/")[2]: name for name, _ in parameter_shapes(site)}
-    tied = borrowed(site)
-    return names if tied is None else {**names, "weight": tied}

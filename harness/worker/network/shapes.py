@@ -1,10 +1,10 @@
 """Count a network with no framework: shapes, parameters, multiplications, activations.
 
 Shapes are one sample's, channels first; a flat sample has one dimension, a sequence has positions
-and features. A layer inside a residual or a product
-is called ``residual/layer``, its parameters ``residual/layer/weight`` and so on, as in
-``gate/subject.py``. The order is that of computing: body, shortcut, then the sum, which carries the
-residual's own name. What each layer word means stands in ``layer_rules.py``.
+and features. A layer inside a residual or a product is called ``residual/layer``, its parameters
+``residual/layer/weight`` and so on, as in ``gate/subject.py``. The order is that of computing:
+body, shortcut, then the sum, which carries the residual's own name. What each layer word means
+stands in ``layer_rules.py``.
 """
 
 from __future__ import annotations
@@ -78,6 +78,13 @@ def vocabulary(network: Network) -> Optional[int]:
 def borrowed(site: Site) -> Optional[str]:
     """Name the weight of another layer that this one multiplies by, and trains with it."""
     return site.layer.to + "/weight" if isinstance(site.layer, TiedDense) else None
+
+
+def operands(site: Site) -> Dict[str, str]:
+    """Name what a layer multiplies by or adds, by its kind: its own, and another layer's weight."""
+    names = {one.kind: name for name, one in parameters(site)}
+    tied = borrowed(site)
+    return names if tied is None else {**names, "weight": tied}
 
 
 def _refuse_misplaced(walked: Sequence[Site]) -> None:

@@ -16,7 +16,7 @@ from harness.worker.adapters.jax.training import array_of, made
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
-from harness.worker.network.shapes import Site, borrowed, output_shapes, parameter_shapes
+from harness.worker.network.shapes import Site, operands, output_shapes
 from harness.worker.network.workload import Training
 
 
@@ -53,7 +53,7 @@ class JaxLayerPass:
     def made(self) -> Iterator[Made]:
         """Give what both passes computed."""
         y, (*before, slopes), moved = self._result
-        site, names = self._site, _names(self._site)
+        site, names = self._site, operands(self._site)
         yield made("output", self._net.activation_out(numpy.asarray(y), site.output))
         for value in before:  # tokens have no gradient
             back = self._net.activation_out(numpy.asarray(value), site.input)
@@ -149,7 +149,7 @@ class JaxSubject:
         """Open one layer alone."""
         site = self._net.sites[path]
         compute = training.COMPUTE.get(self._precision, jnp.float32)
-        names = _names(site)
+        names = operands(site)
         own = {kind: self._state.parameters[name] for kind, name in names.items()}
         statistics = {
             _kind(name): value
@@ -169,7 +169,7 @@ class JaxSubject:
         if alike not in self._compiled:
             key = jax.random.key(0) if isinstance(site.layer, Dropout) else None
             compute = training.COMPUTE.get(self._precision, jnp.float32)
-            names = _names(site)
+            names = operands(site)
 
             def named(own: Arrays) -> Arrays:
                 own_name = "{}/{{}}".format(path).format
@@ -204,13 +204,6 @@ class JaxSubject:
                 for one in (x, array_of(target))
             )
         )
-
-
-def _names(site: Site) -> Dict[str, str]:
-    """Name what a layer multiplies by or adds, by its kind: its own, and another layer's weight."""
-    names = {_kind(name): name for name, _ in parameter_shapes(site)}
-    tied = borrowed(site)
-    return names if tied is None else {**names, "weight": tied}
 
 
 def _kind(name: str) -> str:
