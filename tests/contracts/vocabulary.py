@@ -199,6 +199,8 @@ def _keys(sources: Sources, file: str, name: str) -> list[str] | None:
     for key, held in zip(value.keys, value.values, strict=True):
         if key is not None:
             found.append(key.value if isinstance(key, ast.Constant) else ast.unparse(key))
+        elif isinstance(held, ast.Name):  # **GROUP
+            found += _keys(sources, SEQUENCE_RULES, held.id) or []
         else:
             found += _holes(sources, held)
     return found

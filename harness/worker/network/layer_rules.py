@@ -8,34 +8,22 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence, Tuple
 
-from harness.worker.network import sequence_rules
 from harness.worker.network.layers import (
-    GELU,
     LRN,
-    Attention,
     AveragePool,
     BatchNorm,
-    ClassToken,
     Conv,
     Dense,
     Dropout,
-    Embedding,
     Flatten,
     GlobalAverage,
-    LayerNorm,
     LeakyReLU,
     MaxPool,
-    Positions,
     Product,
     ReLU,
     Residual,
-    RMSNorm,
     Scale,
-    Select,
-    SiLU,
     Tanh,
-    TiedDense,
-    ToSequence,
 )
 from harness.worker.network.rule import (
     ImpossibleNetwork,
@@ -43,14 +31,15 @@ from harness.worker.network.rule import (
     Rule,
     SequenceShape,
     Shape,
-    alone,
     bare,
+    no_branches,
     no_macs,
     nothing,
     positive,
     product,
     same,
 )
+from harness.worker.network.sequence_rules import SEQUENCE_RULES, by_matrix
 
 
 def _dense(layer: Dense, path: str, shape: Shape) -> Shape:
@@ -198,9 +187,9 @@ def _conv_macs(layer: Conv, shape: Shape, output: Shape) -> int:
 
 
 RULES: Dict[type, Rule] = {
-    Conv: Rule(_conv, _conv_parameters, nothing, _conv_macs, True, alone),
-    Dense: Rule(_dense, _dense_parameters, nothing, sequence_rules.by_matrix, True, alone),
-    BatchNorm: Rule(_batch_norm, _norm_parameters, _norm_statistics, no_macs, True, alone),
+    Conv: Rule(_conv, _conv_parameters, nothing, _conv_macs, True, no_branches),
+    Dense: Rule(_dense, _dense_parameters, nothing, by_matrix, True, no_branches),
+    BatchNorm: Rule(_batch_norm, _norm_parameters, _norm_statistics, no_macs, True, no_branches),
     ReLU: bare(same),
     LeakyReLU: bare(same),
     Tanh: bare(same),
@@ -209,7 +198,7 @@ RULES: Dict[type, Rule] = {
     MaxPool: bare(_max_pool),
     AveragePool: bare(_average_pool),
     GlobalAverage: bare(_global_average),
-    Flatten: Rule(_flatten, nothing, nothing, no_macs, False, alone),
+    Flatten: Rule(_flatten, nothing, nothing, no_macs, False, no_branches),
     Dropout: bare(_dropout),
     Residual: Rule(
         _sum, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.shortcut)
@@ -217,15 +206,5 @@ RULES: Dict[type, Rule] = {
     Product: Rule(
         _product, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.gate)
     ),
-    Embedding: sequence_rules.EMBEDDING,
-    Positions: sequence_rules.POSITIONS,
-    ClassToken: sequence_rules.CLASS_TOKEN,
-    ToSequence: sequence_rules.TO_SEQUENCE,
-    LayerNorm: sequence_rules.LAYER_NORM,
-    RMSNorm: sequence_rules.RMS_NORM,
-    Attention: sequence_rules.ATTENTION,
-    GELU: bare(same),
-    SiLU: bare(same),
-    Select: sequence_rules.SELECT,
-    TiedDense: sequence_rules.TIED_DENSE,
+    **SEQUENCE_RULES,
 }

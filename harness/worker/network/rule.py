@@ -76,7 +76,7 @@ def no_macs(_layer: Layer, _input: Shape, _output: Shape) -> int:
     return 0
 
 
-def alone(_layer: Layer) -> Sequence[Sequence[Layer]]:
+def no_branches(_layer: Layer) -> Sequence[Sequence[Layer]]:
     """Have no layers inside."""
     return ()
 
@@ -88,4 +88,4 @@ def same(_layer: Layer, _path: str, shape: Shape) -> Shape:
 
 def bare(output: Callable[..., Shape]) -> Rule:
     """Describe a word that holds no number of its own and multiplies by no weight."""
-    return Rule(output, nothing, nothing, no_macs, True, alone)
+    return Rule(output, nothing, nothing, no_macs, True, no_branches)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Dict, Sequence
 
 from harness.worker.network.layers import (
+    GELU,
     Attention,
     ClassToken,
     Embedding,
@@ -12,6 +13,7 @@ from harness.worker.network.layers import (
     Positions,
     RMSNorm,
     Select,
+    SiLU,
     TiedDense,
     ToSequence,
 )
@@ -21,17 +23,17 @@ from harness.worker.network.rule import (
     Rule,
     SequenceShape,
     Shape,
-    alone,
     bare,
+    no_branches,
     no_macs,
     nothing,
     positive,
     product,
+    same,
 )
 
 
-def sequence(path: str, shape: Shape) -> SequenceShape:
-    """Refuse what is no sequence."""
+def _sequence(path: str, shape: Shape) -> SequenceShape:
     if not isinstance(shape, SequenceShape):
         raise ImpossibleNetwork(path, "it needs a sequence, not {}".format(shape))
     return shape
@@ -50,7 +52,7 @@ def _embedding_parameters(layer: Embedding, _shape: Shape) -> Sequence[Parameter
 
 
 def _positions(layer: Positions, path: str, shape: Shape) -> Shape:
-    entering = sequence(path, shape)
+    entering = _sequence(path, shape)
     if entering.length > layer.length:
         raise ImpossibleNetwork(
             path, "it holds {} positions of {}".format(layer.length, entering.length)
@@ -63,7 +65,7 @@ def _positions_parameters(layer: Positions, shape: Shape) -> Sequence[Parameter]
 
 
 def _class_token(_layer: ClassToken, path: str, shape: Shape) -> Shape:
-    entering = sequence(path, shape)
+    entering = _sequence(path, shape)
     return SequenceShape(entering.length + 1, entering.features)
 
 
@@ -78,7 +80,7 @@ def _to_sequence(_layer: ToSequence, path: str, shape: Shape) -> Shape:
 
 
 def _each_position(_layer: Any, path: str, shape: Shape) -> Shape:
-    return sequence(path, shape)
+    return _sequence(path, shape)
 
 
 def _layer_norm_parameters(layer: LayerNorm, shape: Shape) -> Sequence[Parameter]:
@@ -91,7 +93,7 @@ def _rms_norm_parameters(_layer: RMSNorm, shape: Shape) -> Sequence[Parameter]:
 
 
 def _attention(layer: Attention, path: str, shape: Shape) -> Shape:
-    entering = sequence(path, shape)
+    entering = _sequence(path, shape)
     positive(path, heads=layer.heads, kv_heads=layer.kv_heads, head=layer.head)
     if layer.heads % layer.kv_heads:
         raise ImpossibleNetwork(
@@ -113,7 +115,7 @@ def _attention_macs(_layer: Attention, shape: Shape, output: Shape) -> int:
 
 
 def _select(layer: Select, path: str, shape: Shape) -> Shape:
-    entering = sequence(path, shape)
+    entering = _sequence(path, shape)
     if not 0 <= layer.position < entering.length:
         raise ImpossibleNetwork(
             path, "there is no position {} of {}".format(layer.position, entering.length)
@@ -122,7 +124,7 @@ def _select(layer: Select, path: str, shape: Shape) -> Shape:
 
 
 def _tied_dense(layer: TiedDense, path: str, shape: Shape) -> Shape:
-    return SequenceShape(sequence(path, shape).length, layer.features)
+    return SequenceShape(_sequence(path, shape).length, layer.features)
 
 
 def _tied_dense_parameters(layer: TiedDense, _shape: Shape) -> Sequence[Parameter]:
@@ -138,15 +140,19 @@ def _learned(
     output: Callable[..., Shape], parameters: Callable[[Any, Shape], Sequence[Parameter]]
 ) -> Rule:
     """Describe a word that holds numbers and multiplies nothing that counts."""
-    return Rule(output, parameters, nothing, no_macs, True, alone)
+    return Rule(output, parameters, nothing, no_macs, True, no_branches)
 
 
-EMBEDDING = _learned(_embedding, _embedding_parameters)
-POSITIONS = _learned(_positions, _positions_parameters)
-CLASS_TOKEN = _learned(_class_token, _class_token_parameters)
-TO_SEQUENCE = Rule(_to_sequence, nothing, nothing, no_macs, False, alone)
-LAYER_NORM = _learned(_each_position, _layer_norm_parameters)
-RMS_NORM = _learned(_each_position, _rms_norm_parameters)
-ATTENTION = Rule(_attention, nothing, nothing, _attention_macs, True, alone)
-SELECT = bare(_select)
-TIED_DENSE = Rule(_tied_dense, _tied_dense_parameters, nothing, by_matrix, True, alone)
+SEQUENCE_RULES: Dict[type, Rule] = {
+    Embedding: _learned(_embedding, _embedding_parameters),
+    Positions: _learned(_positions, _positions_parameters),
+    ClassToken: _learned(_class_token, _class_token_parameters),
+    ToSequence: Rule(_to_sequence, nothing, nothing, no_macs, False, no_branches),
+    LayerNorm: _learned(_each_position, _layer_norm_parameters),
+    RMSNorm: _learned(_each_position, _rms_norm_parameters),
+    Attention: Rule(_attention, nothing, nothing, _attention_macs, True, no_branches),
+    GELU: bare(same),
+    SiLU: bare(same),
+    Select: bare(_select),
+    TiedDense: Rule(_tied_dense, _tied_dense_parameters, nothing, by_matrix, True, no_branches),
+}
