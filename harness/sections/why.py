@@ -47,8 +47,9 @@ _OF_FLOORS = (
 )
 _FLOORS = (
     "What the machine can do is the least that anything measured on it needed for that layer alone "
-    "(`bakeoff layers`), at the same shape, batch and precision; more than 100 % is what fusing a "
-    "layer with its neighbours gains."
+    "(`bakeoff layers`), at the same shape, batch and precision. A layer that took less than that "
+    "in either step has no share: it was fused with its neighbours, or timed alone on a busy "
+    "machine."
 )
 
 

@@ -173,6 +173,18 @@ def test_an_explanation_says_at_what_share_of_the_floor_each_side_is(
     assert all("machine can do" not in line for line in causes(without, "jax", "torch"))
 
 
+def test_a_floor_that_one_step_beat_is_beside_neither(tmp_path: Path, here: None) -> None:
+    slow = planted(("conv1", "backward"), 5.0)
+    one, other = timed("jax", sum(slow.values())), timed("torch", sum(CLEAN_MS.values()))
+    read = {one.key: attributed(slow), other.key: attributed(CLEAN_MS, seed=1)}
+    cells = (recorded(f"conv1/{FORWARD}", 0.001), recorded(f"conv1/{BOTH}", 0.008))
+    floors = kept_floors.keep(results(tmp_path, *cells))
+    found = explain(one, other, read, seed=1, floors=floors)
+    assert found.terms[0].second_s < 0.007 < found.terms[0].first_s
+    assert (found.terms[0].first_floor_s, found.terms[0].second_floor_s) == (None, None)
+    assert all("machine can do" not in line for line in causes(found, "jax", "torch"))
+
+
 def test_what_is_no_layer_alone_has_no_time(tmp_path: Path) -> None:
     found = results(
         tmp_path, RecordedCell(behaviour=QUIET), RecordedCell(workload="gone/x/forward")

@@ -49,7 +49,7 @@ class Term:
     second_operations: tuple[Operation, ...] = ()
     parts: int = 1
     first_floor_s: float | None = None
-    """The least that this machine needed for the layer and pass at that shape; None: not kept."""
+    """The least that this machine needed for the layer and pass alone; None: not kept, or beaten."""
     second_floor_s: float | None = None
 
     @property
@@ -218,12 +218,12 @@ def _term(first: CellResult, second: CellResult, key: Key, mine: Share, theirs: 
 def _beside_floors(
     term: Term, first: CellResult, second: CellResult, floors: MachineFloors
 ) -> Term:
-    mine, theirs = (floors.of_part(cell, *term.key) for cell in (first, second))
-    return replace(
-        term,
-        first_floor_s=None if mine is None else mine.seconds,
-        second_floor_s=None if theirs is None else theirs.seconds,
-    )
+    """Put the floors beside what both took. One that was beaten in either step is none."""
+    took = {first.key: term.first_s, second.key: term.second_s}
+    found = {cell.key: floors.of_part(cell, *term.key) for cell in (first, second)}
+    beaten = [one for key, one in found.items() if one and 0 < took[key] < one.seconds]
+    kept = {key: one.seconds for key, one in found.items() if one is not None and one not in beaten}
+    return replace(term, first_floor_s=kept.get(first.key), second_floor_s=kept.get(second.key))
 
 
 def _paired_steps(first: CellResult, second: CellResult) -> Sequence[tuple[float, float]]:
