@@ -49,7 +49,7 @@ class Term:
     second_operations: tuple[Operation, ...] = ()
     parts: int = 1
     first_floor_s: float | None = None
-    """The least that this machine needed for the layer and pass alone; None: not kept, or beaten."""
+    """The least that the layer and pass needed alone on this machine; None: not kept, or beaten."""
     second_floor_s: float | None = None
 
     @property
