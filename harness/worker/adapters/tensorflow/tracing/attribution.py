@@ -65,14 +65,15 @@ def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
 
         return early_traces.traced(activity, steps), "TensorFlow's eager profiler"
     with tempfile.TemporaryDirectory() as folder:
-        tf.profiler.experimental.start(folder)
-        try:
-            for number in range(steps):
-                with tf.profiler.experimental.Trace(STEP, step_num=number, _r=1):
-                    activity.step()
-                    activity.sync()
-        finally:
-            tf.profiler.experimental.stop()
+        for is_kept in (False, True):  # beside the steps of a first trace buffers are still made
+            tf.profiler.experimental.start(folder)
+            try:
+                for number in range(steps):
+                    with tf.profiler.experimental.Trace(STEP, step_num=number, _r=1):
+                        activity.step()
+                        activity.sync()
+            finally:
+                tf.profiler.experimental.stop(save=is_kept)
         return xspace.read(folder), "tf.profiler"
 
 
