@@ -27,7 +27,7 @@ from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
 from harness.worker import job as jobs
 from harness.worker.scale import Scale
-from tests.adapters.interpreter import python
+from tests.adapters.interpreter import ROOT, python
 from tests.outcomes import record
 from tests.reports.samples import cell
 
@@ -101,9 +101,9 @@ HELPERS = {
 UPDATES: dict[str, Edit] = {
     "torch": (
         "torch/training.py",
-        "            loss.backward()\n            self.optimiser.step()",
+        "            self._clip_gradients()\n            self.optimiser.step()",
         (
-            "            loss.backward()\n            for _ in range(500):\n"
+            "            self._clip_gradients()\n            for _ in range(500):\n"
             "                self.optimiser.step()"
         ),
     ),
@@ -159,6 +159,7 @@ SLEEPS: dict[str, Edit] = {
         f"            {SLEEP}self._loss = self.traced(*self.batch)",
     ),
 }
+PLANTED = (PRODUCT, HELPERS, UPDATES, WIDE, WAITS, SLEEPS)
 
 
 def attributed(framework: str, *edits: Edit, precision: str = "fp32") -> Attribution:
@@ -234,6 +235,17 @@ def _cells(framework: str, precision: str, steps_s: Mapping[str, float]) -> list
         replace(cell("tinycnn", framework, precision, BATCH / step_s, None, noise=0.001), key=key)
         for key, step_s in steps_s.items()
     ]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [edit for causes in PLANTED for edit in causes.values()],
+    ids=lambda edit: str(edit[0]),
+)
+def test_each_cause_still_finds_what_it_is_planted_into(edit: Edit) -> None:
+    """Most causes are tried in long tests only, which a change of an adapter rarely waits for."""
+    file, old, _ = edit
+    assert (ROOT / ADAPTERS / file).read_text(encoding="utf-8").count(old) == 1
 
 
 @pytest.mark.parametrize("framework", PRODUCT)
