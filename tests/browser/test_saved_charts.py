@@ -70,10 +70,13 @@ def _saved(browser: Browser, html: str, folder: Path) -> Iterator[Path]:
     report.write_text(html, encoding="utf-8")
     page = browser.new_page(color_scheme="dark")
     page.goto(report.as_uri())
-    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
-    for button in page.locator("[data-svg], [data-bars]").all():
+    buttons = page.locator("[data-svg], [data-bars]")
+    for number in range(buttons.count()):
+        # Chromium asks before it saves an eleventh file of one visit, and without a head nobody answers.
+        page.goto(report.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
         with page.expect_download() as waiting:
-            button.click()
+            buttons.nth(number).click()
         place = folder / waiting.value.suggested_filename
         waiting.value.save_as(place)
         yield place
