@@ -37,6 +37,13 @@ def fault_names(document: Document) -> None:
                 document.fault((*place, "container", "binds", number), words)
 
 
+def takes_setting(data: Mapping[str, Any], key: str) -> bool:
+    """Tell whether a profile's launcher has a setting; any launcher, where it names none."""
+    every, name = plugins.modules("launchers"), _table(data, "launcher").get("name")
+    names = [name] if name in every else list(every)
+    return any(key in plugins.load("launchers", one).SETTINGS for one in names)
+
+
 def fault_launcher_settings(document: Document, name: str, inherited: Mapping[str, object]) -> None:
     """Fault every setting that the launcher could not heed, of this file or of one it extends."""
     if name not in plugins.modules("launchers"):

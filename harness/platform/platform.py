@@ -16,7 +16,7 @@ from harness import plugins
 from harness.errors import FaultyFile, UsageError, nearest
 from harness.machine import share
 from harness.platform.hardware import Accelerators, Ceiling, Count, Memory, Network, Node, Storage
-from harness.platform.names import fault_launcher_settings, fault_names
+from harness.platform.names import fault_launcher_settings, fault_names, takes_setting
 from harness.platform.sources import Source, refined, spread, unknown_place
 from harness.platform.variables import laid_over
 from harness.toml.document import Document, read_document
@@ -199,7 +199,13 @@ def load_platform(ref: str = "local", *, beside: Path | None = None) -> Platform
 def _read(path: Path, files: dict[str, Path], below: tuple[Path, ...]) -> Platform:
     document = read_document(path)
     parent = _parent(document, path, files, below)
-    platform = check(document, Platform, {**document.data, "name": path.stem})
+
+    def home(key: str) -> str | None:
+        if takes_setting(document.data, key):
+            return "launcher.settings"
+        return "node" if key in Node.model_fields else None
+
+    platform = check(document, Platform, {**document.data, "name": path.stem}, elsewhere=home)
     if "name" in document.data:
         document.fault(("name",), "the file's name is the platform's; leave it out")
     fault_names(document)

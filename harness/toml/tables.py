@@ -15,6 +15,9 @@ from harness.errors import nearest
 from harness.toml.document import Document, Place
 from harness.toml.values import shown
 
+Elsewhere = Callable[[str], str | None]
+"""Names the table that a key belongs in, if it belongs in any."""
+
 STORED = "stored"
 """Validation context of what was resolved before: quantities are numbers in their base units."""
 
@@ -70,23 +73,38 @@ Watts = Annotated[float, *_quantity(units.watts, "300 W")]
 Share = Annotated[float, *_quantity(units.fraction, "2 %")]
 
 
-def check(document: Document, model: type[Model], data: Any, at: Place = ()) -> Model | None:
-    """Give the typed value of a table, or None after its faults went to the document."""
+def check(
+    document: Document,
+    model: type[Model],
+    data: Any,
+    at: Place = (),
+    *,
+    elsewhere: Elsewhere | None = None,
+) -> Model | None:
+    """Give the typed value of a table, or None after its faults went to the document.
+
+    A key that means nothing where it stands may belong ``elsewhere``: that names the table.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             place = (*at, *(step for step in detail["loc"] if step != "[key]"))
-            message, allowed = _in_our_words(model, detail)
+            message, allowed = _in_our_words(model, detail, elsewhere)
             document.fault(place, message, allowed)
         return None
 
 
-def _in_our_words(model: type[Table], detail: ErrorDetails) -> tuple[str, tuple[str, ...]]:
+def _in_our_words(
+    model: type[Table], detail: ErrorDetails, elsewhere: Elsewhere | None
+) -> tuple[str, tuple[str, ...]]:
     kind = detail["type"]
     value = detail["input"]
     context: Mapping[str, Any] = detail.get("ctx") or {}
     if kind == "extra_forbidden":
+        home = elsewhere(str(detail["loc"][-1])) if elsewhere is not None else None
+        if home is not None:
+            return f"unknown key here. It belongs in [{home}]", ()
         return unknown_key(str(detail["loc"][-1]), known_keys(model, detail["loc"][:-1]))
     if kind == "missing":
         return "is missing", ()

@@ -101,6 +101,15 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
             'title = "x"\n[launcher]\nname = "slurm"\nsettings = { partition = true }',
             ":4: launcher.settings.partition: true must be text in quotes.",
         ),
+        (
+            'title = "x"\n[launcher]\nname = "slurm"\npartition = "gpu"',
+            ":4: launcher.partition: unknown key here. It belongs in [launcher.settings].",
+        ),
+        (
+            'title = "x"\nqueue = "gpu"\ncores = 4',
+            ":2: queue: unknown key here. It belongs in [launcher.settings].",
+        ),
+        ('title = "x"\ncores = 4', ":2: cores: unknown key here. It belongs in [node]."),
         ('title = "x"\nnodes = 0', ":2: nodes: '0' must be at least 1."),
         ('title = "x"\nname = "y"', ":2: name: the file's name is the platform's; leave it out."),
         ('title = "x"\nextends = "lokal"', ":2: extends: no platform is called 'lokal'. Did you"),
