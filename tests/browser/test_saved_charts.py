@@ -72,7 +72,7 @@ def _saved(browser: Browser, html: str, folder: Path) -> Iterator[Path]:
     page.goto(report.as_uri())
     buttons = page.locator("[data-svg], [data-bars]")
     for number in range(buttons.count()):
-        # Chromium asks before it saves an eleventh file of one visit, and without a head nobody answers.
+        # Chromium asks before it saves an eleventh file of one visit; headless, nobody answers.
         page.goto(report.as_uri())
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
         with page.expect_download() as waiting:
