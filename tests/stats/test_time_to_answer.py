@@ -70,17 +70,35 @@ def test_kinds_of_studies_take_turns_in_an_order_that_a_later_session_repeats() 
 
 
 def test_drawn_studies_find_what_stands_out_of_the_recorded_noise() -> None:
-    ((name, bank),) = resampling.banked([SEEN])
-    assert name == "quiet | torch | 10 % | turns"
-    told, seconds = resampling.drawn(bank, 200)
-    assert told[RIGHT] == 200
-    assert seconds == 4 * 20.0
+    equal = replace(SEEN, difference=0.0, truth=1.0)
+    ((name, bank),) = resampling.banked([equal, SEEN])
+    assert name == "quiet | torch | turns"
+    told = resampling.drawn(bank, 0.9, 200)
+    assert told.judged[RIGHT] == 200
+    assert set(told.seconds) == {4 * 20.0}
 
 
 def test_drawn_studies_of_equal_cells_are_seldom_wrong() -> None:
+    told = resampling.drawn(_noise(0.02, 0.05, 60), 1.0, 500)
+    assert told.judged[FALSE] <= 500 * 0.05
+
+
+def test_studies_are_cut_from_a_run_one_after_the_other() -> None:
+    told = resampling.cut(_noise(0.0, 0.004, 22), 1 / 1.1)
+    assert told.judged == {RIGHT: 5}, "4 blocks each, and 2 are left"
+    assert told.answered_s == 4 * 20.0
+
+
+def test_a_study_that_a_runs_end_cuts_off_is_none() -> None:
+    told = resampling.cut(_noise(0.0, 0.5, 22), 1 / 1.02)
+    assert told.judged == {OPEN: 1}
+    assert told.seconds == (12 * 20.0,)
+
+
+def _noise(mean: float, deviation: float, blocks: int) -> resampling.Bank:
     chance = np.random.default_rng(3)
-    logs = {block: float(one) for block, one in enumerate(chance.normal(0.02, 0.05, 60))}
-    equal = replace(SEEN, truth=1.0, logs=logs, block_s=dict.fromkeys(logs, 20.0))
+    logs = {block: float(one) for block, one in enumerate(chance.normal(mean, deviation, blocks))}
+    seconds = dict.fromkeys(logs, 20.0)
+    equal = replace(SEEN, difference=0.0, truth=1.0, logs=logs, block_s=seconds)
     ((_, bank),) = resampling.banked([equal])
-    told, _ = resampling.drawn(bank, 500)
-    assert told[FALSE] <= 500 * 0.05
+    return bank

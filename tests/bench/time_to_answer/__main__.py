@@ -5,8 +5,9 @@
 Each study compares ``tinycnn`` with itself, or with itself and a known amount of added work
 (``planting/``), until it is answered: by turns or by whole trials, on the machine as it is or
 beside a neighbour that comes and goes. Kinds of studies take turns in random rounds, so that what
-the machine does hits all alike. ``bank`` makes runs of a fixed number of blocks, from which studies
-are drawn (``resampling.py``). Results lie in build/time-to-answer; a later call goes on there.
+the machine does hits all alike. ``bank`` makes runs of equal cells with a fixed number of blocks,
+of which studies are made (``resampling.py``). Results lie in build/time-to-answer, or in another
+folder for another state of the machine; a later call goes on there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ HEAD = (
     "| machine | frameworks | planted | method | studies | right | false | seconds, median "
     "| blocks, median |"
 )
-DRAWN_HEAD = "| machine | framework | planted | method | blocks banked | right | false | seconds |"
+DRAWN_HEAD = (
+    "| machine | framework | method | blocks | planted | cut: right | false | seconds "
+    "| for each right | drawn: right | false | seconds | for each right |"
+)
 BANKED_BLOCKS = 10
 
 
@@ -45,7 +49,7 @@ def go_on(options: argparse.Namespace) -> None:
     ends = time.monotonic() + 60 * options.minutes
     for number in count(1):
         for setting in settings.in_order(number, options.framework, options.condition):
-            if (setting, number) in there:
+            if (setting, number) in there or (blocks and setting.difference):
                 continue
             if time.monotonic() >= ends:
                 return

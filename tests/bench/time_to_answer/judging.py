@@ -47,22 +47,20 @@ def _row(records: Sequence[Record]) -> str:
         f"{first.difference * 100:.0f} %",
         first.method,
         str(count),
-        _share(told.count(RIGHT), count),
-        _share(told.count(FALSE), count),
+        share(told.count(RIGHT), count),
+        share(told.count(FALSE), count),
         f"{median(one.seconds for one in records):.0f}",
         f"{median(len(one.logs) for one in records):.0f}",
     ]
     return "| " + " | ".join(loads) + " |"
 
 
-def _share(found: int, of: int) -> str:
+def share(found: int, of: int) -> str:
+    """Write a share with its exact bounds."""
     low, high = bounds(found / of, of)
     return f"{found} of {of} [{low:.2f}, {high:.2f}]"
 
 
 def named(setting: Setting) -> str:
-    """Name a setting as the table does."""
-    return (
-        f"{setting.condition} | {setting.framework} | {setting.difference * 100:.0f} % "
-        f"| {setting.method}"
-    )
+    """Name the conditions of a setting as the table does."""
+    return f"{setting.condition} | {setting.framework} | {setting.method}"
