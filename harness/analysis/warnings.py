@@ -9,6 +9,7 @@ from math import inf
 from harness.analysis import stopping
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import too_efficient
+from harness.analysis.trial_warnings import mark_warnings, verdict_warnings
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
@@ -25,7 +26,6 @@ from harness.store.records import (
 from harness.store.run_code import doubts
 from harness.units import counted, listed
 from harness.verdicts.results import CellResult, TrialResult
-from harness.verdicts.thresholds import TOLERABLE
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
 
 _GATE_WORDS = {
@@ -63,9 +63,9 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
         *_nodes(results),
         *_precision(results.cells),
         *_batches(results.cells),
-        *_verdicts(trials),
+        *verdict_warnings(results.cells),
         *_comparisons(results.cells),
-        *_marks(dataset),
+        *mark_warnings(dataset),
     )
 
 
@@ -258,20 +258,6 @@ def _batches(cells: Sequence[CellResult]) -> Iterator[str]:
             )
 
 
-def _verdicts(trials: Sequence[TrialResult]) -> Iterator[str]:
-    judged = [trial for trial in trials if trial.verdict is not None]
-    for verdict, count in Counter(str(trial.verdict) for trial in judged).most_common():
-        if verdict == "valid":
-            continue
-        example = next(trial.evidence[0] for trial in judged if trial.verdict == verdict)
-        text = f"{count} of {counted(len(judged), 'trial')} {verdict} (for example: {example})."
-        if verdict in TOLERABLE and any(
-            trial.verdict == verdict and not trial.counted for trial in judged
-        ):
-            text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'
-        yield text
-
-
 def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
     compared = [cell.comparison for cell in cells if cell.comparison is not None]
     others = [answer for answer in compared if answer.answer != "reference"]
@@ -293,9 +279,3 @@ def _comparisons(cells: Sequence[CellResult]) -> Iterator[str]:
             f"No reference was declared{some}: the fastest cell of a pilot block is it, and that "
             "block is discarded. `measure.reference` saves it."
         )
-
-
-def _marks(dataset: Dataset) -> Iterator[str]:
-    marks = Counter(mark for trial in dataset.trials for mark in set(trial.outcome.marks))
-    for mark, count in marks.most_common():
-        yield f"{count} of {counted(len(dataset.trials), 'trial')}: {mark}."

@@ -103,6 +103,17 @@ def test_a_neighbour_that_never_leaves_makes_trials_and_the_answer_contended(
     assert "somebody used the cores" in jax.comparison.why
 
 
+@pytest.mark.parametrize("threads", [None, 1])
+def test_only_cells_that_fill_all_cores_are_advised_to_leave_a_neighbour_room(
+    tmp_path: Path, threads: int | None
+) -> None:
+    cells = tuple(replace(one, factors={"threads": threads}) for one in CELLS)
+    lost = {("jax", block): (1, 2, 3, 4, 6) for block in (2, 3)}
+    results = told(tmp_path, Sharing(disturbed=lost), cells=cells)
+    (warning,) = (one for one in results.warnings if "contended" in one)
+    assert ("fewer threads than cores" in warning) == (threads is None)
+
+
 def test_a_trial_without_one_undisturbed_turn_is_contended(tmp_path: Path) -> None:
     lost = {("jax", 1): range(1, 8)}
     jax = of(told(tmp_path, Sharing(disturbed=lost)), "jax")

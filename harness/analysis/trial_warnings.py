@@ -1,0 +1,46 @@
+"""Warn of what the verdicts and marks of trials say, and what would cure it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.store.dataset import Dataset
+from harness.units import counted
+from harness.verdicts.results import CellResult
+from harness.verdicts.thresholds import TOLERABLE
+
+_CROWDED = (
+    " Where a study names no `threads`, each core has one, and those of some frameworks wait for "
+    "the one that a neighbour holds up: fewer threads than cores leave it room."
+)
+
+
+def verdict_warnings(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Count the trials of each verdict, the commonest first."""
+    judged = [trial for cell in cells for trial in cell.trials if trial.verdict is not None]
+    on_all_cores = {
+        cell.key
+        for cell in cells
+        if cell.factors.get("device") == "cpu" and cell.factors.get("threads") is None
+    }
+    for verdict, count in Counter(str(trial.verdict) for trial in judged).most_common():
+        if verdict == "valid":
+            continue
+        these = [trial for trial in judged if trial.verdict == verdict]
+        text = (
+            f"{count} of {counted(len(judged), 'trial')} {verdict} "
+            f"(for example: {these[0].evidence[0]})."
+        )
+        if verdict in TOLERABLE and not all(trial.counted for trial in these):
+            text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'
+        if verdict == "contended" and on_all_cores & {trial.cell_key for trial in these}:
+            text += _CROWDED
+        yield text
+
+
+def mark_warnings(dataset: Dataset) -> Iterator[str]:
+    """Count the trials with each mark."""
+    marks = Counter(mark for trial in dataset.trials for mark in set(trial.outcome.marks))
+    for mark, count in marks.most_common():
+        yield f"{count} of {counted(len(dataset.trials), 'trial')}: {mark}."
