@@ -190,7 +190,8 @@ def _contended(seen: HardwareEvidence) -> Iterator[Finding]:
     foreign = seen.foreign_cores or 0.0
     share = max(_limit("foreign share"), unseen)
     if foreign > max(_limit("foreign"), share * seen.cores):
-        text = f"other processes used {foreign:.2f} of the {seen.cores} cores on {seen.node}"
+        these = "core" if seen.cores == 1 else f"{seen.cores} cores"
+        text = f"other processes used {foreign:.2f} of the {these} on {seen.node}"
         if seen.neighbours:
             busiest = [f"{name} {cores:.2f}" for name, cores in seen.neighbours]
             text += f" (busiest on the node: {', '.join(busiest)})"

@@ -1,7 +1,8 @@
-"""Measure what a trial costs on the host side: session and agent, the worker left out.
+"""Measure what a trial and a turn cost on the host side: session and agents, the worker left out.
 
-Two runs of different length are compared, so that what a session costs once drops out; CPU time
-only, since a shared machine's wall time says nothing. Worker time is what wait4 said of each rank.
+Two runs are compared, of different length or of as long with fewer turns, so that what a session
+costs once drops out; CPU time only, since a shared machine's wall time says nothing. Worker time is
+what wait4 said of each rank.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from harness.store.outcome import Outcome
 from harness.study.study import load_study
 
 PER_TRIAL_MS = 5.0
+PER_TURN_MS = 1.0
 WHILE_RUNNING = 0.01
 
 STUDY = """title = "Cost of a trial"
@@ -30,6 +32,20 @@ trials = {trials}
 warmup = "3 steps"
 until = "{until}"
 """
+BY_TURNS = """title = "Cost of a turn"
+[matrix]
+workload = "nothing"
+framework = "null"
+batch = [1, 2]
+[measure]
+trials = 1
+warmup = "3 steps"
+until = "4 s"
+turn = "{turn_ms} ms"
+reference = {{ batch = 1 }}
+tolerate = ["contended"]
+"""
+CELLS, UNTIL_MS = 2, 4000
 
 
 class Silent:
@@ -48,17 +64,17 @@ class Silent:
         """Draw nothing."""
 
 
-def host_cpu_s(trials: int, until: str) -> float:
-    """Carry out a study; give the CPU seconds of host and agent, without those of the ranks."""
+def host_cpu_s(text: str) -> float:
+    """Carry out a study; give the CPU seconds of host and agents, without those of the ranks."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "cost.toml")
-        file.write_text(STUDY.format(trials=trials, until=until))
+        file.write_text(text)
         study = load_study(file)
         plan = make_plan(study, load_platform())
         before = _cpu_s()
         root = Path(folder, "run")
         result = start(plan, root=root, study_text=study.text, observer=Silent())
-        assert result.ok == trials, result
+        assert result.ok == len(plan.order), result
         spent = _cpu_s() - before
         outcomes = [json.loads(path.read_text()) for path in root.glob("cells/*/*/outcome.json")]
         return spent - sum(rank["cpu_s"] for one in outcomes for rank in one["ranks"])
@@ -71,20 +87,29 @@ def _cpu_s() -> float:
 
 def per_trial_ms(few: int = 20, many: int = 120) -> float:
     """Give the CPU milliseconds that each trivial trial adds."""
-    return (host_cpu_s(many, "1 ms") - host_cpu_s(few, "1 ms")) / (many - few) * 1000
+    costs = [host_cpu_s(STUDY.format(trials=count, until="1 ms")) for count in (few, many)]
+    return (costs[1] - costs[0]) / (many - few) * 1000
+
+
+def per_turn_ms(short_ms: int = 20, long_ms: int = 200) -> float:
+    """Give the CPU milliseconds that each turn adds where a trial is as long with more of them."""
+    costs = [host_cpu_s(BY_TURNS.format(turn_ms=one)) for one in (long_ms, short_ms)]
+    return (costs[1] - costs[0]) / (CELLS * (UNTIL_MS // short_ms - UNTIL_MS // long_ms)) * 1000
 
 
 def share_while_running(short_s: int = 2, long_s: int = 22) -> float:
     """Give the share of a core that host and agent use while a trial runs."""
-    return (host_cpu_s(1, f"{long_s} s") - host_cpu_s(1, f"{short_s} s")) / (long_s - short_s)
+    costs = [host_cpu_s(STUDY.format(trials=1, until=f"{one} s")) for one in (short_s, long_s)]
+    return (costs[1] - costs[0]) / (long_s - short_s)
 
 
 def main() -> None:
-    """Print both figures beside what they are allowed to be."""
-    host_cpu_s(2, "1 ms")  # the first session imports modules
-    cost, share = per_trial_ms(), share_while_running()
+    """Print the figures beside what they are allowed to be."""
+    host_cpu_s(STUDY.format(trials=2, until="1 ms"))  # the first session imports modules
+    cost, share, turn = per_trial_ms(), share_while_running(), per_turn_ms()
     print(
         f"host side of a trivial trial   {cost:.1f} CPU-ms   {cost / PER_TRIAL_MS:.2f} × allowed\n"
+        f"host side of a turn            {turn:.2f} CPU-ms   {turn / PER_TURN_MS:.2f} × allowed\n"
         f"host side while a trial runs   {share:.2%} of a core   "
         f"{share / WHILE_RUNNING:.2f} × allowed"
     )

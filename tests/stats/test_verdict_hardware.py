@@ -78,6 +78,8 @@ def test_the_worst_of_several_verdicts_stands() -> None:
 def test_evidence_names_figures() -> None:
     (finding,) = judge_hardware(HardwareEvidence(**{**QUIET, "foreign_cores": 0.9}))
     assert "0.90 of the 16 cores on here" in finding.evidence
+    (finding,) = judge_hardware(HardwareEvidence(**{**QUIET, "foreign_cores": 0.9, "cores": 1}))
+    assert "0.90 of the core on here" in finding.evidence
     (finding,) = judge_hardware(
         HardwareEvidence(**{**QUIET, "stall_s": 4.2, "stalled_gpus": {"gpu:GPU-a": 0.98}})
     )

@@ -91,7 +91,8 @@ class NodeTurns:
         if foreign is not None and (most := turn["most_foreign"]) is not None:
             cores = self._use.cores
             if foreign > max(most["cores"], most["share"] * cores, doubt):
-                text = f"others used {foreign:.2f} of the {cores} cores"
+                these = "core" if cores == 1 else f"{cores} cores"
+                text = f"others used {foreign:.2f} of the {these}"
         return {"disturbed": text, "foreign_cores": foreign}
 
     def give(self, word: Mapping[str, Any]) -> None:
