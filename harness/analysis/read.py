@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.errors import RunError, UsageError
+from harness.store.contained import MOST_JSON
 from harness.store.layout import RunPaths
 
 if TYPE_CHECKING:
@@ -44,18 +46,27 @@ def places_of(name: str) -> Iterator[Path]:
     """Give the folders that a name may mean: that path, the run of that name, or the latest."""
     yield from (place for place in (Path(name), RUNS / name) if place.is_dir())
     if name == LATEST and RUNS.is_dir():
-        begun = {place: RunPaths(place).run.stat().st_mtime for place in filter(is_run, _folders())}
-        yield from sorted(begun, key=begun.__getitem__, reverse=True)[:1]
-
-
-def _folders() -> Iterator[Path]:
-    return (place for place in RUNS.iterdir() if place.is_dir() and not place.is_symlink())
+        yield from _latest_first([RUNS])[:1]
 
 
 def is_run(folder: Path) -> bool:
-    """Tell whether a folder is a run directory."""
+    """Tell whether a folder is a run directory, or may be: reading one says what is wrong."""
     paths = RunPaths(folder)
-    return paths.files.exists(paths.run)
+    try:
+        return paths.files.exists(paths.run)
+    except RunError:  # nobody else may look into it
+        return True
+
+
+def _latest_first(folders: Iterable[Path]) -> list[Path]:
+    """Give the runs in folders, the one begun last first; none that cannot be looked into."""
+    begun = {}
+    for place in (one for folder in folders for one in folder.iterdir()):
+        if place.is_dir() and not place.is_symlink():
+            paths = RunPaths(place)
+            with suppress(RunError, FileNotFoundError):
+                begun[place] = paths.files.checked(paths.run, MOST_JSON).lstat().st_mtime_ns
+    return sorted(begun, key=begun.__getitem__, reverse=True)
 
 
 def run_directory(name: str) -> Path:
@@ -89,7 +100,7 @@ def read_comparison(
     first, second = Dataset([before]), Dataset([after])
     there = [*repeats, *_beside(before, after)]
     found = repeated(dict.fromkeys(one.resolve() for one in there), *first.runs, *second.runs)
-    return versus(first, second, metric, repeats=[Dataset([one]) for one in found])
+    return versus(first, second, metric, repeats=found)
 
 
 def read_one_session(run: Path, metric: str = "rate") -> Versus:
@@ -103,10 +114,5 @@ def read_one_session(run: Path, metric: str = "rate") -> Versus:
 def _beside(*runs: Path) -> list[Path]:
     """Find the runs that lie beside some, the latest first."""
     own = {run.resolve() for run in runs}
-    there = {
-        place: place.stat().st_mtime
-        for folder in {run.parent for run in own}
-        for place in folder.iterdir()
-        if place not in own and place.is_dir() and not place.is_symlink() and is_run(place)
-    }
-    return sorted(there, key=lambda place: -there[place])[:_LOOKED_AT]
+    there = _latest_first({run.parent for run in own})
+    return [place for place in there if place not in own][:_LOOKED_AT]

@@ -118,6 +118,20 @@ def test_repeated_runs_are_named_where_they_lie_elsewhere(
     assert [one["sessions"] for one in told["cells"]] == [5, 5]
 
 
+@pytest.mark.parametrize("what", ["a link", "a file", "gone"])
+def test_a_run_beside_that_cannot_be_read_repeats_nothing(
+    repeated: Path, tmp_path: Path, what: str
+) -> None:
+    bad = tmp_path / "day-0" / "cells"
+    bad.rename(tmp_path / "day-0" / "put aside")
+    if what == "a link":
+        bad.symlink_to("put aside")
+    elif what == "a file":
+        bad.write_text("")
+    told = json.loads(compare(repeated, later(tmp_path, TORCH, SLOW), "--json").output)
+    assert [one["sessions"] for one in told["cells"]] == [4, 4]
+
+
 def test_a_run_of_another_machine_repeats_nothing(before: Path, tmp_path: Path) -> None:
     other = {"name": "desk", "title": "A desk", "hardware": {"cpus": 2}}
     for seed in (11, 12, 13):

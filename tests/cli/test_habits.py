@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.analysis.read import run_directories
 from harness.errors import RunError, nearest
-from tests import runs
+from tests import needs, runs
 from tests.cli.command import bakeoff
 
 
@@ -80,3 +82,29 @@ def test_where_there_is_no_run_latest_is_none(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RunError, match="latest: there is no such run"):
         run_directories(["latest"])
+
+
+@pytest.mark.parametrize("planted", ["a link to nothing", "a pipe"])
+def test_latest_passes_over_what_only_looks_like_a_run(two: list[Path], planted: str):
+    place = two[0].with_name("newest")
+    place.mkdir()
+    if planted == "a pipe":
+        os.mkfifo(place / "run.json")
+    else:
+        (place / "run.json").symlink_to(place / "nothing")
+    (found,) = run_directories(["latest"])
+    assert found.resolve() == two[0].resolve()
+
+
+@pytest.mark.parametrize("name", ["latest", "runs"])
+def test_a_run_that_may_not_be_looked_into_hides_no_other(two: list[Path], name: str):
+    argv = [sys.executable, "-m", "harness.cli", "show", name]
+    if os.geteuid() == 0:  # who may look into everything
+        without = "-dac_override,-dac_read_search"
+        setpriv = needs.program("setpriv", package="util-linux")
+        argv = [setpriv, "--bounding-set", without, "--inh-caps", without, *argv]
+    two[0].chmod(0)
+    shown = subprocess.run(argv, capture_output=True, text=True, check=False)
+    two[0].chmod(0o755)
+    assert shown.returncode == 0, shown.stderr
+    assert "tinycnn" in shown.stdout

@@ -9,6 +9,7 @@ only makes the interval wider; they are taken where they are more.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -60,13 +61,22 @@ def repeated(places: Iterable[Path], *of: RunRecord) -> list[Path]:
         try:
             run = read_run(place)
         except BakeoffError:
-            continue  # what cannot be read repeats nothing
+            continue
         is_other = run.paths.root.resolve() not in own
         has_cell = bool(keys & {cell.key for cell in run.cells})
         if is_other and has_cell and any(_is_like(run.info, one.info) for one in of):
             found.append(run)
     found.sort(key=lambda run: -run.info.started_wall_ns)
     return [run.paths.root for run in found[:MOST]]
+
+
+def sessions(places: Iterable[Path], metric: Metric) -> list[Session]:
+    """Read what each run said of its cells; one that cannot be read repeats nothing."""
+    found = []
+    for place in places:
+        with suppress(BakeoffError):
+            found.append(session(Dataset([place]), metric))
+    return found
 
 
 def session(dataset: Dataset, metric: Metric) -> Session:

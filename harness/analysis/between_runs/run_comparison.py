@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.analysis.analyse import estimate_cells
 from harness.analysis.between_runs.assumptions import assumptions
 from harness.analysis.between_runs.changes import told_changes
 from harness.analysis.between_runs.metrics import METRICS, Metric, logs
-from harness.analysis.between_runs.repeated_runs import known_scatter, session
+from harness.analysis.between_runs.repeated_runs import known_scatter, session, sessions
 from harness.analysis.differences import flatten
 from harness.errors import RunError
 from harness.stats.between_runs.sessions import Scatter
@@ -76,7 +77,7 @@ def versus(
     after: Dataset,
     metric: str = "rate",
     *,
-    repeats: Sequence[Dataset] = (),
+    repeats: Sequence[Path] = (),
     seed: int = 0,
 ) -> Versus:
     """Compare all cells that both runs have; refuse runs that have nothing comparable.
@@ -104,7 +105,8 @@ def versus(
             f"nothing to compare: {first.info.name} and {second.info.name} have no comparable "
             "cell.\n" + "\n".join(f"    {label}: {why}" for label, why in skipped[:10])
         )
-    here, there, *others = (session(one, METRICS[metric]) for one in (before, after, *repeats))
+    here, there = (session(one, METRICS[metric]) for one in (before, after))
+    others = sessions(repeats, METRICS[metric])
     known = {key: known_scatter(key, here, there, others) for key in shared}
     changed = told_changes(
         [(old[key], new[key]) for key in shared],

@@ -27,9 +27,10 @@ def read_trials(run: RunRecord) -> Trials:
     files = run.paths.files
     try:
         require_trials(run.paths)
+        keys = files.folders(run.paths.cells)
     except DamagedFile as problem:
         return Trials((), (str(problem),))
-    for key in files.folders(run.paths.cells):
+    for key in keys:
         try:
             names = [TrialName.parse(one) for one in files.folders(run.paths.cells / key)]
         except DamagedFile as problem:
