@@ -157,6 +157,7 @@ KINDS: tuple[Kind, ...] = (
     _within("SETTING_122", '{"kty":"RSA","n":"AQAB","d":"@@"}', _word(331, 60)),
     _within("SETTING_123", "//r.example/:_authToken=@@", _uuid(332)),
     _within("SETTING_124", "PRIVATE-TOKEN: @@", _word(333, 20)),
+    _alone("SETTING_126", "xo" + "xd-" + _word(335, 40)),
     _within("SETTING_125", "key = AQ@@==", _word(334, 36)),
 )
 

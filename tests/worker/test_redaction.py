@@ -119,6 +119,8 @@ def test_every_kind_is_hidden_in_quoted_values(kind: Kind) -> None:
         "1e-5 0x7f3c2a1b MIIMarch AQ SK 12:AA Q~ {SHA} sess-ion",
         "\x1b[32mstep 3\x1b[0m of 5%3d; AT&amp;T",
         "docker run -u 1000:1000 image",
+        "srun -t 01:30:00 -n 2; tool -t resnet50 -t 8; du -t 1000000000000000",
+        "keys:\n  - first\n  - second\nforce: |\n  a\n  b",
         "-----BEGIN CERTIFICATE----- and LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t",
     ],
 )
@@ -187,6 +189,27 @@ def test_a_quoted_secret_that_is_cut_short_is_hidden() -> None:
         "mysql -phunter2 after",
         "mysql -p hunter2 after",
         "/usr/bin/mysqldump --x -phunter2 after",
+        "password: |\n  a\n\n    hunter2\n  hunter2\nafter",
+        "a:\n  password: >-\n    a hunter2\n    hunter2\n  x: after",
+        "passwords:\n- a\n- hunter2\nafter: 1",
+        "a:\n  password:\n    - a\n    - hunter2\n  x: after",
+        "password: &one hunter2\nafter",
+        'password: "a\n  hunter2"\nafter',
+        "otp_seed=hunter2 after",
+        '{"totp_seed": "hunter2", "after": 1}',
+        "mfa_code: hunter2\nafter",
+        'psk="hunter2" after',
+        "PresharedKey = hunter2\nafter",
+        "munge_key=hunter2 after",
+        "ALTER USER me WITH PASSWORD 'hunter2' -- after",
+        'CREATE USER me IDENTIFIED BY "hunter2"; after',
+        "no connection with password 'hunter2', after",
+        "curl -ume:hunter2 after",
+        "vault login hunter2 after",
+        "smbclient //host/share -U me%hunter2 after",
+        "ipmitool -U me -P hunter2 after",
+        "wandb.login(relogin=True, key='hunter2') after",
+        "tool -t x1hunter2Qm4Zt7Lp0Rk after",
     ],
 )
 @pytest.mark.parametrize("lines", [0, 20])
@@ -209,12 +232,16 @@ def test_members_that_are_announced_as_secrets_are_hidden() -> None:
         "env": [{"name": "HF_TOKEN", "value": "hunter2"}, {"name": "OMP", "value": "2"}],
         "args": ["tool", "--token", "hunter2", "--size", "smoke", "-x"],
         "headers": [["Authorization", "hunter2"], ("X-Api-Key", "hunter2"), ["a", "b"]],
+        "more": [{"key": "password", "value": "hunter2"}, {"key": "size", "value": "smoke"}],
+        "login": ["curl", "-u", "me:hunter2", "-o", "a:b"],
     }
     shown = redact_values(value)
     assert "hunter2" not in repr(shown)
     assert shown["env"][1] == value["env"][1]
     assert shown["args"][:2] + shown["args"][3:] == ["tool", "--token", "--size", "smoke", "-x"]
     assert shown["headers"][2] == ["a", "b"]
+    assert shown["more"][1] == value["more"][1]
+    assert shown["login"][3:] == ["-o", "a:b"]
 
 
 def test_a_password_joined_to_its_option_is_hidden_in_a_command() -> None:

@@ -13,7 +13,7 @@ MOST_KNOWN = 1 << 14
 SECRET_VARIABLE = re.compile(
     r"TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|PINCODE|CREDENTIAL|MNEMONIC|SEED_?PHRASE|AUTHTOK|"
     r"(?:CREDS?|KEYS?|PWD?|PASS|AUTH\d?|PRIVATE)(?:$|_)|"
-    r"(?:^|_)(?:PAT|JWT|DSN|COOKIE|SESSION|SIGNATURE|SIG|SIGNING|BEARER|HMAC|T?OTP|LICEN[SC]E)(?:$|_)",
+    r"(?:^|_)(?:PAT|JWT|DSN|COOKIE|SESSION|SIGNATURE|SIG|SIGNING|BEARER|HMAC|T?OTP|2FA|MFA|W?PSK|LICEN[SC]E)(?:$|_)",
     re.IGNORECASE,
 )
 _OF_A_FIELD = re.compile(
@@ -24,7 +24,7 @@ _OF_A_FIELD = re.compile(
     r"_?(?:KEY|PASS)|"
     r"(?:^|_)(?:PWD?|PASS|CREDS?|O?AUTH\d?|JWT|T?OTP|HMAC|COOKIE|SIG|SIGNATURE|BEARER|DSN|"
     r"AUTHORIZATION)$|CREDS$|"
-    r"REQUIREPASS|MASTERAUTH",
+    r"REQUIREPASS|MASTERAUTH|(?:^|_)(?:T?OTP|2FA|MFA)_|PSK$|PRE_?SHARED_?KEY|MUNGE_?KEY",
     re.IGNORECASE,
 )
 _OF_WEB_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
@@ -33,9 +33,12 @@ _OF_WORDS = re.compile(r"[A-Za-z0-9][_-]+[A-Za-z0-9]|[a-z][A-Z]")
 OF_NAMES = (
     *("token", "secret", "pass", "pw", "key", "cred", "auth", "jwt", "dsn", "cookie", "session"),
     *("sig", "bearer", "private", "licen", "_pat", "pat=", "pat:", 'pat"', "phrase", "pincode"),
-    *("mnemonic", "hmac", "otp"),
+    *("mnemonic", "hmac", "otp", "2fa", "mfa", "psk"),
 )
 """One of these stands in each name of a secret, in small letters."""
+_OF_LOGINS = frozenset({"-u", "--user", "-U", "--proxy-user"})
+_LOGIN = re.compile(r"[\w.@-]+:(?!\d+$).+")
+"""``user:password``, not a user's and a group's numbers."""
 _NO_SECRETS = frozenset({"PWD", "OLDPWD"})
 
 
@@ -60,10 +63,12 @@ def is_written_before_secret(name: str) -> bool:
     return _OF_WORDS.search(name) is not None and _OF_A_FIELD.search(name) is not None
 
 
-def is_announced(before: object, length: int) -> bool:
+def is_announced(before: object, member: str, length: int) -> bool:
     """Tell whether a list's next member is a secret: after its option, or as the second of two."""
     if type(before) is not str or "=" in before:
         return False
+    if before in _OF_LOGINS:
+        return _LOGIN.fullmatch(member) is not None
     return (length == 2 or before[:1] == "-") and is_secret_field(before)
 
 

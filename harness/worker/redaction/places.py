@@ -7,8 +7,9 @@ import binascii
 import re
 from typing import Callable, Iterable, List, Match, Pattern, Sequence
 
-from harness.worker.redaction.names import OF_NAMES, is_written_before_secret
+from harness.worker.redaction.names import OF_NAMES, is_random, is_written_before_secret
 from harness.worker.redaction.shapes import BEGINS, compiled
+from harness.worker.redaction.yaml_blocks import end_of_block
 
 HIDDEN = "(redacted)"
 
@@ -25,7 +26,7 @@ _WITHOUT_SCHEME = (
 # A name is looked for by itself, from where it begins, and its value only if the name is telling:
 # whatever looks at a long text from each of its letters takes hours.
 _ASSIGNED = re.compile(
-    r"""(?<![\w.-])([\w.-]+)(\\*["']?\s*(?:=>|:=|[=:])\s*(?:(?:[|>][+-]?\d?|!\S*|-)\s+)*)"""
+    r"""(?<![\w.-])([\w.-]+)(\\*["']?\s*(?:=>|:=|[=:])\s*(?:(?:[|>][+-]?\d?|[!&]\S*|-)\s+)*)"""
 )
 _ELEMENT = re.compile(r"""<([\w.:-]+)>\s*""")
 _PAIR = re.compile(
@@ -38,7 +39,8 @@ _BESIDE = re.compile(r"""(?<![\w.-])([\w.-]+)[ \t]+""")
 _ASSIGNED_VALUE = re.compile(
     r"""\(redacted\)|(?P<three>(?:\\*"){3}|(?:\\*'){3})[\s\S]*?(?:(?P=three)|\Z)|"""
     r"""(?P<quote>\\+["'])(?:.*?)(?P=quote)|"(?:[^"\\\n]|\\.)*"|"""
-    r"""'(?:[^'\\\n]|\\.)*'|(?!\\*["'])(?:[^\s&;,"'\\)}\]]|\\(?![nrt"'\\]))+|\\*["'][^\s"']+"""
+    r"""'(?:[^'\\\n]|\\.)*'|"[^"\n]*(?:\n[ \t]+[^"\n]*){1,20}"|"""
+    r"""(?!\\*["'])(?:[^\s&;,"'\\)}\]]|\\(?![nrt"'\\]))+|\\*["'][^\s"']+"""
 )
 _PREFIX = re.compile(r"""[bBuUrRfF]{1,2}(?=\\*["'])""")
 _CALL = re.compile(r"""[\w.]{1,100}(?=\()""")
@@ -71,10 +73,12 @@ _LOGIN = (
     rf"""({BEGINS}login\s+\S+\s+(?:account\s+\S+\s+)?password\s+){_SAID}"""
     rf"""|({BEGINS}(?:{"|".join(_CLIENTS)})\b[^\n]{{0,500}}?\s-[pwa]\s*){_SAID}"""
     rf"""|((?<![\w-])-u[ =](?!\d+:\d+\b)[\w.@-]+:)[^\s\\"',]+"""
-    rf"""|({BEGINS}curl\b[^\n]{{0,500}}?\s(?:-u|-U|--user|--proxy-user)[\s=]+){_SAID}"""
+    rf"""|({BEGINS}curl\b[^\n]{{0,500}}?\s(?:-[uU][\s=]*|--(?:proxy-)?user[\s=]+)){_SAID}"""
+    rf"""|({BEGINS}(?:ipmitool\b[^\n]{{0,500}}?\s-P|smbclient\b[^\n]{{0,500}}?\s-U\s*[\w.\\-]+%)\s*)"""
+    rf"""{_SAID}|({BEGINS}login\([^()\n]{{0,200}}?\bkey\s*=\s*\\*["'])[^"'\n\\]+"""
     rf"""|({BEGINS}(?:docker|podman|helm|skopeo|oras|buildah|az|oc|apptainer|singularity)\s+"""
     rf"""(?:registry\s+)?login\b[^\n]{{0,200}}?\s-p\s*){_SAID}"""
-    rf"""|({BEGINS}(?:wandb|comet|neptune|huggingface-cli|hf|clearml)\s+login\s+(?:--relogin\s+)?)"""
+    rf"""|({BEGINS}(?:wandb|comet|neptune|vault|huggingface-cli|hf|clearml)\s+login\s+(?:--relogin\s+)?)"""
     rf"""{_SAID}"""
 )
 _OF_LOGINS = (
@@ -84,6 +88,7 @@ _OF_LOGINS = (
     "mysql",
     "mariadb",
     "smbclient",
+    "ipmitool",
     "ldap",
     "redis-cli",
     "mongo",
@@ -92,11 +97,19 @@ _OF_LOGINS = (
 )
 _OF_PGPASS = (":543", ":6432:", ":*:")
 _PGPASS = r"""(?<![\w.*:-])([\w.*-]+:(?:543\d|6432|\*):[A-Za-z_*][\w-]*:[\w.*-]+:)[^\s"',\\:]+"""
+_OF_SQL = re.compile(
+    r"""(\b(?:IDENTIFIED\s+BY(?:\s+PASSWORD)?|PASSWORD|PASSPHRASE)\s+)(?:'[^'\n]+'|"[^"\n]+")""",
+    re.IGNORECASE,
+)
+_SHORT_OPTION = re.compile(r"""((?<![\w-])-t[ =])([\w+/=.-]{16,})""")
 _KEY_FILE = (
     r"""(username\\*"\s*:\s*\\*"[^"\\\n]{0,100}\\*"\s*,\s*\\*"key\\*"\s*:\s*\\*")[^"\\\n]{8,100}"""
 )
 _JWK = r"""("(?:d|p|q|dp|dq|qi|k)\\*"\s*:\s*\\*")[\w-]{20,}"""
-_OF_ALL = (*OF_NAMES, *_OF_LOGINS[:-1], "basic ", "negotiate ", "@", "kty", *_OF_PGPASS)
+_OF_ALL = (
+    *(*OF_NAMES, *_OF_LOGINS[:-1], *_OF_PGPASS),
+    *("basic ", "negotiate ", "@", "kty", "identified", "-t ", "-t="),
+)
 """One of these stands in each line that holds a place; some in those that hold a name.
 
 Of the logins the last is left out: ``sshpass`` holds ``pass``, which is among the names."""
@@ -127,6 +140,12 @@ def without_placed(text: str, is_secret: Callable[[str], bool]) -> str:
     if has_any(_OF_LOGINS, text):
         text = compiled(_LOGIN).sub(
             lambda found: "".join(filter(None, found.groups())) + HIDDEN, text
+        )
+    if "password" in lower or "identified" in lower or "passphrase" in lower:
+        text = _OF_SQL.sub(rf"\1{HIDDEN}", text)
+    if "-t" in text:
+        text = _SHORT_OPTION.sub(
+            lambda found: found[1] + HIDDEN if is_random(found[2]) else found[0], text
         )
     if "kty" in text:
         text = compiled(_JWK).sub(rf"\1{HIDDEN}", text)
@@ -163,6 +182,8 @@ def _without_named(
         if any(map(is_secret, _names(found))):
             is_shell = names is _ASSIGNED and found[1].isupper() and found[2] == "="
             end = _end_of_value(text, position, _OF_SHELL if is_shell else values)
+            if names is _ASSIGNED:
+                end = max(end, end_of_block(text, found[2], position))
             if end > position:
                 pieces += [text[kept:position], HIDDEN]
                 kept = position = end

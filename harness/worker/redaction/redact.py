@@ -34,6 +34,7 @@ from harness.worker.redaction.shapes import (
     without_shapes,
 )
 from harness.worker.redaction.writings import decoded, without_colours
+from harness.worker.redaction.yaml_blocks import may_go_on
 
 _WORD = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 _SHORTEST = 8
@@ -96,7 +97,9 @@ def _line_as_read(line: str) -> str:
 
 def _is_open(run: Sequence[str]) -> bool:
     text = "".join(run[-_MOST_OPEN:])
-    return text.count("[") + text.count("{") > text.count("]") + text.count("}")
+    if text.count("[") + text.count("{") > text.count("]") + text.count("}"):
+        return True
+    return may_go_on(run[-_MOST_OPEN:])
 
 
 def _may_hold_secret(line: str) -> bool:
@@ -138,7 +141,8 @@ def redact_values(value: Any, name: str = "") -> Any:
         of_variables = name == "environment"
         within = name if name and is_secret_field(name) else ""
         members = secret_members(value)
-        if type(value.get("name")) is str and is_secret_field(value["name"]):
+        names = (value.get("name"), value.get("key") if "value" in value else None)
+        if any(type(one) is str and is_secret_field(one) for one in names):
             members = ("value",)
         shown = {
             key: redact(key, one)
@@ -155,7 +159,7 @@ def redact_values(value: Any, name: str = "") -> Any:
             return value
         some = [
             HIDDEN
-            if type(one) is str and one and is_announced(before, len(value))
+            if type(one) is str and one and is_announced(before, one, len(value))
             else redact_values(one, name)
             for before, one in zip((None, *value), value)
         ]

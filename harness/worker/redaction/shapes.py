@@ -66,7 +66,7 @@ _DASHED = _family(
     r"sk-[\w-]{16,}|nvapi-[\w-]{16,}|AGE-(?:SECRET-KEY|PLUGIN-\w+)-1\w{16,}",
     r"(?:tskey|pplx|xai|PMAK|NRAK|HRKU|sess)-[\w-]{20,}|pul-[0-9a-f]{40}|key-[0-9a-f]{32}",
     within=(
-        r"xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{10,}|GOCSPX-[\w-]{16,}|pypi-[\w-]{16,}",
+        r"xox[a-eoprs]-[\w-]{10,}|xapp-[\w-]{10,}|GOCSPX-[\w-]{16,}|pypi-[\w-]{16,}",
         r"bedrock-api-key-[\w+/=-]{16,}",
     ),
 )
