@@ -18,7 +18,7 @@ from harness.worker.checkpoints.request import asked
 from harness.worker.contracts import Activity, Adapter, OutOfMemory, Unsupported, door
 from harness.worker.events import Events
 from harness.worker.facts import resources
-from harness.worker.job import Job, read
+from harness.worker.job import Job, read, without_purpose
 from harness.worker.network.workload import (
     Checkpointing,
     Collective,
@@ -71,7 +71,7 @@ class Worker:
         module = importlib.import_module(self.job.adapter_module)
         if self.job.purpose == "probe":
             os.environ.update(getattr(module, "PROBED", {}))
-        adapter = module.open(self.job, self.where)
+        adapter = module.open(without_purpose(self.job), self.where)
         from harness.worker.redaction.redact import redact_values  # a probe may end before this
 
         versions = {"python": sys.version.split()[0]}

@@ -1,6 +1,6 @@
 """State what the worker side expects of an adapter: the doors, and nothing behind them.
 
-An adapter module has one function, ``open(job, place) -> Adapter``, which does not ask what the job
+An adapter module has one function, ``open(job, place) -> Adapter``, which is not told what the job
 is for. Where libraries have to be asked before they are imported to say what they do, it also has
 ``PROBED``: variables that the worker sets for a probe. Nothing here is needed at run
 time; the Protocols exist for type checkers and readers (``typing.Protocol`` came with Python 3.8).

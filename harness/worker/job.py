@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Optional
 
 from harness.worker.scale import Scale
+
+_OF_PROOFS = ("proof", "proved")
 
 VERSION = 3  # 1: first; 2: environment; 3: scale, whose factors are none of the others
 
@@ -27,7 +29,7 @@ class Span:
 class Job:
     """One trial as its ranks see it; every path is absolute and every factor resolved."""
 
-    purpose: str  # "trial", or an adapter's untimed door: "probe", "examine"
+    purpose: str  # "trial", or an adapter's untimed door: "probe", "examine"; "" as adapters see it
     cell_key: str
     trial: str
     workload: str
@@ -68,3 +70,9 @@ def text(job: Job) -> str:
     """Write a job as JSON, on one line: indenting is slow, and each trial has one."""
     values = {name: vars(getattr(job, name)) for name in ("scale", "warmup", "until")}
     return json.dumps({"version": VERSION, **vars(job), **values}, sort_keys=True)
+
+
+def without_purpose(job: Job) -> Job:
+    """Leave out what would tell an adapter whether it is timed or probed, and what is examined."""
+    paths = {name: path for name, path in job.paths.items() if name not in _OF_PROOFS}
+    return replace(job, purpose="", paths=paths)

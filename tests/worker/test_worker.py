@@ -201,7 +201,15 @@ def test_what_the_adapter_used_is_told_beside_what_the_process_used(
     facts = unruly(tmp_path, payload, parameters=10_154).first("facts")["facts"]
     assert facts["peak_device_bytes"] == 12
     about_the_process = {"peak_rss_bytes", "cpu_s", "variables"}
-    assert set(facts) == {"peak_device_bytes", "multiplications", *about_the_process}
+    assert set(facts) == {"peak_device_bytes", "told", "multiplications", *about_the_process}
+
+
+def test_an_adapter_is_not_told_what_a_job_is_for_nor_whether_its_trial_is_examined(
+    tmp_path: Path, payload: Path
+) -> None:
+    paths = {"proof": str(tmp_path), "proved": str(tmp_path / "proved"), "tier": "/fast"}
+    asked = job(tmp_path, adapter_module="unruly", options={"parameters": 10_154}, paths=paths)
+    assert work(asked, payload).first("facts")["facts"]["told"] == ["", "tier"]
 
 
 def test_a_loss_that_is_not_a_number_is_told_as_such(tmp_path: Path, payload: Path) -> None:

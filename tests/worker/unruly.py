@@ -27,12 +27,16 @@ class UnrulyActivity(NullActivity):
 
 
 class UnrulyAdapter(NullAdapter):
+    def __init__(self, job):
+        super().__init__(is_saving=False)
+        self.job = job
+
     def activity(self, workload, feed, options):
         misbehave(options.get("in_build"))
         return UnrulyActivity(super().activity(workload, feed, options).units, options)
 
     def facts(self):
-        return {"peak_device_bytes": 12}
+        return {"peak_device_bytes": 12, "told": [self.job.purpose, *sorted(self.job.paths)]}
 
     def probe(self, workload, feed, options):
         return {"probed": workload.name}
@@ -52,4 +56,4 @@ def misbehave(how):
 
 
 def open(job, place):  # noqa: A001 - the contract's name
-    return UnrulyAdapter(is_saving=False)
+    return UnrulyAdapter(job)
