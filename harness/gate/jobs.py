@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from harness.environments.worker_python import Interpreter
-from harness.gate import separate_process
+from harness.gate.processes import separate_process
 from harness.launch.contract import Worker
 from harness.launch.placement import lay_out
 from harness.plan.cell import Cell

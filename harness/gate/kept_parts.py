@@ -39,6 +39,10 @@ def with_kept_log(result: Result, file: Path) -> Result:
     return with_log(result, str(file))
 
 
+class NotKept(Exception):
+    """Say that a part has to be examined."""
+
+
 class KeptParts:
     """What is kept in a folder; what was changed by hand is examined anew.
 
@@ -50,6 +54,8 @@ class KeptParts:
         self._log = log
         self.is_edited = False
         """Whether what was kept of this cell, or of its reference, had been changed by hand."""
+        self.examines = True
+        """Whether a part that is not stored is examined; else ``NotKept`` is raised."""
 
     def part(self, key: str, examine: Callable[[], GatePart]) -> GatePart:
         """Give a part that is stored, or examine and store it; one that failed keeps its log."""
@@ -59,6 +65,8 @@ class KeptParts:
             if is_sealed(kept):
                 return read(kept[SEALED])
             self.is_edited = True
+        if not self.examines:
+            raise NotKept
         part = examine()
         if part.has_failed:
             return replace(part, log=self._log())

@@ -32,6 +32,14 @@ def memory_bytes() -> int | None:
     return min([*sizes, *([] if limit is None else [limit])], default=None)
 
 
+def free_memory_bytes() -> int | None:
+    """Give the memory that is free for this process now; None where nothing says it."""
+    free = _after(read_small(Path("/proc/meminfo")), "MemAvailable")
+    sizes = [int(free.split()[0]) * 1024] if free else []
+    left = cgroup.free_memory_bytes()
+    return min([*sizes, *([] if left is None else [left])], default=None)
+
+
 def cpu_quota() -> float | None:
     """Give the CPUs' worth of time that the control group grants; None: no limit."""
     return cgroup.limits().cpus

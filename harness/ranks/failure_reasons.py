@@ -29,6 +29,8 @@ _MEMORY_WORDS = re.compile(
     r"|failed to allocate|CUDA_ERROR_OUT_OF_MEMORY|out of memory on device).*$",
     re.MULTILINE,
 )
+_REFUSED = "refused"
+"""A rank's own word for what was timed and is not what it is called: its sentence says all."""
 _OF_A_GPU = re.compile(r"CUDA|HIP|GPU")
 _LAST_LINES = 5
 
@@ -65,6 +67,9 @@ def judge(
     for rank, tail in sorted(tails.items()):
         if tail.failed_kind == Ended.UNSUPPORTED:
             return Judgement(Ended.UNSUPPORTED, _sentence(tail.failed_message))
+        if tail.failed_kind == _REFUSED:
+            who = f"Rank {rank}: " if len(end.ranks) > 1 else ""
+            return Judgement(Ended.FAILED, who + _sentence(tail.failed_message))
         if tail.failed_kind == Ended.OUT_OF_MEMORY:
             return Judgement(Ended.OUT_OF_MEMORY, _memory(end, rank, tail.failed_message))
     guilty = _guilty(end.ranks, tails)

@@ -5,6 +5,7 @@ FOLDER/
   NAME/           one thing; its time of change is when somebody last took it
     held          locked by every process that uses the thing
     digest        of all its files, when it was made: one that was changed since is not believed
+  .NAME.making    locked by who makes the thing; others that want it wait, and find it made
   .NAME.xxxxxxxx/ one in the making, or scratch; rubbish as soon as nobody holds it
 
 What was used least recently goes first, and never what a process holds. The kernel lets go of what
@@ -47,12 +48,22 @@ class Cache:
             with self._alone():
                 is_there = self._hold(place)
             if not is_there:
-                self._make(place, make)
+                self._make_alone(place, make)
             elif not _is_sealed(place):
                 self._say(f"{place} was changed by hand and is not believed: it is made anew.")
                 with self._alone():
                     self._give_up(place)
         return place
+
+    def _make_alone(self, place: Path, make: Callable[[Path], object]) -> None:
+        """Make a thing, unless another process did while this one waited for it."""
+        lock = place.with_name(f".{place.name}.making")
+        with _locked(lock, alone=True):
+            try:
+                if not place.is_dir():
+                    self._make(place, make)
+            finally:
+                lock.unlink(missing_ok=True)
 
     def _make(self, place: Path, make: Callable[[Path], object]) -> None:
         with self.scratch(place.name) as beside:

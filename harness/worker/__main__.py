@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from harness.worker import external_loop, feed, loop, place
 from harness.worker.checkpoints.request import asked
-from harness.worker.contracts import Activity, Adapter, OutOfMemory, Unsupported, door
+from harness.worker.contracts import Activity, Adapter, OutOfMemory, Refused, Unsupported, door
 from harness.worker.events import Events
 from harness.worker.facts import resources
 from harness.worker.job import Job, read, without_purpose
@@ -39,7 +39,7 @@ ALONE = "runs no layer alone"
 SAVES_NOTHING = "saves no checkpoints"
 
 
-class WrongIdentity(Exception):
+class WrongIdentity(Refused):
     """Say that what would be timed is not the workload it is called."""
 
 
@@ -296,6 +296,8 @@ def main(path: str) -> int:
         Worker(job, where, events).work()
     except Unsupported as fault:
         return _fail(events, "unsupported", fault)
+    except Refused as fault:
+        return _fail(events, "refused", fault)
     except (OutOfMemory, MemoryError) as fault:
         return _fail(events, "out-of-memory", fault)
     except (Exception, SystemExit) as fault:  # noqa: BLE001 - the rim: no fault ends untold

@@ -120,6 +120,10 @@ class Unsupported(Exception):
     """Say why this framework cannot do what the cell asks; the cell becomes an honest hole."""
 
 
+class Refused(Exception):
+    """Say to a user why a trial counts for nothing: what is timed is not what it is called."""
+
+
 class OutOfMemory(Exception):
     """Carry the framework's own words about memory it could not get."""
 

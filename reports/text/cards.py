@@ -133,6 +133,8 @@ def trial_list(results: Results) -> list[TrialResult]:
 def _as_timed(trials: Sequence[TrialResult]) -> str:
     """Say how many trials were examined as they were timed; the gate steps a network of its own."""
     counted = [trial for trial in trials if trial.counted]
+    if not counted:
+        return "; nothing that was timed counts"
     examined = sum(trial.is_examined for trial in counted)
     return f", {examined} of {units.counted(len(counted), 'trial')} examined as timed"
 

@@ -34,7 +34,7 @@ OTHERS = {
     "harness/store/sql/tables.py": "a handle by which DuckDB opens files that were checked",
     "harness/gate/feed/examination.py": "our own code",
     "harness/gate/feed/known_samples.py": "pictures in memory",
-    "harness/gate/gate.py": "our own code",
+    "harness/gate/cell_gate.py": "our own code",
     "harness/gate/jobs.py": "a folder of the gate's own, for one job",
     "harness/gate/kept_parts.py": "the user's own cache",
     "harness/gate/proof/proofs.py": "the user's own cache, and our own code",

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.gate import gate
+from harness.gate import cell_gate, gate
+from harness.gate.processes import side_by_side
 from harness.gate.result import WITHOUT_FLOAT64, GatePart, Result, joined
 from harness.gate.semantics import TensorComparison
 from harness.plan.cell import Cell
@@ -23,7 +24,7 @@ from tests.needs import framework
 STUDY = """
 title = "One cell"
 [matrix]
-workload = "WORKLOAD"
+workload = ["WORKLOAD"]
 framework = "FRAMEWORK"
 [measure]
 trials = 1
@@ -135,6 +136,20 @@ def test_a_kept_result_that_was_changed_by_hand_is_not_believed(tmp_path: Path) 
     assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
 
 
+def test_cells_that_have_nothing_in_common_are_examined_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(tmp_path, 'tinycnn", "tinygpt', "null")
+    alone = gate.ensure(plan, kept=tmp_path / "alone")
+    monkeypatch.setattr(side_by_side, "lanes", lambda groups: min(2, groups))
+    watched: list[str] = []
+    both = gate.ensure(plan, kept=tmp_path / "both", watch=watched.append)
+    assert both == alone
+    assert {one.partition("]")[0] for one in watched} == {"[1/2", "[2/2"}
+    monkeypatch.setattr(side_by_side, "heard", None)  # all is kept: no lane is asked
+    assert gate.ensure(plan, kept=tmp_path / "both") == alone
+
+
 @pytest.mark.framework
 def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
     framework("torch")
@@ -145,7 +160,7 @@ def test_a_second_examination_starts_nothing(tmp_path, monkeypatch) -> None:
     (first,) = ensured.values()
     assert first.state == EQUIVALENT
     assert all(re.search(r"\(.* s of about .* s\)$", one) for one in watched), watched
-    monkeypatch.setattr(gate, "Examiner", None)
+    monkeypatch.setattr(cell_gate, "Examiner", None)
     assert list(gate.ensure(plan, kept=tmp_path / "kept").values()) == [first]
     assert told == {plan.cells[0].key: first}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.gate import separate_process
+from harness.gate.processes import separate_process
 from harness.ranks.interrupts import Interrupts
 
 

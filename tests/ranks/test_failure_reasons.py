@@ -108,6 +108,15 @@ def test_unsupported_is_an_honest_hole_even_if_other_ranks_were_ended_for_it():
     assert (judged.ended, judged.reason) == ("unsupported", "no bf16 here.")
 
 
+def test_what_a_rank_refuses_is_said_in_its_own_sentence_without_a_trace():
+    why = "sync returned before the steps were done"
+    said = RankTail(phase="examine", failed_kind="refused", failed_message=why, stderr="Traceback")
+    alone = judge(end(rank(exit_code=3)), {0: said}, trial=TRIAL, timeout_s=60)
+    assert (alone.ended, alone.reason) == ("failed", f"{why}.")
+    both = end(killed(0, 15, stopped=True), rank(1, exit_code=3), cause="rank-failed")
+    assert judge(both, {1: said}, trial=TRIAL, timeout_s=60).reason == f"Rank 1: {why}."
+
+
 def test_a_failure_quotes_the_last_lines_of_stderr():
     said = RankTail(phase="open", stderr="\n".join(f"line {number}" for number in range(9)))
     reason = judge(end(rank(exit_code=1)), {0: said}, trial=TRIAL, timeout_s=60).reason

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,3 +115,28 @@ def test_scratch_of_a_killed_process_goes_and_that_of_a_living_one_stays(cache, 
         assert living.is_dir()
         assert not killed.exists()
     assert names(tmp_path) == set()
+
+
+def test_what_another_process_makes_is_waited_for_and_not_made_twice(cache, tmp_path) -> None:
+    made: list[str] = []
+    here, there = multiprocessing.Pipe()
+
+    def other() -> None:
+        def slowly(place: Path) -> None:
+            there.send("begun")
+            there.recv()
+            fill(place)
+
+        Cache(tmp_path / "kept", BOUND).take("one", slowly)
+
+    process = multiprocessing.get_context("fork").Process(target=other)
+    process.start()
+    assert here.recv() == "begun"
+    waiting = threading.Thread(target=cache.take, args=("one", lambda _: made.append("again")))
+    waiting.start()
+    here.send("go on")
+    waiting.join()
+    process.join()
+    assert made == []
+    assert (tmp_path / "kept" / "one" / "made").is_file()
+    assert names(tmp_path) == {"one"}

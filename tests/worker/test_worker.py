@@ -179,7 +179,9 @@ def test_windows_before_a_fault_are_kept(tmp_path: Path, payload: Path) -> None:
 def test_another_network_than_the_published_one_is_not_timed(tmp_path: Path, payload: Path) -> None:
     ended = unruly(tmp_path, payload, parameters=10_155)
     assert ended.code == 3
-    assert "tinycnn: 10155 parameters in null, not 10154" in ended.first("failed")["message"]
+    failed = ended.first("failed")
+    assert failed["kind"] == "refused"
+    assert failed["message"] == "tinycnn: 10155 parameters in null, not 10154"
     assert ended.first("identity")["lowered"] == 10_155
     assert "window" not in ended.kinds()
 

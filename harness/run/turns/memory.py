@@ -7,10 +7,8 @@ block. Before, a guess must do, rather too high than too low.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from harness.machine import cgroup
-from harness.machine.small_files import read_small
+from harness.machine import share
 from harness.plan.cell import Cell
 from harness.store.outcome import Outcome
 
@@ -50,10 +48,8 @@ class MemoryUse:
 
 def available_bytes() -> int | None:
     """Give the memory that trials may share here; None where nothing says it."""
-    lines = (line.split() for line in read_small(Path("/proc/meminfo")).splitlines())
-    free = next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), None)
-    sizes = [one for one in (free, cgroup.free_memory_bytes()) if one is not None]
-    return int(min(sizes) * (1 - _KEPT_FREE)) if sizes else None
+    free = share.free_memory_bytes()
+    return None if free is None else int(free * (1 - _KEPT_FREE))
 
 
 def _guess(cell: Cell) -> int:

@@ -50,7 +50,7 @@ from typing import (
     Tuple,
 )
 
-from harness.worker.contracts import door
+from harness.worker.contracts import Refused, door
 from harness.worker.gate import starting_point, tensors
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import Made, put_thinned, thinned
@@ -70,7 +70,7 @@ MOST_AFTER = 0.5
 """Share of the time of some steps that may pass after sync; an honest one leaves nothing."""
 
 
-class SyncTooEarly(Exception):
+class SyncTooEarly(Refused):
     """Say that the steps were not done when ``sync`` returned."""
 
 

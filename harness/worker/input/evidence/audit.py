@@ -11,10 +11,12 @@ from array import array
 from collections import Counter
 from typing import Any, Dict, Iterable, List, Sequence
 
+from harness.worker.contracts import Refused
+
 _WHOLE = 2**64 - 1
 
 
-class WrongDelivery(Exception):
+class WrongDelivery(Refused):
     """Say what a reader dropped, doubled or reordered; nothing of that trial is a result."""
 
 
