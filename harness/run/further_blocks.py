@@ -11,19 +11,24 @@ from pathlib import Path
 
 from harness.errors import RunError
 from harness.plan.order import interleaved
+from harness.ranks.payload import gather
 from harness.run import trust as trusts
+from harness.run.acceptance import accept
 from harness.run.due import NOT_ENOUGH, read_due
-from harness.run.setup import read_plan, record
+from harness.run.setup import read_plan, record, survey, with_hidden_values
+from harness.run.sides import own_payloads
 from harness.run.trust import Trust, require_plan
 from harness.store.run_code import digest_of, plan_digest
 from harness.store.run_directory import opening, session_log
 from harness.units import counted
 
 
-def add_blocks(run: Path, more: int, *, trust: Trust) -> None:
+def add_blocks(run: Path, more: int, *, trust: Trust, mix: bool | None = None) -> None:
     """Plan so many further blocks of all cells but those that left answered.
 
-    Refuse a run in which trials are still due, or everything is answered.
+    Refuse a run in which trials are still due, or everything is answered; and what a session here
+    would refuse, unless it is to ``mix``: a plan that nobody may carry out says of a look that was
+    none. None: the blocks are carried out elsewhere, where that is asked.
     """
     paths = opening.open_run(run.resolve())
     with opening.locked(paths):
@@ -41,6 +46,10 @@ def add_blocks(run: Path, more: int, *, trust: Trust) -> None:
                 f"{paths.root}: every comparison of this run is answered, and what was answered is "
                 "not judged again. For narrower intervals measure anew, with until_interval."
             )
+        if mix is not None:
+            asked = with_hidden_values(paths, plan)
+            basis = survey(asked, own_payloads(paths, asked, gather(), trust))
+            accept(paths, asked, basis, going_on, mix=mix, allowed=trust)
         order = interleaved(going_on, trials=done + more, seed=plan.measure.seed)
         raw = opening.stored_plan(paths)
         raw["order"] = [*due.planned(), *(one for one in order if one[1] > done)]

@@ -49,8 +49,8 @@ number may be NaN or Infinity, as a loss may.
                windows from here to the next ceiling step this kernel, whose step does so much work;
                null, with why, where the framework has no such kernel; cache_bytes: the last-level
                caches of the rank's CPUs, null where unknown
-    failed     kind, message, trace      kind: unsupported, out-of-memory, error, or refused: what was
-               timed is not what it is called
+    failed     kind, message, trace      kind: unsupported, out-of-memory, error, or refused:
+               what was timed is not what it is called
     finished   t                  last line of a complete file
 """
 

@@ -70,6 +70,18 @@ def test_a_run_with_trials_to_be_run_gets_no_further_ones(plan: Plan, tmp_path: 
     assert paths.plan.read_text() == before
 
 
+def test_blocks_that_a_session_would_refuse_are_not_added(plan: Plan, tmp_path: Path) -> None:
+    paths = begun(plan, tmp_path / "run")
+    before = paths.plan.read_text()
+    loop = paths.payload / "harness" / "worker" / "loop.py"
+    loop.write_text(loop.read_text() + "\n")
+    with pytest.raises(RunError, match=r"differs in 'harness/worker/loop\.py'"):
+        add_blocks(paths.root, 1, trust=NOTHING, mix=False)
+    assert paths.plan.read_text() == before
+    add_blocks(paths.root, 1, trust=NOTHING, mix=True)
+    assert read_due(paths).left().total() == 2
+
+
 def test_a_plan_that_somebody_edited_stays_one_that_somebody_edited(
     plan: Plan, tmp_path: Path
 ) -> None:

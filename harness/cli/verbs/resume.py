@@ -67,7 +67,7 @@ def command(
     )
     trust = Trust(payload=trust_payload, plan=trust_plan, digests=frozenset(own))
     if more is not None:
-        add_blocks(paths.root, more, trust=trust)
+        add_blocks(paths.root, more, trust=trust, mix=None if detach else mix)
     if detach:
         plan = read_plan(paths)
         live = queue.states(plan.platform, queue.require_own_jobs(paths, plan.platform))
