@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _LOOKS, _LOOK_S = 5, 0.01
+_FLOCK = re.compile(r"FLOCK +ADVISORY +WRITE +([0-9]+) +[0-9a-f]+:[0-9a-f]+:([0-9]+) ")
 _MOST = 4096
 """Bytes of a holder's name."""
 
@@ -72,6 +74,14 @@ def holder(file: int) -> Holder | None:
         return Holder(**json.loads(text))
     except (ValueError, TypeError):
         return None if locked is None else Holder()
+
+
+def holders_by_kernel(file: int) -> set[int]:
+    """Name the processes of this machine that the kernel says hold a file's lock alone."""
+    inode = os.fstat(file).st_ino
+    lines = Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines()
+    found = (_FLOCK.search(line) for line in lines)
+    return {int(one[1]) for one in found if one is not None and int(one[2]) == inode}
 
 
 def _is_held_by_its_word(file: int) -> bool:

@@ -45,6 +45,7 @@ _NO_THREAD = "can't start new thread"
 VERBS = {
     "run": "Run a study and write its report.",
     "plan": "Print what a study would run, and touch nothing.",
+    "preflight": "Look for everything that would stop a study, before the queue.",
     "verify": "Prove that a study's cells compute the same thing.",
     "resume": "Go on with a run that was interrupted.",
     "status": "Say how far a run is, and what its queue says of it.",

@@ -58,7 +58,9 @@ def queue_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="With --detach: deal each job's blocks over N allocations, one after another.",
         ),
         click.option(
-            "--detach", is_flag=True, help="Let the platform's queue run it, and come back at once."
+            "--detach",
+            is_flag=True,
+            help="Let the platform's queue run it, or without one this machine; come back at once.",
         ),
     ):
         function = option(function)
@@ -81,10 +83,13 @@ def hand_over(
     """
     from harness.plan.allocations import allocations
     from harness.plan.duration import estimate
-    from harness.run import queue
+    from harness.run.unattended import queue
     from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
 
+    if not queue.has_queue(plan.platform):
+        _leave_running(lay_out, max_jobs=max_jobs, spread=spread, as_json=as_json)
+        return
     queue.queue_of(plan.platform)
     wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
     if sum(one.parts for one in wanted) > 1 and plan.measure.is_repeated:
@@ -130,3 +135,22 @@ def hand_over(
     if as_json:
         jobs = tuple(SubmittedJob(one.number, one.job, one.nodes) for one in submitted)
         emit_json(HandedOver(paths.root, jobs, next=f"bakeoff status {paths.root} --wait"))
+
+
+def _leave_running(
+    lay_out: Callable[[], Path], *, max_jobs: int | None, spread: int | None, as_json: bool
+) -> None:
+    """Carry a run out on this machine in a session that needs no terminal."""
+    from harness.run.unattended import detached
+    from harness.store.layout import RunPaths
+
+    if max_jobs is not None or spread is not None:
+        raise UsageError(
+            "--max-jobs and --spread divide a queue's jobs; this platform has no queue."
+        )
+    paths = RunPaths(lay_out())
+    log = detached.start(paths)
+    note(f"At work without a terminal; you may log out. What it says: {log}")
+    note(f"Next: bakeoff status {paths.root}, bakeoff watch, or bakeoff cancel {paths.root}")
+    if as_json:
+        emit_json(HandedOver(paths.root, (), next=f"bakeoff status {paths.root} --wait"))

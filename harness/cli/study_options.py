@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.data.user_data import UserData
     from harness.plan.plan import Plan
     from harness.study.study import Study
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -98,3 +103,15 @@ def narrowing_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         function = option(function)
     return function
+
+
+def place(name: str | None, plan: Plan) -> Path:
+    """Choose the run's folder; without a name, the second run of a day gets a number."""
+    if name is None:
+        return Path("runs") / f"{plan.study.name}-{date.today().isoformat()}"
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"A run cannot be called {name!r}: use letters, digits, '.', '-' and '_', "
+            "and begin with a letter or a digit."
+        )
+    return Path("runs") / name

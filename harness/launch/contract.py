@@ -10,12 +10,15 @@ A launcher is a module with one constant and three pure functions; without all f
 
 It may hold these too:
 
+    EXAMPLES                                   by setting, an example and where to find one's own:
+                                               what a profile to fill in shows
     MPI                                        the values of its setting `mpi`
     setting_fault(setting, value) -> str|None  what is wrong with a setting's value; the profile is
                                                refused with it
 
 Those of engines with a queue have ``script`` and ``state`` as well; slurm has ``submit`` and
-``cancel`` too, so that a run can be handed to it.
+``cancel`` too, so that a run can be handed to it, and ``rehearse``, ``partitions`` and
+``read_partitions``, so that what it would refuse is known before.
 """
 
 from __future__ import annotations

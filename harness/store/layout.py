@@ -34,7 +34,8 @@ RUN/
   ceilings.json                what kernels reached at most, here or in earlier runs on this machine
   caches/KEY/                  the private compile caches that this cell's trials share
   jobs.json                    the queue's jobs that this run was handed over as, with their cells
-  jobs/N.sh, jobs/N.log        what such a job runs, and what it printed
+  jobs/N.sh, jobs/N.log        what such a job runs, and what it printed; 0.log is of
+                               a session on this machine without a terminal
   agent.err                    what the agent itself complained of; there only if it did
   interrupted/                 trials that were cut off: kept as evidence, read by nobody
 """

@@ -32,6 +32,7 @@ DECLARED = {
     ("harness.environments.lock", "tensorflow"): EXAMPLE,
     ("harness.environments.lock", "torch"): EXAMPLE,
     ("harness.gate.everything_study", "torch"): EXAMPLE,
+    ("harness.platform.skeleton", "torch"): EXAMPLE,
     ("harness.study.checks", "torch"): EXAMPLE,
     ("harness.analysis.context.closest_figure", "caffe"): "a workload's name",
 }

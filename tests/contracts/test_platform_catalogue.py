@@ -16,7 +16,15 @@ def test_the_papers_machines_and_what_people_buy_now_are_there() -> None:
     assert set(SHIPPED) >= {
         *("minsky-p100", "dgx1-p100", "knl-7210-cache", "knl-7250-flat", "nurion", "cori-knl"),
         *("summit", "taiwania", "dgx-h100", "gh200", "xeon-max-flat", "xeon-max-cache"),
-        *("cloud-gpu-vm", "slurm-cluster", "mpi-cluster", "laptop", "local"),
+        *(
+            "cloud-gpu-vm",
+            "slurm-cluster",
+            "pbs-cluster",
+            "lsf-cluster",
+            "mpi-cluster",
+            "laptop",
+            "local",
+        ),
     }
 
 

@@ -43,6 +43,8 @@ JobAcctGatherType=jobacct_gather/linux
 SlurmdParameters=config_overrides
 NodeName={nodes} CPUs=1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1 RealMemory=4000
 PartitionName=all Nodes={nodes} Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES
+PartitionName=short Nodes={nodes} MaxTime=5 State=UP
+PartitionName=closed Nodes={nodes} State=DOWN
 """
 _PATIENCE_S = 60.0
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -274,3 +277,104 @@ def test_a_link_that_stands_still_is_a_timeout_that_names_both_its_ends(site):
     assert "stands still" in late["reason"]
     assert "rank 0 on h1" in late["reason"]
     assert "rank 1 on h2" in late["reason"]
+
+
+PLANTED = """
+title = "A profile full of faults"
+nodes = 8
+[launcher]
+name = "slurm"
+settings = { partition = "short", constraint = "knl", gres = "gpu:1", reservation = "mine" }
+[storage.scratch]
+path = "/no/such/scratch"
+roles = ["data", "checkpoint"]
+[frameworks.torch.container]
+engine = "bwrap"
+image = "/no/such/image"
+[frameworks.jax]
+modules = ["jax/9.9"]
+[frameworks.tensorflow]
+interpreter = "/no/such/python"
+"""
+WIDE = """
+title = "More than the queue gives"
+[matrix]
+workload = ["tinycnn", "read-small-pictures"]
+framework = ["torch", "jax", "tensorflow", "null"]
+nodes = [1, 5]
+container = {container}
+[measure]
+trials = 7
+until = "30 s"
+[[exclude]]
+workload = "read-small-pictures"
+framework = ["torch", "jax", "tensorflow"]
+why = "one reader is enough"
+"""
+
+
+def test_everything_that_would_stop_a_study_is_said_before_it_waits_in_a_queue(site, slurm):
+    (site.folder / "faulty.toml").write_text(PLANTED)
+    (site.folder / "wide.toml").write_text(WIDE.format(container="[true, false]"))
+    study = ("preflight", "wide.toml", "--platform", "faulty.toml", "--json")
+    told = slurm.bakeoff(*study, check=False)
+    assert told.returncode == 1, told.stderr
+    found = json.loads(told.stdout)["findings"]
+    said = {one["check"]: one["seen"] for one in found if one["level"] == "fault"}
+    planted = {
+        "container of torch": "/no/such/image",
+        "environment jax": "jax/9.9",
+        "environment tensorflow": "/no/such/python",
+        "data set small-pictures-raw-9144": "no such folder",
+        "constraint knl": "Invalid feature",
+        "gres gpu:1": "Invalid generic resource",
+        "reservation mine": "reservation is invalid",
+        "job 1": "the partition's limit is 5 min",
+        "job 2": "node configuration is not available",
+    }
+    assert {check: words in said.get(check, "") for check, words in planted.items()} == (
+        dict.fromkeys(planted, True)
+    ), said
+    waiting = site.hosts.run("h0", "squeue", "--noheader", env=slurm.env).stdout
+    assert (waiting, (site.folder / "runs").exists()) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("partition", "words"),
+    [("shrot", "no partition 'shrot'. Did you mean 'short'?"), ("closed", "it is down")],
+)
+def test_a_partition_that_takes_no_job_is_named(site, slurm, partition, words):
+    site.platform("slurm", partition=partition)
+    site.study("null", "none", nodes=1)
+    told = slurm.bakeoff("preflight", "study.toml", "--platform", "there.toml", check=False)
+    assert told.returncode == 1
+    assert words in told.stdout
+
+
+def test_a_study_that_nothing_stops_is_said_to_be_ready(site, slurm):
+    site.platform("slurm", partition="all")
+    site.study("null", "ddp", nodes=[1, 2])
+    study = ("study.toml", "--platform", "there.toml")
+    ready = slurm.bakeoff("preflight", *study)
+    assert "Nothing stops study on there." in ready.stdout
+    scripts = slurm.bakeoff("plan", *study, "--script").stdout
+    assert scripts.count("#SBATCH --partition=all\n") == 2
+    assert [n for n in (1, 2, 3) if f"#SBATCH --nodes={n}\n" in scripts] == [1, 2]
+
+
+def test_the_walk_from_a_login_node_to_a_page_goes_as_its_document_says(site, slurm):
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
+    site.study("null", "ddp", nodes=[1, 2], until="0.1 s")
+    (profile,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    typed = re.findall(r"^\$ bakeoff (.*)$", page, re.MULTILINE)
+    assert len(typed) == 8
+    said = []
+    for line in typed:
+        words = shlex.split(line.replace("quickstart", "study.toml"))
+        said.append(slurm.bakeoff(*words))
+        if words[:2] == ["platforms", "new"]:
+            file = site.folder / "platforms" / "minna.toml"
+            file.write_text(file.read_text() + profile.replace('"gpu"', '"all"'))
+    assert "Nothing stops study on minna" in said[2].stdout
+    assert "0 of 2 trials are left" in said[5].stdout
+    assert (site.folder / "runs" / "first" / "report.html").exists()

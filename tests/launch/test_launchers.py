@@ -115,6 +115,32 @@ def test_what_is_idle_is_asked_of_the_partition_that_jobs_go_to():
     assert idle({"partition": "gpu"})[-1] == "--partition=gpu"
 
 
+SINFO = """\
+debug*|up|30:00|3/13|(null)
+gpu|up|2-00:00:00|60/4|gpu:a100:4(S:0-1)
+gpu|up|2-00:00:00|0/2|gpu:2,shard:8
+old|inact|infinite|0/0|(null)
+sinfo: warning: a node is slow
+"""
+
+
+def test_what_partitions_offer_is_read_as_sinfo_prints_it():
+    found = plugins.load("launchers", "slurm").read_partitions(SINFO)
+    assert [(one.name, one.is_default, one.is_up) for one in found] == [
+        ("debug", True, True),
+        ("gpu", False, True),
+        ("gpu", False, True),
+        ("old", False, False),
+    ]
+    assert [one.limit_min for one in found] == [30, 2880, 2880, None]
+    assert [(one.usable, one.idle, one.gpus) for one in found] == [
+        (16, 13, 0),
+        (64, 4, 4),
+        (2, 2, 2),
+        (0, 0, 0),
+    ]
+
+
 def test_a_job_in_parts_is_an_array_whose_parts_run_one_after_another():
     launcher = plugins.load("launchers", "slurm")
     script = launcher.script(dataclasses.replace(BATCH, parts=3), {})

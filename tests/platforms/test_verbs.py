@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from harness import plugins
 from harness.cli.verbs.plan import command as plan
 from harness.cli.verbs.platforms import command
 from harness.errors import UsageError
@@ -168,6 +170,37 @@ def test_settings_of_the_launcher_that_a_profile_gives_up_are_refused(tmp_path: 
         load_platform("ours", beside=tmp_path)
     settings = load_platform("more", beside=tmp_path).launcher.settings
     assert settings == {"partition": "knl", "account": "exa"}
+
+
+@pytest.mark.parametrize("engine", ["slurm", "pbs", "lsf"])
+def test_a_profile_to_fill_in_is_valid_as_written_and_with_all_of_it_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["new", "ours", "--from", f"{engine}-cluster", "--title", "Ours"]
+    answer = CliRunner().invoke(command, words)
+    assert answer.exit_code == 0, answer.output
+    file = tmp_path / "platforms" / "ours.toml"
+    assert load_platform("ours").launcher.name == engine
+    lines = [line.removeprefix("# ") for line in file.read_text().splitlines()]
+    taken = [line for line in lines if re.match(r"\[|[a-z_]+ = ", line)]
+    file.write_text("\n".join(taken))
+    ours = load_platform("ours")
+    assert {"partition", "queue"} & ours.launcher.settings.keys()
+    assert set(ours.launcher.settings) <= {*plugins.load("launchers", engine).SETTINGS}
+    torch = ours.frameworks["torch"]
+    assert torch.modules and torch.container is not None
+    assert (ours.node.cores, ours.storage["scratch"].path) == (64, "/scratch")
+
+
+def test_a_profile_that_refines_a_known_machine_says_nothing_of_its_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(command, ["new", "ours", "--from", "summit", "--title", "Ours"])
+    text = (tmp_path / "platforms" / "ours.toml").read_text()
+    assert "[node]" not in text
+    assert "# [storage.scratch]" in text
 
 
 def test_a_new_profile_asks_for_what_no_flag_says(

@@ -10,8 +10,8 @@ import pytest
 from harness.cli.verbs.status import QueuedJob, RunStatus, in_words
 from harness.errors import Unavailable
 from harness.platform.platform import Launcher, Platform
-from harness.run import queue
-from harness.run.queue import JobInQueue, JobState
+from harness.run.unattended import queue
+from harness.run.unattended.queue import JobInQueue, JobState
 
 SLURM = Platform.model_construct(name="p", launcher=Launcher(name="slurm"))
 JOBS = [JobInQueue(n, str(n), 1, 5, ()) for n in (7, 8, 9)]

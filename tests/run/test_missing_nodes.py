@@ -11,9 +11,10 @@ from harness.cli.main import _run
 from harness.errors import Unavailable
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run import queue, session
+from harness.run import session
 from harness.run.progress import SessionResult
 from harness.run.session import resume, start
+from harness.run.unattended import queue
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
 from harness.study.study import load_study

@@ -10,8 +10,8 @@ import pytest
 from harness.errors import DamagedFile, Unavailable
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Launcher, Platform
-from harness.run import queue
-from harness.run.queue import JobInQueue, JobState
+from harness.run.unattended import queue
+from harness.run.unattended.queue import JobInQueue, JobState
 from harness.store.files import write_json
 from harness.store.layout import RunPaths
 from harness.store.run_directory.identity import claim, identity

@@ -18,10 +18,11 @@ from harness.errors import RunError
 from harness.plan.allocations import Allocation
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import Launcher, Platform, load_platform
-from harness.run import queue, trust
+from harness.run import trust
 from harness.run.progress import SessionResult
 from harness.run.session import prepare_jobs, resume, start
 from harness.run.trust import Trust
+from harness.run.unattended import queue
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome

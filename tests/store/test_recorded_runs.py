@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.run import queue
 from harness.run.due import read_due
 from harness.run.setup import read_plan
+from harness.run.unattended import queue
 from harness.store.dataset import Dataset
 from harness.store.events.known_events import fault_of
 from harness.store.events.running_trial import label, latest_trial, read_trial_progress

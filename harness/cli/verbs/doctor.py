@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.doctor.observer_cost import ObserverStudy
     from harness.doctor.report import Report
 
+
 _SIGNS = {
     "fine": ("✓", "green"),
     "warning": ("!", "yellow"),
@@ -104,14 +105,14 @@ def _in_words(report: Report) -> list[Part]:
     warnings = sum(one.level == "warning" for one in every)
     return [
         Styled("Installation", bold=True),
-        _table(report.installation),
+        findings_table(report.installation),
         Styled("Machine", bold=True),
-        _table(report.machine),
+        findings_table(report.machine),
         f"{counted(faults, 'fault')}, {counted(warnings, 'warning')}.",
     ]
 
 
-def _table(findings: Sequence[DoctorFinding]) -> Table:
+def findings_table(findings: Sequence[DoctorFinding]) -> Table:
     """Lay findings out, each wrapped beside its name, with what would repair it below."""
     width = max(len(one.check) for one in findings)
     room = max(40, shutil.get_terminal_size((100, 24)).columns - width - 5)

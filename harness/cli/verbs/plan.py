@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.output import Part, Table, emit, emit_json
-from harness.cli.study_options import Selection, study_options
+from harness.cli.study_options import Selection, place, study_options
 from harness.units import counted, duration, listed
 
 if TYPE_CHECKING:
@@ -21,8 +21,13 @@ _SHOWN_LABELS = 5
 
 @click.command("plan")
 @study_options
+@click.option(
+    "--script",
+    is_flag=True,
+    help="Print the batch scripts that `run --detach` would submit, and nothing else.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole plan as JSON.")
-def command(*, as_json: bool, **typed: Any) -> None:
+def command(*, script: bool, as_json: bool, **typed: Any) -> None:
     """Print what a study would run, and touch nothing.
 
     STUDY is a .toml file, or the name of one under studies/.
@@ -39,6 +44,9 @@ def command(*, as_json: bool, **typed: Any) -> None:
         if as_json:
             emit_json({"cells": [], "holes": refusal.holes})
         raise
+    if script:
+        _print_scripts(plan, as_json=as_json)
+        return
     guess, noise = estimate(plan), known(plan)
     timing = {
         "total_s": guess.total_s,
@@ -52,6 +60,15 @@ def command(*, as_json: bool, **typed: Any) -> None:
         lambda: [*_in_words(plan, guess, noise), *notes(plan, guess, noise)],
         as_json=as_json,
     )
+
+
+def _print_scripts(plan: Plan, *, as_json: bool) -> None:
+    """Print each job's script; RUN stands for the run's id, which comes with its directory."""
+    from harness.run.preflight.preflight import jobs
+    from harness.run.unattended.queue import planned_scripts
+
+    scripts = planned_scripts(place(None, plan).resolve(), plan.platform, jobs(plan))
+    emit({"scripts": scripts}, lambda: scripts, as_json=as_json)
 
 
 def headline(plan: Plan, guess: Estimate) -> str:

@@ -172,6 +172,7 @@ def new(
 ) -> None:
     """Write a profile that refines a close relative; asks which and its title, unless told."""
     from harness.platform.platform import load_platform, platform_names
+    from harness.platform.skeleton import skeleton
     from harness.toml.write import toml_text
 
     path = place(name, user=user, force=force)
@@ -188,8 +189,9 @@ def new(
     if launcher is not None:
         data["launcher"] = {"name": launcher}
     comment = f"Refines {parent.name}: write here what differs; say in [sources] where it is from."
-    write(path, toml_text(data, [comment]))
-    note(f"Wrote {path}. Next: edit it, then bakeoff platforms check {name}")
+    text = toml_text(data, [comment])
+    write(path, skeleton(name, parent, launcher or parent.launcher.name, text))
+    note(f"Wrote {path}. Next: fill it in, then bakeoff platforms check {name}")
 
 
 def _topology(platform: Platform) -> Topology | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +11,11 @@ import click
 from harness.cli.output import emit, note
 from harness.cli.partner_options import refuse_without
 from harness.cli.queue_options import hand_over, queue_options
-from harness.cli.study_options import Selection, study_options
-from harness.errors import UsageError
+from harness.cli.study_options import Selection, place, study_options
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
     from harness.run.progress import SessionResult
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @click.command("run")
@@ -65,7 +60,7 @@ def command(
         create_missing(plan)
     guess = estimate(plan)
     note("\n".join([headline(plan, guess), *notes(plan, guess, known(plan))]))
-    root, numbered = _place(name, plan), name is None
+    root, numbered = place(name, plan), name is None
     if detach:
         hand_over(
             plan,
@@ -174,15 +169,3 @@ def _near(path: Path) -> Path:
     """Give a path relative to the current directory, if it lies below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _place(name: str | None, plan: Plan) -> Path:
-    """Choose the run's folder; without a name, the second run of a day gets a number."""
-    if name is None:
-        return Path("runs") / f"{plan.study.name}-{date.today().isoformat()}"
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"A run cannot be called {name!r}: use letters, digits, '.', '-' and '_', "
-            "and begin with a letter or a digit."
-        )
-    return Path("runs") / name

@@ -58,7 +58,11 @@ class RunStatus:
 
 @click.command("status")
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
-@click.option("--wait", is_flag=True, help="Come back when no job of it is left in the queue.")
+@click.option(
+    "--wait",
+    is_flag=True,
+    help="Come back when no job of it is in the queue, and nobody at work on it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(run: str, *, wait: bool, as_json: bool) -> int:
     """Say how far a run is, and what its queue says of it.
@@ -70,7 +74,7 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
     root = run_directory(run)
     status, pause_s = look(root), _FIRST_S
-    while wait and status.queued:
+    while wait and (status.queued or (status.at_work is not None and not status.jobs)):
         time.sleep(pause_s)  # a queue that many ask at once answers nobody
         pause_s = min(pause_s * _GROWTH, _LONGEST_S)
         try:
@@ -84,9 +88,9 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
 def look(root: Path) -> RunStatus:
     """Ask files and queue once."""
-    from harness.run import queue
     from harness.run.due import read_due
     from harness.run.setup import read_plan
+    from harness.run.unattended import queue
     from harness.store.layout import RunPaths
     from harness.store.run_directory import opening
 
@@ -119,8 +123,8 @@ def look(root: Path) -> RunStatus:
 def _accounted(root: Path, status: RunStatus) -> RunStatus:
     """Ask the queue's accounts, once, how the jobs ended that it no longer knows."""
     from harness.errors import Unavailable
-    from harness.run import queue
     from harness.run.setup import read_plan
+    from harness.run.unattended import queue
     from harness.store.layout import RunPaths
 
     paths = RunPaths(root)

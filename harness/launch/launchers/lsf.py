@@ -12,10 +12,16 @@ from harness.errors import UsageError
 from harness.launch.batch_script import Batch, text
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["SETTINGS", "launch", "nodes", "reach", "script", "state"]
+__all__ = ["EXAMPLES", "SETTINGS", "launch", "nodes", "reach", "script", "state"]
 
 _ASKED = {"queue": "-q ", "project": "-P "}
 SETTINGS = (*_ASKED, "options")
+EXAMPLES = {
+    "queue": ("batch", "`bqueues` lists them"),
+    "project": ("ab123", "whom node-hours are charged to"),
+    "options": ("-alloc_flags gpumps", "further words for bsub"),
+}
+"""For profiles to fill in: what a setting looks like, and where to find one's own."""
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:

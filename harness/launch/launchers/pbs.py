@@ -12,10 +12,17 @@ from harness.errors import UsageError
 from harness.launch.batch_script import Batch, text
 from harness.launch.placement import lay_out as launch
 
-__all__ = ["SETTINGS", "launch", "nodes", "reach", "script", "state"]
+__all__ = ["EXAMPLES", "SETTINGS", "launch", "nodes", "reach", "script", "state"]
 
 _ASKED = {"queue": "-q ", "account": "-A "}
 SETTINGS = (*_ASKED, "place", "options")
+EXAMPLES = {
+    "queue": ("workq", "`qstat -Q` lists them"),
+    "account": ("ab123", "whom node-hours are charged to"),
+    "place": ("scatter:excl", "one chunk a node, and nobody beside it"),
+    "options": ("-l filesystems=home:scratch", "further words for qsub"),
+}
+"""For profiles to fill in: what a setting looks like, and where to find one's own."""
 _HOSTS = "BAKEOFF_HOSTS=\"$(sort -u \"$PBS_NODEFILE\" | tr '\\n' ' ')\""
 
 

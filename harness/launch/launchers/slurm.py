@@ -7,6 +7,7 @@ identity; else the agents start them).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,15 +16,32 @@ from harness.launch import placement
 from harness.launch.batch_script import Batch, text
 from harness.launch.contract import Launch, Worker
 from harness.launch.host_lists import unfolded
+from harness.launch.nodes_offered import NodesOffered
 from harness.platform.platform import Platform
 from harness.worker.job import Job
 
 _ASKED = ("partition", "account", "qos", "constraint", "gres", "reservation")
 SETTINGS = (*_ASKED, "mpi", "options")
+EXAMPLES = {
+    "partition": ("gpu", "`sinfo` lists them"),
+    "account": ("ab123", "whom node-hours are charged to: `sacctmgr show associations user=$USER`"),
+    "qos": ("normal", "only where your centre asks for one"),
+    "gres": ("gpu:4", "GPUs of each node; without it Slurm gives none: `sinfo -o '%P %G'`"),
+    "constraint": ("knl&flat", "features that nodes must have: `sinfo -o '%P %f'`"),
+    "mpi": ("pmix", "let srun give ranks an MPI's identity: `srun --mpi=list`"),
+}
+"""For profiles to fill in: what a setting looks like, and where to find one's own."""
 MPI = ("pmi2", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5", "cray_shasta")
+TRIED_ALONE = tuple(one for one in _ASKED if one != "partition")
+"""What a queue can refuse of a profile's settings beside the partition."""
 NO_SUCH_JOB = "Invalid job id"
 """What squeue calls an error when it knows none of the jobs any more."""
 _MOST_RESTARTS = 3
+_PARTITION = re.compile(
+    r"(?P<name>[^|*]+)(?P<default>\*?)\|(?P<state>\w+)\|(?P<limit>[^|]+)"
+    r"\|(?P<allocated>[0-9]{1,9})/(?P<idle>[0-9]{1,9})\|(?P<gres>.*)"
+)
+_GPUS = re.compile(r"\bgpu(?::[^:,()]+)?:([0-9]{1,4})(?![0-9:])")
 # A step of its own that takes nothing away from the others of the allocation.
 _STEP = ("--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL", "--unbuffered")
 
@@ -93,6 +111,46 @@ def part(environ: Mapping[str, str]) -> int | None:
 def submit(script_path: str) -> tuple[str, ...]:
     """Give the command that submits a script behind others of its name; it prints its number."""
     return ("sbatch", "--parsable", "--dependency=singleton", script_path)
+
+
+def rehearse(script_path: str) -> tuple[str, ...]:
+    """Give the command that judges a script as if it were submitted, and queues nothing."""
+    return ("sbatch", "--test-only", script_path)
+
+
+def partitions() -> tuple[str, ...]:
+    """Give the command that prints a line for each kind of node of each partition."""
+    return ("sinfo", "--noheader", "--format=%P|%a|%l|%A|%G")
+
+
+def read_partitions(printed: str) -> tuple[NodesOffered, ...]:
+    """Read those lines; what is no such line, a warning, is passed over."""
+    lines = (_PARTITION.fullmatch(line.strip()) for line in printed.splitlines())
+    return tuple(
+        NodesOffered(
+            name=found["name"],
+            is_default=found["default"] == "*",
+            is_up=found["state"] == "up",
+            limit_min=_minutes(found["limit"]),
+            usable=int(found["allocated"]) + int(found["idle"]),
+            idle=int(found["idle"]),
+            gpus=sum(int(count) for count in _GPUS.findall(found["gres"])),
+        )
+        for found in lines
+        if found is not None
+    )
+
+
+def _minutes(limit: str) -> float | None:
+    """Read a time as Slurm prints it, "1-12:00:00" or "10:00"; None where there is no limit."""
+    days, _, clock = limit.rpartition("-")
+    parts = clock.split(":")
+    if not all(part.isdigit() for part in parts):
+        return None
+    seconds = sum(
+        int(part) * unit for part, unit in zip(reversed(parts), (1, 60, 3600), strict=False)
+    )
+    return (int(days or 0) * 86400 + seconds) / 60
 
 
 def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from harness.machine import hwloc_topology, surroundings
 from harness.platform.platform import Platform
 from harness.probe import remote
 from harness.ranks import node_offer
-from harness.run import provenance, queue
+from harness.run import provenance
+from harness.run.unattended import queue
 from harness.worker.adapters.caffe import log as caffe_log
 from harness.worker.adapters.caffe import prototxt
 from harness.worker.facts import hlo, onednn
@@ -76,7 +77,7 @@ def _slurm(program: str, said: str, ask: Callable[[Any], object]) -> Parser:
         finally:
             queue._asked = earlier
 
-    return Parser(program, texts(said), parse, ("harness/run/queue",), share=0.5)
+    return Parser(program, texts(said), parse, ("harness/run/unattended/queue",), share=0.5)
 
 
 def _agent(data: bytes, _: Path) -> object:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.run import due, queue
+from harness.run import due
 from harness.run.setup import read_plan
+from harness.run.unattended import queue
 from harness.sections.contract import gather
 from harness.store.dataset import Dataset
 from harness.store.events import event_lines, rank_tail
@@ -144,7 +145,7 @@ PARSERS = (
         "jobs.json",
         texts(json.dumps({"version": 1, "jobs": [vars(one) for one in JOBS]})),
         lambda data, folder: queue.jobs(RunPaths(laid(data, small(folder), "jobs.json").parent)),
-        ("harness/run/queue",),
+        ("harness/run/unattended/queue",),
         is_json=True,
     ),
     Parser(

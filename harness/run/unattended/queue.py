@@ -67,6 +67,11 @@ class JobState:
     why: str
 
 
+def has_queue(platform: Platform) -> bool:
+    """Whether a platform's jobs wait in a queue, be it one that Bakeoff submits to or not."""
+    return hasattr(plugins.load("launchers", platform.launcher.name), "script")
+
+
 def queue_of(platform: Platform) -> Any:
     """Load the launcher whose queue a platform has; refuse one that Bakeoff cannot submit to."""
     launcher = plugins.load("launchers", platform.launcher.name)
@@ -89,15 +94,7 @@ def submit(
     own = [word for digest in trust.for_jobs(paths) for word in ("--own", digest)]
     for allocation in wanted:
         number = len(known) + 1
-        resume = ("resume", str(paths.root), "--allocation", str(number), *own)
-        batch = Batch(
-            argv=(sys.executable, "-P", "-m", "harness.cli", *resume),
-            name=name,
-            nodes=allocation.nodes,
-            minutes=allocation.minutes,
-            log=str(paths.job_log(number)),
-            parts=allocation.parts,
-        )
+        batch = job_batch(paths, allocation, number, name, own)
         script = paths.job_script(number)
         paths.files.make_folder(script.parent)
         paths.files.remove(paths.job_log(number))  # the queue would follow a link
@@ -122,6 +119,36 @@ def submit(
         known.append(replace(one, job=job))
         _record(paths, known)
     return tuple(known[first:])
+
+
+def job_batch(
+    paths: RunPaths, allocation: Allocation, number: int, name: str, own: Sequence[str] = ()
+) -> Batch:
+    """Give what the queue is asked to run for an allocation of a run."""
+    resume = ("resume", str(paths.root), "--allocation", str(number), *own)
+    return Batch(
+        argv=(sys.executable, "-P", "-m", "harness.cli", *resume),
+        name=name,
+        nodes=allocation.nodes,
+        minutes=allocation.minutes,
+        log=str(paths.job_log(number)),
+        parts=allocation.parts,
+    )
+
+
+def planned_scripts(
+    root: Path, platform: Platform, wanted: Sequence[Allocation]
+) -> tuple[str, ...]:
+    """Write the scripts that a run not made yet would submit; its id and digests come with it."""
+    launcher, paths = queue_of(platform), RunPaths(root)
+    return tuple(
+        redact_text(
+            launcher.script(
+                job_batch(paths, one, number, "bakeoff-RUN"), platform.launcher.settings
+            )
+        )
+        for number, one in enumerate(wanted, 1)
+    )
 
 
 def _submitted(launcher: Any, script: Path, text: str) -> str:

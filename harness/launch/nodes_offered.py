@@ -1,0 +1,22 @@
+"""What a queue offers: the nodes of one kind in one of its partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NodesOffered:
+    """Nodes alike, in one partition."""
+
+    name: str
+    """The partition's."""
+    is_default: bool
+    is_up: bool
+    limit_min: float | None
+    """How long a job may take at most; None: as long as it likes."""
+    usable: int
+    """Idle or allocated: what is down or drained serves nobody."""
+    idle: int
+    gpus: int
+    """On each."""

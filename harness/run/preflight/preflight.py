@@ -1,0 +1,70 @@
+"""Look at everything that a study needs, at once and before anything is queued or made."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.doctor.finding import DoctorFinding
+from harness.errors import UsageError
+from harness.launch.contract import Launcher
+from harness.plan.allocations import Allocation, allocations
+from harness.plan.duration import doubts, estimate
+from harness.plan.holes import grouped
+from harness.plan.plan import Plan
+from harness.ranks import nodes
+from harness.run.preflight import environments, machine, scheduler, storage
+from harness.units import counted, listed
+
+
+def examine(plan: Plan) -> tuple[DoctorFinding, ...]:
+    """Look at environments, storage and machine or queue; a fault stops the study."""
+    return (
+        *_plan(plan),
+        *environments.look(plan),
+        *storage.look(plan),
+        *_machine(plan),
+    )
+
+
+def jobs(plan: Plan, *, most: int | None = None, parts: int = 1) -> tuple[Allocation, ...]:
+    """Pack all trials of a plan that has no run yet."""
+    waiting = Counter(key for key, _ in plan.order)
+    return allocations(plan, estimate(plan), waiting, most=most, parts=parts)
+
+
+def _plan(plan: Plan) -> list[DoctorFinding]:
+    findings = [
+        DoctorFinding("left out", "warning", f"{why}: {listed(labels)}")
+        for why, labels in grouped(plan.holes).items()
+    ]
+    findings += [DoctorFinding("plan", "warning", one) for one in doubts(plan, estimate(plan))]
+    return findings or [DoctorFinding("plan", "fine", f"{counted(len(plan.cells), 'cell')}")]
+
+
+def _machine(plan: Plan) -> Sequence[DoctorFinding]:
+    if plan.platform.is_simulated:
+        return [DoctorFinding("machine", "fine", "simulated: nothing runs anywhere")]
+    launcher = nodes.launcher(plan.platform)
+    if not hasattr(launcher, "script") or _is_allocation(plan, launcher):
+        return [*machine.look(plan)]
+    remedy = (
+        f"In an allocation: bakeoff platforms check {plan.platform.name} --here; the network: "
+        f"bakeoff run network-check --platform {plan.platform.name} --detach."
+    )
+    elsewhere = DoctorFinding(
+        "claims", "unknown", "about compute nodes; this is none, so they are not compared", remedy
+    )
+    if not hasattr(launcher, "rehearse"):
+        seen = f"{plan.platform.launcher.name} judges no script without taking it"
+        return [DoctorFinding("queue", "unknown", seen), elsewhere]
+    return [*scheduler.look(plan, launcher, jobs(plan)), elsewhere]
+
+
+def _is_allocation(plan: Plan, launcher: Launcher) -> bool:
+    """Tell whether this process has been given nodes by the queue already."""
+    try:
+        return bool(launcher.nodes(plan.platform.launcher.settings, os.environ))
+    except UsageError:
+        return False

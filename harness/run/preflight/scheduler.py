@@ -1,0 +1,132 @@
+"""Ask a platform's queue, without queueing anything, whether it would take a study's jobs.
+
+Each setting is tried alone, as the queue names only the first fault of a script.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness import private_file
+from harness.commands import run
+from harness.doctor.finding import DoctorFinding
+from harness.errors import Unavailable, nearest
+from harness.launch.batch_script import Batch
+from harness.plan.allocations import Allocation
+from harness.plan.plan import Plan
+from harness.units import counted
+
+_PATIENCE_S = 60.0
+
+
+def look(plan: Plan, launcher: Any, wanted: Sequence[Allocation]) -> Iterator[DoctorFinding]:
+    """Look at the partition, at each setting, at the devices, then at each job's size."""
+    settings = plan.platform.launcher.settings
+    try:
+        partitions = launcher.read_partitions(_answer(launcher.partitions()))
+        yield from _look(plan, launcher, wanted, settings, partitions)
+    except Unavailable as problem:
+        words = " ".join(str(problem).split())
+        yield DoctorFinding("queue", "fault", words, "Run it on a login node of the cluster.")
+
+
+def _look(
+    plan: Plan,
+    launcher: Any,
+    wanted: Sequence[Allocation],
+    settings: Mapping[str, str],
+    partitions: Sequence[Any],
+) -> Iterator[DoctorFinding]:
+    name = settings.get("partition")
+    mine = [one for one in partitions if (one.name == name if name else one.is_default)]
+    if not mine:
+        known = sorted({one.name for one in partitions})
+        seen = f"the queue has no partition '{name}'.{nearest(name, known)}" if name else "none"
+        remedy = f"Set launcher.settings.partition to one of: {', '.join(known)}."
+        yield DoctorFinding("partition", "fault", seen, remedy)
+    else:
+        yield _partition(mine)
+    base = {"partition": name} if name and mine else {}
+    for key in launcher.TRIED_ALONE:
+        if settings.get(key):
+            complaint = _complaint(launcher, {**base, key: settings[key]})
+            yield _finding(f"{key} {settings[key]}", complaint, f"launcher.settings.{key}")
+    if mine:
+        yield from _devices(plan, settings, mine)
+        for number, one in enumerate(wanted, 1):
+            yield _size(launcher, base, number, one, mine)
+
+
+def _partition(mine: Sequence[Any]) -> DoctorFinding:
+    one, usable, idle = mine[0], sum(some.usable for some in mine), sum(some.idle for some in mine)
+    check = f"partition {one.name}"
+    if not one.is_up:
+        return DoctorFinding(check, "fault", "it is down: jobs wait there until it is up again")
+    limit = "no time limit" if one.limit_min is None else f"jobs of at most {one.limit_min:g} min"
+    seen = f"{counted(usable, 'node')} in service, {idle} of them idle; {limit}"
+    return DoctorFinding(check, "fine" if usable else "fault", seen)
+
+
+def _devices(
+    plan: Plan, settings: Mapping[str, str], mine: Sequence[Any]
+) -> Iterator[DoctorFinding]:
+    """Hold the GPUs that cells take to those that the partition has and that jobs ask for."""
+    per_node = [one.scale.devices_per_node for one in plan.cells if one.factors["device"] == "gpu"]
+    if not per_node:
+        return
+    most = max(per_node)
+    there = max(one.gpus for one in mine)
+    if there < most:
+        seen = f"cells take {counted(most, 'GPU')} of a node; the partition's nodes have {there}"
+        yield DoctorFinding("GPUs", "fault", seen, "Choose another partition, or narrow the study.")
+    elif not settings.get("gres"):
+        seen = f"the nodes have {there}, and jobs ask for none, so they would get none"
+        remedy = f'Set launcher.settings.gres, for example "gpu:{there}".'
+        yield DoctorFinding("GPUs", "fault", seen, remedy)
+    else:
+        yield DoctorFinding("GPUs", "fine", f"{there} on a node, and cells take at most {most}")
+
+
+def _size(
+    launcher: Any, base: Mapping[str, str], number: int, wanted: Allocation, mine: Sequence[Any]
+) -> DoctorFinding:
+    check, limit = f"job {number}", mine[0].limit_min
+    faults = []
+    minutes = wanted.minutes
+    if limit is not None and minutes > limit:
+        faults.append(f"the partition's limit is {limit:g} min, so it would wait for ever")
+        minutes = max(1, int(limit))
+    complaint = _complaint(launcher, base, wanted.nodes, minutes)
+    faults += [complaint] if complaint else []
+    words = f"{counted(wanted.nodes, 'node')} for at most {wanted.minutes} min"
+    if not faults:
+        return DoctorFinding(check, "fine", words)
+    remedy = "Ask for less (--spread, --only nodes=…, --size), or choose another partition."
+    return DoctorFinding(check, "fault", f"{words}: {'; '.join(faults)}", remedy)
+
+
+def _complaint(
+    launcher: Any, settings: Mapping[str, str], nodes: int = 1, minutes: int = 1
+) -> str | None:
+    """Have the queue judge a script that it does not take; None where it would run."""
+    name, log = "bakeoff-preflight", "/dev/null"
+    batch = Batch(argv=("true",), name=name, nodes=nodes, minutes=minutes, log=log)
+    script = launcher.script(batch, settings)
+    argv = launcher.rehearse(f"/proc/self/fd/{private_file.NUMBER}")
+    answer = run(argv, timeout_s=_PATIENCE_S, private=script)
+    if answer.code == 0:
+        return None
+    lines = [line for line in answer.stderr.strip().splitlines() if line.strip()]
+    return lines[-1] if lines else f"{shlex.join(argv)} ended with {answer.code}"
+
+
+def _finding(check: str, complaint: str | None, key: str) -> DoctorFinding:
+    if complaint is None:
+        return DoctorFinding(check, "fine", "the queue takes it")
+    return DoctorFinding(check, "fault", complaint, f"Mend {key} in the platform.")
+
+
+def _answer(argv: Sequence[str]) -> str:
+    return run(argv, timeout_s=_PATIENCE_S).required()

@@ -1,0 +1,74 @@
+"""See what would stop a study said at once, where no queue is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.command import bakeoff
+
+STUDY = """
+title = "Small"
+[matrix]
+workload = "tinycnn"
+framework = "null"
+[[include]]
+workload = "read-traces"
+framework = "null"
+samples = 64
+[[include]]
+workload = "tinycnn"
+framework = "singa"
+"""
+READING = """
+[[include]]
+workload = "read-traces"
+framework = "null"
+samples = 64
+[[include]]
+workload = "read-traces"
+framework = "null"
+samples = 2_000_000_000
+"""
+CLAIM = """
+title = "Not this machine"
+nodes = 1
+[node]
+cores = 4096
+[frameworks.singa]
+interpreter = "/no/such/python"
+"""
+
+
+def test_all_that_is_missing_is_said_together_and_nothing_is_made(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY, "utf-8")
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "mine.toml").write_text(CLAIM, "utf-8")
+    home = tmp_path / "home"
+    words = ("preflight", "study.toml", "--platform", "mine", "--json")
+    told = bakeoff(*words, cwd=tmp_path, BAKEOFF_HOME=str(home))
+    assert told.returncode == 1
+    report = json.loads(told.stdout)
+    assert report["ready"] is False
+    levels = {one["check"]: (one["level"], one["seen"]) for one in report["findings"]}
+    assert levels["environment null"][0] == "fine"
+    assert levels["environment singa"][0] == "fault"
+    assert levels["data set traces-raw-64"][0] == "fault"
+    assert levels["node.cores"][0] == "warning"
+    assert not home.exists()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_study_that_nothing_stops_is_said_to_be_ready(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.partition("[[include]]")[0], "utf-8")
+    told = bakeoff("preflight", "study.toml", cwd=tmp_path)
+    assert told.returncode == 0, told.stdout
+    assert "Nothing stops study on local." in told.stdout
+
+
+def test_a_set_for_which_there_is_no_room_is_no_mere_command_away(tmp_path: Path) -> None:
+    more = STUDY.partition("[[include]]")[0] + READING
+    (tmp_path / "study.toml").write_text(more, "utf-8")
+    told = bakeoff("preflight", "study.toml", cwd=tmp_path, BAKEOFF_HOME=str(tmp_path / "home"))
+    assert told.returncode == 1
+    assert "are free" in told.stdout
