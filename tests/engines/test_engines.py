@@ -373,8 +373,8 @@ def test_the_walk_from_a_login_node_to_a_page_goes_as_its_document_says(site, sl
         words = shlex.split(line.replace("quickstart", "study.toml"))
         said.append(slurm.bakeoff(*words))
         if words[:2] == ["platforms", "new"]:
-            file = site.folder / "platforms" / "minna.toml"
+            file = site.folder / "platforms" / "ours.toml"
             file.write_text(file.read_text() + profile.replace('"gpu"', '"all"'))
-    assert "Nothing stops study on minna" in said[2].stdout
+    assert "Nothing stops study on ours" in said[2].stdout
     assert "0 of 2 trials are left" in said[5].stdout
     assert (site.folder / "runs" / "first" / "report.html").exists()

@@ -189,7 +189,8 @@ def test_a_profile_to_fill_in_is_valid_as_written_and_with_all_of_it_taken(
     assert {"partition", "queue"} & ours.launcher.settings.keys()
     assert set(ours.launcher.settings) <= {*plugins.load("launchers", engine).SETTINGS}
     torch = ours.frameworks["torch"]
-    assert torch.modules and torch.container is not None
+    assert torch.modules
+    assert torch.container is not None
     assert (ours.node.cores, ours.storage["scratch"].path) == (64, "/scratch")
 
 
