@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from harness.study.framework import framework_info, framework_names
+from tests.contracts.gate_coverage import readers
+
 pytestmark = pytest.mark.framework
 
 ARRAYS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb")
@@ -18,7 +21,7 @@ PLAIN += (("mmap", ("npy",)), ("direct", ("raw",)))
 READERS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "torch": (("dataloader", ARRAYS), ("async-process", ARRAYS), *PLAIN),
     "tensorflow": (("tf-data", ("raw", "tfrecord")), *PLAIN),
-    "keras": (("tf-data", ("raw", "tfrecord")), ("threads", ("lmdb",))),
+    "keras": (("tf-data", ("raw", "tfrecord")), *PLAIN),
     "jax": PLAIN,
 }
 IN_CI = {
@@ -31,14 +34,19 @@ IN_CI = {
 def every_reader() -> Iterator[Any]:
     """Name each framework with its readers and their formats; most are of the long form."""
     shuffles = cycle(SHUFFLES)
-    for framework, readers in READERS.items():
-        for reader, forms in readers:
+    for framework, own in READERS.items():
+        for reader, forms in own:
             for form in forms:
                 marks = [] if (framework, reader, form) in IN_CI else [pytest.mark.long]
                 shuffle = next(shuffles)
                 if (reader, form, shuffle) == ("tf-data", "tfrecord", "global"):
                     shuffle = "file"  # shards are read whole
                 yield pytest.param(framework, reader, form, shuffle, marks=marks)
+
+
+def test_every_reader_that_the_page_names_is_among_them() -> None:
+    named = {name: {*readers(framework_info(name))} for name in framework_names()}
+    assert {name: {one for one, _ in READERS.get(name, ())} for name in named} == named
 
 
 def held(part: Any, tolerance: float = 1e-6) -> None:
