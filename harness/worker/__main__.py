@@ -125,11 +125,10 @@ class Worker:
             facts["network"] = network_use.carried()
             if marks is None:
                 activity.agree(0.0)  # who ends first takes the others' connections along
-        elif isinstance(workload, Training) and job.scale.devices_per_rank == 1:
+        if isinstance(workload, Training):
             from harness.worker.facts import multiplications  # only what trains multiplies
 
-            samples = self.job.scale.batch_per_rank
-            facts.update(multiplications.counted(activity, workload, samples))
+            facts.update(multiplications.counted(activity, workload, job.scale))
         self._say_facts(facts)
 
     def _activity(self, adapter: Adapter, workload: Workload) -> Activity:

@@ -12,6 +12,7 @@ from typing import Any, Dict, NamedTuple
 from harness.worker.contracts import door
 from harness.worker.network.shapes import macs_of_step
 from harness.worker.network.workload import Training
+from harness.worker.scale import Scale
 
 STEPS = 2
 """A step that leaves out every second one shows in two."""
@@ -28,16 +29,16 @@ class Uncounted(Exception):
     """Say why the multiplications of a step cannot be counted."""
 
 
-def counted(activity: Any, workload: Any, samples: int) -> Dict[str, Any]:
-    """Give the fact; nothing where nothing is trained.
+def counted(activity: Any, workload: Any, scale: Scale) -> Dict[str, Any]:
+    """Give the fact of a rank; nothing where nothing is trained.
 
     Of a single sample compilers make something else than products, of a vector and a number.
     """
     if not isinstance(workload, Training):
         return {}
-    asked = samples * macs_of_step(workload.network)
+    asked = scale.batch_per_rank * macs_of_step(workload.network)
     try:
-        found = _count(activity, samples)
+        found = _count(activity, scale)
     except Uncounted as why:
         return {"multiplications": {"asked": asked, "uncounted": str(why)}}
     return {"multiplications": {"asked": asked, "counted": found.macs, "by": found.by}}
@@ -61,11 +62,13 @@ def calls_per_step(activity: Any, compiled: str) -> float:
     return len(calls) / STEPS
 
 
-def _count(activity: Any, samples: int) -> Count:
+def _count(activity: Any, scale: Scale) -> Count:
     count = door(activity, "multiplications")
     if count is None:
         raise Uncounted("its adapter counts none")
-    if samples == 1:
+    if scale.devices > 1:
+        raise Uncounted("it is one of several ranks or devices that train together")
+    if scale.batch_per_rank == 1:
         raise Uncounted("a step of one sample is compiled to something else than products")
     found: Count = count()
     return found
