@@ -9,7 +9,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Note, Sheet
 from harness.sections.contract.section import Section
-from harness.store.records import NOT_CHECKED, NOTHING
+from harness.store.records import NO_NETWORK, NOT_CHECKED, NOT_RUN, NOTHING
 
 _COLUMNS = (
     Column("workload", "workload", "name"),
@@ -20,6 +20,8 @@ _COLUMNS = (
     Column("not_shown", "not shown", "long"),
 )
 _UNCHECKED = (NOT_CHECKED, NOTHING)
+_PLAIN = ("", NOT_RUN, NO_NETWORK)
+"""Reasons that are those of every cell."""
 
 
 def gate(results: Results) -> Table:
@@ -47,8 +49,11 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "column “proof” says so."
     )
     table = gate(results)
-    is_checked = any(cell.gate.state not in _UNCHECKED for cell in results.cells)
-    yield Sheet(table, rows_on_page=table.rows if is_checked else ())
+    tells = any(
+        cell.gate.state not in _UNCHECKED or cell.gate.detail not in _PLAIN
+        for cell in results.cells
+    )
+    yield Sheet(table, rows_on_page=table.rows if tells else ())
 
 
 SECTION = Section("Do they compute the same?", 1300, _blocks)

@@ -21,7 +21,9 @@ from harness.store.records import (
     EXAMINATION_FAILED,
     IN_PART,
     NAMED,
+    NO_NETWORK,
     NOT_CHECKED,
+    NOT_RUN,
     NOTHING,
     CellRecord,
     Gate,
@@ -100,10 +102,10 @@ def gate_of(run: RunRecord, cell: CellRecord, fingerprints: Collection[str]) -> 
     another one already differs. Only workloads that train a network have anything to compare.
     """
     if cell.macs is None:
-        return Gate(NOTHING, "no network is trained, so there is nothing to compare")
+        return Gate(NOTHING, NO_NETWORK)
     file = _file(run.paths, cell.key)
     if not run.paths.files.exists(file):
-        return Gate(NOT_CHECKED, "the equivalence gate was not run for this cell")
+        return Gate(NOT_CHECKED, NOT_RUN)
     stored = _read(run.paths, cell.key)
     if stored is None and is_edited(run.paths, cell.key):
         again = "`bakeoff resume` examines the cell anew"

@@ -11,6 +11,7 @@ from harness.analysis.analyse import analyse
 from harness.store import gate_results
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
+from reports.page.page import render
 from tests.runs import RecordedCell, write_run
 
 TORCH = RecordedCell()
@@ -85,3 +86,11 @@ def test_sql_shows_what_the_gate_said(paths) -> None:
         ("jax", "not checked", "the equivalence gate was not run for this cell"),
         ("torch", "differs", "fc: output is 3.1e-02 off"),
     )
+
+
+def test_a_page_says_why_a_result_is_not_believed(paths) -> None:
+    gate_results.store_result(paths, TORCH.key, "f1", BAD)
+    file = paths.gate / f"{TORCH.key}.json"
+    file.write_text(file.read_text().replace("differs", "equivalent"))
+    page = render(analyse(Dataset([paths.root])))
+    assert f"{file.name} was changed by hand and is not believed" in page
