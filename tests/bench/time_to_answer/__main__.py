@@ -38,14 +38,11 @@ def go_on(options: argparse.Namespace) -> None:
     folder: Path = options.folder
     file = folder / f"{options.what}.jsonl"
     there = {(one.setting, one.number) for one in studies.recorded(file)}
-    planted = {
-        name: {0.0: (0, 1.0)}
-        | {
-            one.difference: (one.products, one.ratio)
-            for one in calibrated(name, folder / "calibration.json")
-        }
-        for name in options.framework
-    }
+    planted = {name: {0.0: (0, 1.0)} for name in options.framework}
+    if not blocks:
+        for name, known in planted.items():
+            for one in calibrated(name, folder / "calibration.json"):
+                known[one.difference] = (one.products, one.ratio)
     ends = time.monotonic() + 60 * options.minutes
     for number in count(1):
         for setting in settings.in_order(number, options.framework, options.condition):
