@@ -36,6 +36,7 @@ class Selection:
 
     def plan(self) -> tuple[Study, Plan]:
         """Read the study and the platform and make the plan."""
+        from harness.doctor.known_noise import known
         from harness.plan.plan import make_plan
         from harness.plan.power.within_budget import within_budget
         from harness.platform.platform import load_platform
@@ -51,7 +52,7 @@ class Selection:
         platform = load_platform(name, beside=study.path.parent)
         launcher(platform)  # what it could not heed is refused here, as it is when run
         own = None if self.data is None else adopted(self.data)
-        return study, within_budget(make_plan(study, platform, own))
+        return study, within_budget(make_plan(study, platform, own), known)
 
 
 def adopted(path: Path) -> UserData:

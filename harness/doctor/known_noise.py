@@ -2,15 +2,17 @@
 
 What a run's comparisons scattered by is kept under ``STATE/noise/``, one small file for each
 machine, platform and way of measuring (by turns or one after the other): of the newest runs, by
-cell, the variance of one trial's logarithm and its degrees of freedom.
+cell, the variance of one trial's logarithm and its degrees of freedom; by turns also how much of it
+the rounds explain, and how long a trial measured.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harness import user_folders
 from harness.environments import cache
 from harness.machine import share
-from harness.plan.power.prospects import KnownNoise
+from harness.plan.power.prospects import KnownNoise, Split
 from harness.plan.turn_rules import reasons
 from harness.store.files import write_json
 from harness.store.json_text import parse_line
@@ -28,12 +30,23 @@ if TYPE_CHECKING:
     from harness.plan.plan import Plan
     from harness.verdicts.results import CellResult
 
-_VERSION = 1  # 1: first
+_VERSION = 2  # 1: first, 2: with what rounds say
 _MOST_RUNS = 50
 _MOST_BYTES = 1 << 20
 _FEWEST_BLOCKS = 3
 _LEAST = 1e-4
 """No machine is quieter than that."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What one run said of a cell."""
+
+    freedom: int
+    variance: float
+    within: float | None = None
+    """What of it the rounds explain, in trials that measured so many seconds."""
+    seconds: float = 0.0
 
 
 def learn(results: Results) -> None:
@@ -49,7 +62,8 @@ def learn(results: Results) -> None:
         if base is not None and base is not cell:
             by_turns, variance, blocks = _variance(cell, base)
             if blocks >= _FEWEST_BLOCKS and by_turns == _took_turns(cell):
-                found[by_turns][cell.key] = [float(f"{variance:.4g}"), blocks - 1]
+                told = (variance, *(_within(cell, base) if by_turns else ()))
+                found[by_turns][cell.key] = [blocks - 1, *(float(f"{one:.4g}") for one in told)]
     name = f"{run.name}/{run.started_wall_ns}"
     for by_turns, cells in found.items():
         file = _file(platform, by_turns=by_turns)
@@ -73,12 +87,37 @@ def known(plan: Plan) -> KnownNoise | None:
     runs = [_numbers(one["cells"]) for one in _kept(file)]
     own = [{key: told for key, told in one.items() if key in plan.by_key} for one in runs]
     chosen = [one for one in (own if any(own) else runs) if one]
-    told = [pair for one in chosen for pair in one.values()]
-    freedom = sum(count for _, count in told)
-    if not freedom:
+    told = [kept for one in chosen for kept in one.values()]
+    if not told:
         return None
-    variance = sum(variance * count for variance, count in told) / freedom
-    return KnownNoise(max(sqrt(variance), _LEAST), len(chosen), any(own))
+    scatter = max(sqrt(_pooled([(one.freedom, one.variance) for one in told])), _LEAST)
+    return KnownNoise(scatter, len(chosen), any(own), _split(told))
+
+
+def _split(told: Sequence[_Kept]) -> Split | None:
+    """Part the variance into what stays and what shrinks with a trial's length."""
+    known = [one for one in told if one.within is not None and one.seconds]
+    if not known:
+        return None
+    shrinks = [(one.freedom, (one.within or 0.0) * one.seconds) for one in known]
+    stays = [(one.freedom, one.variance - (one.within or 0.0)) for one in known]
+    return Split(max(_pooled(stays), _LEAST**2), _pooled(shrinks))
+
+
+def _pooled(told: Sequence[tuple[int, float]]) -> float:
+    return sum(count * one for count, one in told) / sum(count for count, _ in told)
+
+
+def _within(cell: CellResult, base: CellResult) -> tuple[float, ...]:
+    """Give the variance of one trial that its rounds explain, and how long trials measured."""
+    from statistics import fmean
+
+    from harness.analysis.blocks.noisy_rounds import known_to
+
+    taken = [one.turns for one in cell.trials if one.counted and one.turns is not None]
+    seconds = [sum(one.seconds for one in turns.rounds) for turns in taken if turns.rounds]
+    errors = known_to(cell, base).values()
+    return (fmean(one**2 for one in errors) / 2, fmean(seconds)) if errors and seconds else ()
 
 
 def _variance(cell: CellResult, base: CellResult) -> tuple[bool, float, int]:
@@ -108,16 +147,20 @@ def _kept(file: Path) -> Iterator[dict[str, Any]]:
             yield one
 
 
-def _numbers(cells: Mapping[str, Any]) -> dict[str, tuple[float, int]]:
-    """Give the variances that are some; the file is the user's own, and may be damaged."""
+def _numbers(cells: Mapping[str, Any]) -> dict[str, _Kept]:
+    """Give what is numbers; the file is the user's own, and may be damaged."""
     found = {}
-    for key, pair in cells.items():
-        if isinstance(pair, list) and len(pair) == 2:
-            variance, freedom = pair
-            is_some = isinstance(variance, int | float) and isfinite(variance) and variance >= 0
-            if is_some and isinstance(freedom, int) and freedom > 0:
-                found[key] = (float(variance), freedom)
+    for key, told in cells.items():
+        if not (isinstance(told, list) and len(told) in (2, 4)):
+            continue
+        freedom, *others = told
+        if isinstance(freedom, int) and freedom > 0 and all(map(_is_some, others)):
+            found[key] = _Kept(freedom, *map(float, others))
     return found
+
+
+def _is_some(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value) and value >= 0
 
 
 def _file(platform: str, *, by_turns: bool) -> Path:

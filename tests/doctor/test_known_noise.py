@@ -66,11 +66,30 @@ def test_cells_that_ran_here_speak_for_themselves(tmp_path: Path) -> None:
     learnt(tmp_path, 0.02)
     (file,) = (user_folders.state_home() / "noise").iterdir()
     content = json.loads(file.read_text())
-    own = {"run": "own", "cells": {plan.cells[1].key: [0.0001, 5], "damaged": ["x", 5]}}
+    own = {"run": "own", "cells": {plan.cells[1].key: [5, 0.0001], "damaged": [5, "x"]}}
     file.write_text(json.dumps({**content, "runs": [*content["runs"], own]}))
     told = known_noise.known(plan)
     assert told is not None
     assert (told.scatter, told.is_of_these_cells) == (pytest.approx(sqrt(0.0001)), True)
+
+
+def test_turns_tell_what_a_longer_trial_would_not_change(tmp_path: Path) -> None:
+    by_turns = tmp_path / "turns.toml"
+    by_turns.write_text(STUDY.replace("turns = false\n", 'until = "7 s"\n'))
+    plan = make_plan(load_study(by_turns), load_platform("local"))
+    cells = [
+        RecordedCell(framework=one, behaviour=Behaviour(trial_noise=0.05, windows=70))
+        for one in ("torch", "jax")
+    ]
+    recording = Recording(trials=40, platform={"name": "local"}, measure={"turns": True})
+    run = take_turns(write_run(tmp_path, cells, recording), cells, Sharing())
+    known_noise.learn(analyse(Dataset([run])))
+    told = known_noise.known(plan)
+    assert told is not None
+    assert told.split is not None
+    assert told.split.stays == pytest.approx(0.05**2, rel=0.5)
+    assert 0 < told.split.shrinks < 0.01**2
+    assert told.split.variance(1.0) > told.split.variance(60.0)
 
 
 def test_a_run_is_kept_once_and_what_is_damaged_is_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ import pytest
 from harness.errors import UsageError
 from harness.plan.duration import estimate
 from harness.plan.plan import Plan
+from harness.plan.power.prospects import KnownNoise, Split
 from harness.plan.power.within_budget import within_budget
+from harness.study.measure import Measure
 
 Planned = Callable[..., Plan]
 CELLS = """\
@@ -51,6 +53,19 @@ def test_a_length_that_was_said_stays(planned: Planned) -> None:
     told = within_budget(planned(f'{CELLS}budget = "1 h"\nuntil = "40 s"\n')).measure
     assert told.until.seconds == 40
     assert 6 <= told.trials < 3600 / (5 * 40)
+
+
+def test_trials_are_short_where_processes_differ_and_long_where_they_do_not(
+    planned: Planned,
+) -> None:
+    plan = planned(f'{CELLS}budget = "1 h"\n')
+
+    def chosen(split: Split) -> Measure:
+        return within_budget(plan, lambda _: KnownNoise(0.05, 1, True, split)).measure
+
+    short, long = chosen(Split(0.05**2, 0.001**2)), chosen(Split(0.001**2, 0.5**2))
+    assert (short.until.seconds, short.trials) == (10, 30)
+    assert (long.until.seconds, long.trials) == (30, 16)
 
 
 def test_too_small_a_budget_is_refused_with_what_it_takes(planned: Planned) -> None:

@@ -19,6 +19,20 @@ _WORTH_SEEKING = 0.1
 
 
 @dataclass(frozen=True)
+class Split:
+    """What the variance of a trial's logarithm is made of."""
+
+    stays: float
+    """Between processes, however long they run."""
+    shrinks: float
+    """Within a trial of one second; less in a longer one."""
+
+    def variance(self, seconds: float) -> float:
+        """Give that of a trial of such a length."""
+        return self.stays + self.shrinks / seconds
+
+
+@dataclass(frozen=True)
 class KnownNoise:
     """How much trials scattered in earlier runs on this machine."""
 
@@ -27,6 +41,8 @@ class KnownNoise:
     runs: int
     is_of_these_cells: bool
     """Whether it was measured of cells of the plan, or of others."""
+    split: Split | None = None
+    """Known where trials took turns."""
 
     def __str__(self) -> str:
         whose = "these cells" if self.is_of_these_cells else "other cells"

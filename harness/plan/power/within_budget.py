@@ -1,13 +1,15 @@
 """Choose how many trials a cell has, and how long they measure, from the time that there is.
 
 More blocks tell more than longer trials do, until starting up takes most of the time: processes
-differ from each other however long they run. Half of the variance of a trial of a minute is taken
-to be between processes, and half to shrink with its length; of the lengths, the one is chosen with
+differ from each other however long they run. How much of a trial's variance that is, earlier runs
+by turns on this machine tell; where none did, half of the variance of a trial of a minute is taken
+to be between processes, and half to shrink with its length. Of the lengths, the one is chosen with
 which the smallest difference is found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
 
@@ -15,7 +17,7 @@ from harness.errors import UsageError
 from harness.plan.duration import estimate
 from harness.plan.order import interleaved
 from harness.plan.plan import Plan
-from harness.plan.power.prospects import compared_at_most
+from harness.plan.power.prospects import KnownNoise, Split, compared_at_most
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.power import smallest_difference
 from harness.store.layout import PILOT
@@ -24,15 +26,21 @@ from harness.units import duration
 from harness.worker.job import Span
 
 _LENGTHS_S = (120.0, 60.0, 30.0, 20.0, 10.0)
-_USUAL_S = 60.0
+_ASSUMED = Split(stays=1e-6 / 2, shrinks=60.0 * 1e-6 / 2)
+"""Only how both compare with each other decides."""
 _MOST_BLOCKS = 30
 
 
-def within_budget(plan: Plan) -> Plan:
-    """Give the plan with what its budget is to choose; the same where that is nothing."""
+def within_budget(plan: Plan, known: Callable[[Plan], KnownNoise | None] = lambda _: None) -> Plan:
+    """Give the plan with what its budget is to choose; the same where that is nothing.
+
+    ``known`` tells how much trials of a plan scattered in earlier runs.
+    """
     measure = plan.measure
     if TRIALS not in measure.chosen:
         return plan
+    noise = known(plan)
+    split = noise.split if noise is not None and noise.split is not None else _ASSUMED
     spans = [measure.until]
     if UNTIL in measure.chosen:
         spans = [Span(seconds=one) for one in _LENGTHS_S if one < measure.timeout_s]
@@ -42,7 +50,7 @@ def within_budget(plan: Plan) -> Plan:
     for span, (before_s, block_s) in designs:
         blocks = min(_MOST_BLOCKS, int((budget_s - before_s) / block_s))
         if blocks >= FEWEST_BLOCKS:
-            able.append((_smallest(plan, blocks, span), span, blocks))
+            able.append((_smallest(plan, blocks, span, split), span, blocks))
     if not able:
         least_s = min(before_s + FEWEST_BLOCKS * block_s for _, (before_s, block_s) in designs)
         raise UsageError(
@@ -64,8 +72,7 @@ def _seconds(plan: Plan, until: Span) -> tuple[float, float]:
     return guess.starts_s + pilot_s, sum(guess.trial_s.values())
 
 
-def _smallest(plan: Plan, blocks: int, until: Span) -> float:
+def _smallest(plan: Plan, blocks: int, until: Span, split: Split) -> float:
     """Give what is found by so many trials of this length, relative to others of other lengths."""
     compared = max(1, compared_at_most(plan))
-    longer = _USUAL_S / until.seconds if until.seconds else 1.0
-    return smallest_difference(compared, blocks, 1e-3 * sqrt((1 + longer) / 2))
+    return smallest_difference(compared, blocks, sqrt(split.variance(until.seconds or 1.0)))
