@@ -65,6 +65,8 @@ class TrialCommand:
     """Whether it takes turns with trials of other agents."""
     inode: int | None = None
     """Of the directory: by now another one may lie at its path; None: any will do."""
+    job: str | None = None
+    """The digest of the ``job.json`` that lies there; None: any will do."""
 
 
 @dataclass(frozen=True)

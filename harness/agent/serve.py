@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from harness.agent.protocol import Lines, TrialCommand, end_line, line, read_tri
 from harness.agent.trial import RunningTrial
 from harness.collect.collector import Collector
 from harness.collect.sampler import Observed
+from harness.errors import RunError
 from harness.store.layout import TrialPaths
 
 
@@ -125,7 +127,7 @@ class Agent:
         """
         with suppress(OSError):  # whoever needs it will say so
             folder = os.open(command.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            if command.inode not in (None, os.fstat(folder).st_ino):
+            if not _is_own(folder, command):
                 os.close(folder)
                 return command, f"{command.directory}: another directory is here now"
             self._folder, path = folder, command.directory
@@ -198,6 +200,20 @@ class Agent:
             self._folder = None
         end = replace(trial.close(), unobserved=seen.problem, stand_ins=seen.stand_ins)
         self._report(end_line(end))
+
+
+def _is_own(folder: int, command: TrialCommand) -> bool:
+    """Tell whether a folder is that of a trial that begins now: its job, and no outcome yet."""
+    if command.inode not in (None, os.fstat(folder).st_ino):
+        return False
+    if command.job is None:
+        return True
+    trial = TrialPaths(Path(f"/proc/self/fd/{folder}"))
+    try:
+        job = trial.files.read_bytes(trial.job)
+        return sha256(job).hexdigest() == command.job and not trial.files.exists(trial.outcome)
+    except (FileNotFoundError, RunError):
+        return False
 
 
 def main(core: int | None) -> None:

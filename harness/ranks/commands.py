@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from harness.agent.protocol import TrialCommand, TrialEnd
 from harness.launch.contract import Launch, Node, Worker
@@ -56,6 +57,7 @@ def _command(job: Assignment, node: int) -> TrialCommand:
         turns=job.turns,
         # Some network file systems number a folder otherwise on each node.
         inode=None if job.worker.nodes[node].name else job.trial.files.inode(job.trial.root),
+        job=sha256(job.trial.files.read_bytes(job.trial.job)).hexdigest(),
     )
 
 

@@ -46,10 +46,11 @@ class WrongIdentity(Refused):
 class Worker:
     """One rank of a job: what it was asked, where it stands, what it says."""
 
-    def __init__(self, job: Job, where: place.Place, events: Events) -> None:
+    def __init__(self, job: Job, where: place.Place, events: Events, folder: str) -> None:
         self.job = job
         self.where = where
         self.events = events
+        self.folder = folder
 
     def work(self) -> None:
         """Open the adapter and go through the door that the job names.
@@ -179,7 +180,10 @@ class Worker:
             return None
         from harness.worker.gate.timed_updates import proof_of  # only what trains has one
 
-        proof = proof_of(activity, workload, self.job.paths, self.where)
+        paths = dict(self.job.paths)
+        if "proved" in paths:
+            paths["proved"] = os.path.join(self.folder, paths["proved"])
+        proof = proof_of(activity, workload, paths, self.where)
         if proof is not None:
             proof.open()
         return proof
@@ -231,7 +235,7 @@ class Worker:
             from harness.worker.input.files import described  # most trials read nothing
 
             files = described(
-                job.factors, job.paths["data"], job.seed, self.where, meeting=job.directory
+                job.factors, job.paths["data"], job.seed, self.where, meeting=self.folder
             )
         return feed.describe(workload, job.scale, seed=job.seed, place=self.where, files=files)
 
@@ -292,7 +296,7 @@ def main(path: str) -> int:
     folder = os.curdir if place.TOKEN in os.environ else job.directory
     events = Events(os.path.join(folder, "events.{}.jsonl".format(where.rank)), where)
     try:
-        Worker(job, where, events).work()
+        Worker(job, where, events, folder).work()
     except Unsupported as fault:
         return _fail(events, "unsupported", fault)
     except Refused as fault:

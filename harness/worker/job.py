@@ -27,7 +27,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Job:
-    """One trial as its ranks see it; every path is absolute and every factor resolved."""
+    """One trial as its ranks see it; every factor is resolved, and every path is absolute
+    but those of what it makes in its own directory.
+    """
 
     purpose: str  # "trial", or an adapter's untimed door: "probe", "examine"; "" as adapters see it
     cell_key: str

@@ -7,8 +7,11 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from harness.agent.protocol import read_end
 from harness.store.layout import TrialPaths
@@ -106,6 +109,24 @@ def test_no_rank_is_started_in_a_folder_that_took_its_own_ones_place(
     assert end.ranks[0].problem == f"{tmp_path}: another directory is here now"
     assert list(tmp_path.iterdir()) == []
     assert agent.run("pass", inode=tmp_path.stat().st_ino).ranks[0].exit_code == 0
+
+
+@pytest.mark.parametrize("there", ["another job", "its own job, done", "no job"])
+def test_on_other_nodes_a_folder_is_known_by_its_job_that_is_not_done(
+    agent: Any, tmp_path: Path, there: str
+) -> None:
+    own, found = b'{"trial": "trial-1"}', tmp_path / "job.json"
+    command = {"job": sha256(own).hexdigest(), "inode": None}
+    if there != "no job":
+        found.write_bytes(b'{"trial": "trial-2"}' if there == "another job" else own)
+    (tmp_path / "outcome.json").write_text("what another run keeps")
+    before = sorted(tmp_path.iterdir())
+    end = agent.run("open('made', 'w').close()", **command)
+    assert end.ranks[0].problem == f"{tmp_path}: another directory is here now"
+    assert sorted(tmp_path.iterdir()) == before
+    (tmp_path / "outcome.json").unlink()
+    found.write_bytes(own)
+    assert agent.run("pass", **command).ranks[0].exit_code == 0
 
 
 def test_a_killed_agent_leaves_what_it_had_recorded(

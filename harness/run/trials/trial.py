@@ -167,7 +167,7 @@ def _asked(bench: SessionContext, cell: Cell, name: TrialName | str) -> Asked | 
 def _proof_paths(bench: SessionContext, cell: Cell, asked: Asked, name: str) -> dict[str, str]:
     paths = {"proof": str(asked.given)}
     if not asked.why_not and name != COLD:
-        paths["proved"] = str(TrialPaths(bench.paths.cells / cell.key / name).proved)
+        paths["proved"] = TrialPaths(bench.paths.cells / cell.key / name).proved.name
     return paths
 
 
