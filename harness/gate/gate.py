@@ -7,7 +7,7 @@ examined side by side where cores and memory allow; of what they are held to, on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -66,11 +66,12 @@ def ensure(
                 tell(cell.key, gate.check(cell, title))
         else:
             serve = partial(_serve, plan.platform, payload, kept)
-            for told in side_by_side.heard(serve, groups, lanes):
-                if isinstance(told, str):
-                    watch(told)
-                else:
-                    tell(*told)
+            with closing(side_by_side.heard(serve, groups, lanes)) as heard:
+                for told in heard:
+                    if isinstance(told, str):
+                        watch(told)
+                    else:
+                        tell(*told)
             lost = Result(EXAMINATION_FAILED, "the process that examined it ended before it")
             for _, cell in due:
                 if cell.key not in found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -40,7 +40,7 @@ def lanes(groups: int) -> int:
     return max(1, min(groups, _MOST, int(cores) // _CORES, room))
 
 
-def heard(serve: Serve, groups: Sequence[Any], count: int) -> Iterator[Any]:
+def heard(serve: Serve, groups: Sequence[Any], count: int) -> Generator[Any, None, None]:
     """Let lanes serve groups, and give what they say; raise what a person did wrong."""
     waiting, interrupts = deque(groups), Interrupts()
     working: dict[Connection, BaseProcess] = {}
@@ -49,15 +49,17 @@ def heard(serve: Serve, groups: Sequence[Any], count: int) -> Iterator[Any]:
             for _ in range(count):
                 ours, process = _started(serve)
                 working[ours] = process
-                ours.send(waiting.popleft())
+                _send(ours, waiting.popleft())
             while working:
                 for one in wait([*working, interrupts.fileno()]):
                     if interrupts.count:
                         raise SystemExit(interrupts.exit_code)
-                    assert isinstance(one, Connection)
+                    if not isinstance(one, Connection):
+                        interrupts.drain()
+                        continue
                     try:
                         told = one.recv()
-                    except EOFError:
+                    except (EOFError, ConnectionResetError):
                         working.pop(one).join()
                         continue
                     if isinstance(told, BakeoffError):
@@ -65,13 +67,19 @@ def heard(serve: Serve, groups: Sequence[Any], count: int) -> Iterator[Any]:
                     if told is not None:
                         yield told
                     else:
-                        with suppress(BrokenPipeError):  # its end is heard next
-                            one.send(waiting.popleft() if waiting else None)
+                        _send(one, waiting.popleft() if waiting else None)
+            if interrupts.count:  # after the last was heard
+                raise SystemExit(interrupts.exit_code)
         finally:
             for process in working.values():
                 process.terminate()
             for process in working.values():
                 process.join()
+
+
+def _send(lane: Connection, group: Any) -> None:
+    with suppress(BrokenPipeError):  # that it has ended is heard next
+        lane.send(group)
 
 
 def _started(serve: Serve) -> tuple[Connection, BaseProcess]:
