@@ -17,7 +17,7 @@ from harness import user_folders
 from harness.environments import cache
 from harness.machine import share
 from harness.store.files import write_json
-from harness.store.json_text import parse_line
+from harness.store.json_text import parse
 from harness.store.record_readers.ceilings import VERSION, Ceiling, usable
 
 _MOST_BYTES = 1 << 20
@@ -27,7 +27,7 @@ _MOST = 500
 def known(platform: str) -> tuple[Ceiling, ...]:
     """Give what is kept of this machine; nothing where what is kept cannot be read."""
     try:
-        return usable(parse_line(_file(platform).read_bytes()[:_MOST_BYTES]))
+        return usable(parse(_file(platform).read_bytes()[:_MOST_BYTES]))
     except (OSError, ValueError):  # they are measured once more then
         return ()
 

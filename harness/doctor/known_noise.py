@@ -23,7 +23,7 @@ from harness.machine import share
 from harness.plan.power.prospects import KnownNoise, Split
 from harness.plan.turn_rules import reasons
 from harness.store.files import write_json
-from harness.store.json_text import parse_line
+from harness.store.json_text import parse
 
 if TYPE_CHECKING:
     from harness.analysis.results import Results
@@ -138,7 +138,7 @@ def _took_turns(cell: CellResult) -> bool:
 
 def _kept(file: Path) -> Iterator[dict[str, Any]]:
     try:
-        content = parse_line(file.read_bytes()[:_MOST_BYTES])
+        content = parse(file.read_bytes()[:_MOST_BYTES])
     except (OSError, ValueError):  # less is known then
         return
     runs = content.get("runs") if isinstance(content, dict) else None

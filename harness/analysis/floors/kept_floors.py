@@ -31,7 +31,7 @@ from harness.analysis.results import Results
 from harness.errors import RunError
 from harness.machine import share
 from harness.store.files import write_json
-from harness.store.json_text import parse_line
+from harness.store.json_text import parse
 from harness.verdicts.results import CellResult
 from harness.worker.network.alone import FORWARD
 
@@ -82,7 +82,7 @@ class MachineFloors:
 def kept_floors(platform: str) -> MachineFloors:
     """Read what is kept of this machine; nothing where there is nothing, or it is damaged."""
     try:
-        content = parse_line(_file(platform).read_bytes()[:_MOST_BYTES])
+        content = parse(_file(platform).read_bytes()[:_MOST_BYTES])
     except (OSError, ValueError):  # less is known then
         return MachineFloors()
     if not isinstance(content, dict) or content.get("version") != _VERSION:

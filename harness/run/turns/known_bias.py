@@ -20,7 +20,7 @@ from harness.environments import cache
 from harness.machine import share
 from harness.run.trials.prepared import Prepared
 from harness.stats.turn_bias import MOST, is_known
-from harness.store.json_text import parse_line
+from harness.store.json_text import parse
 from harness.study.measure import Measure
 
 _MOST_BYTES = 1 << 16
@@ -65,11 +65,12 @@ class KnownBias:
         except OSError:
             return
         for line in data.splitlines():
-            said = parse_line(line)
-            logs = said.get("logs") if isinstance(said, dict) else None
-            if isinstance(logs, list):
-                numbers = [one for one in logs if isinstance(one, float) and isfinite(one)]
-                yield str(said.get("run")), numbers
+            with suppress(ValueError):  # it was cut off
+                said = parse(line)
+                logs = said.get("logs") if isinstance(said, dict) else None
+                if isinstance(logs, list):
+                    numbers = [one for one in logs if isinstance(one, float) and isfinite(one)]
+                    yield str(said.get("run")), numbers
 
     def _file(self, key: str, together: int) -> Path:
         here = (socket.gethostname(), share.cpu(), os.cpu_count())

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text, varint
+from harness.worker.attribution.protobuf import (
+    Fields,
+    by_number,
+    integer,
+    message,
+    messages,
+    text,
+    varint,
+)
 
 CONTAINERS = ("while", "call", "conditional")
 """Their time is that of the instructions inside."""
@@ -49,7 +57,7 @@ class _Raw(NamedTuple):
 
 def instructions(hlo_proto: memoryview) -> Tuple[str, Dict[str, Instruction]]:
     """Give a module's name, and its instructions by theirs."""
-    module = by_number(messages(by_number(hlo_proto), 1)[-1])
+    module = message(by_number(hlo_proto), 1)
     computations: Dict[int, Dict[int, _Raw]] = {}
     for computation in map(by_number, messages(module, 3)):
         listed = map(by_number, messages(computation, 2))
@@ -76,9 +84,9 @@ def instructions(hlo_proto: memoryview) -> Tuple[str, Dict[str, Instruction]]:
 
 
 def _raw(one: Fields) -> _Raw:
-    shape = by_number(messages(one, 3)[-1]) if 3 in one else {}
-    layout = by_number(messages(shape, 5)[-1]) if 5 in shape else {}
-    metadata = by_number(messages(one, 7)[-1]) if 7 in one else {}
+    shape = message(one, 3)
+    layout = message(shape, 5)
+    metadata = message(one, 7)
     return _Raw(
         text(one, 1),
         text(one, 2),

@@ -88,6 +88,12 @@ def integer(found: Fields, number: int) -> int:
     return last if isinstance(last, int) else 0
 
 
+def message(found: Fields, number: int) -> Fields:
+    """Give a field as a message; an empty one where it is absent."""
+    last = found.get(number, [0])[-1]
+    return {} if isinstance(last, int) else by_number(last)
+
+
 def messages(found: Fields, number: int) -> List[memoryview]:
     """Give the messages of a repeated field."""
     return [one for one in found.get(number, []) if not isinstance(one, int)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
 
-from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text
+from harness.worker.attribution.protobuf import Fields, by_number, integer, message, messages, text
 
 MODULES = "/host:metadata"
 HOST = "/host:CPU"
@@ -99,4 +99,4 @@ def _modules(plane: Fields) -> Iterator[memoryview]:
 def _map(plane: Fields, number: int) -> List[Any]:
     """Give the values of a map field: each entry is a message of key and value."""
     entries = [by_number(one) for one in messages(plane, number)]
-    return [by_number(messages(one, 2)[-1]) for one in entries if 2 in one]
+    return [message(one, 2) for one in entries if 2 in one]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.gauntlet.parsers import data_sets, machines, programs, runs, users
+from tests.gauntlet.parsers import data_sets, machines, programs, runs, traces, users
 
 PARSERS = (
     *programs.PARSERS,
     *users.PARSERS,
     *runs.PARSERS,
+    *traces.PARSERS,
     *machines.PARSERS,
     *data_sets.PARSERS,
 )
