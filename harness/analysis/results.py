@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.analysis.effects.effects import Effects, effects_of
 from harness.analysis.ranking import Ranking, rank
 from harness.store.records import Hole, RunInfo
 from harness.verdicts.results import CellResult
@@ -28,6 +29,12 @@ class Results:
     def rankings(self) -> tuple[Ranking, ...]:
         """Each task's cells in order: images and volumes per second do not compare."""
         return rank(self.cells, self.varied, self.runs)
+
+    @cached_property
+    def effects(self) -> dict[str, Effects]:
+        """What each factor does by itself, of each task with cells enough to ask that."""
+        found = {one.workload: effects_of(one, seed=self.runs[0].seed) for one in self.rankings}
+        return {workload: effects for workload, effects in found.items() if effects}
 
     @cached_property
     def names(self) -> dict[tuple[str, str], str]:

@@ -79,6 +79,7 @@ _AFTER_FACTORS = (
 def _cell_row(
     cell: CellResult,
     run: RunInfo | None,
+    name: str,
     machine: str,
     factors: Sequence[str],
     published: Match | None,
@@ -87,6 +88,7 @@ def _cell_row(
     comparison = cell.comparison
     more = derived(cell, run) if run is not None else Derived()
     return (
+        name,
         cell.workload,
         cell.framework,
         machine,
@@ -136,6 +138,7 @@ def cells(results: Results, normal: Mapping[tuple[str, str], Match]) -> Table:
     """Lay out everything known about each cell, one row per cell."""
     factors = _factor_names(results)
     columns = (
+        Column("cell", "cell", "name"),
         Column("workload", "workload", "name"),
         Column("framework", "framework", "name"),
         Column("machine", "machine", "name"),
@@ -147,6 +150,7 @@ def cells(results: Results, normal: Mapping[tuple[str, str], Match]) -> Table:
         _cell_row(
             cell,
             runs.get(cell.run),
+            ranking.name(cell),
             ranking.machine(cell),
             factors,
             normal.get((cell.run, cell.key)),
@@ -174,7 +178,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "Rates are geometric means over n trials with their interval; steps are medians over "
         "trials. “–” is unknown, never zero."
     )
-    yield Sheet(cells(results, found), filters=("workload", "framework", "machine"))
+    yield Sheet(cells(results, found))
     yield Brief("Is that normal? For information:", tuple(_normal(results, found)))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.sections.contract.blocks import Block, Fold, Note, Sheet
 from harness.sections.contract.section import Section
 from harness.store.records import NO_NETWORK, NOT_CHECKED, NOT_RUN, NOTHING
 
@@ -22,6 +23,8 @@ _COLUMNS = (
 _UNCHECKED = (NOT_CHECKED, NOTHING)
 _PLAIN = ("", NOT_RUN, NO_NETWORK)
 """Reasons that are those of every cell."""
+_MANY = 20
+"""So many cells are counted by what was found, and listed in a fold."""
 
 
 def gate(results: Results) -> Table:
@@ -53,7 +56,14 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         cell.gate.state not in _UNCHECKED or cell.gate.detail not in _PLAIN
         for cell in results.cells
     )
-    yield Sheet(table, rows_on_page=table.rows if tells else ())
+    if not tells:
+        yield Sheet(table, rows_on_page=())
+    elif len(table.rows) < _MANY:
+        yield Sheet(table)
+    else:
+        states = Counter(cell.gate.state for cell in results.cells)
+        said = ", ".join(f"{count} {state}" for state, count in states.most_common())
+        yield Fold(f"All {len(table.rows)} cells as a table", (Sheet(table),), detail=said)
 
 
 SECTION = Section("Do they compute the same?", 1300, _blocks)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
-from harness.sections.contract.blocks import Block, Facts
+from harness.sections.contract.blocks import Block, Facts, Fold
 from harness.sections.contract.section import Section
 
 _GLOSSARY: tuple[tuple[str, str], ...] = (
@@ -37,7 +37,7 @@ _GLOSSARY: tuple[tuple[str, str], ...] = (
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
-    yield Facts(_GLOSSARY, is_prose=True)
+    yield Fold("What the words mean", (Facts(_GLOSSARY, is_prose=True),), is_printed=True)
 
 
 SECTION = Section("Glossary", 1800, _blocks)

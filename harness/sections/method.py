@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
-from harness.sections.contract.blocks import Block, Facts
+from harness.sections.contract.blocks import Block, Facts, Fold
 from harness.sections.contract.section import Section
 
 _TRIALS = """A trial is one fresh execution of a cell, in its own processes. All cells run once per
@@ -50,7 +50,9 @@ _METHOD: tuple[tuple[str, str], ...] = (
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
-    yield Facts(_METHOD, is_prose=True)
+    yield Fold(
+        "How cells are measured and compared", (Facts(_METHOD, is_prose=True),), is_printed=True
+    )
 
 
 SECTION = Section("Method", 1700, _blocks)

@@ -14,7 +14,7 @@ from harness.sections.contract.blocks import Block, Chart, Stacks
 from harness.sections.contract.section import Section
 from harness.verdicts.results import CellResult
 
-_MOST_BARS = 40
+_MOST_BARS = 12
 _TAIL_NOTE = (
     "The first piece ends at the median step (p50), the next at the time 95 % of steps keep, the "
     "last at that of 99 % where trials have a hundred windows; medians over the trials that count."

@@ -18,8 +18,9 @@ from harness.verdicts.credibility.findings import FLOOR
 from harness.verdicts.credibility.plausible import rate_in_words
 from harness.verdicts.results import CellResult, TrialResult
 
-_MOST_LISTED = 3000
+_MOST_LISTED = 1500
 _UNFOLDED = 24
+_MOST_DRAWN = 120
 _COLUMNS = (
     Column("workload", "workload", "name"),
     Column("cell", "cell", "name"),
@@ -100,6 +101,23 @@ def _cells(ranking: Ranking) -> Iterator[CellTrials]:
             yield CellTrials(name, cell.run, cell.framework, cell.rate, reasons)
 
 
+def _dots(ranking: Ranking) -> Dots:
+    """Draw all cells; of very many the first, and those that lost a trial."""
+    cells = tuple(_cells(ranking))
+    drawn = tuple(
+        cell
+        for place, cell in enumerate(cells)
+        if place < _MOST_DRAWN or not all(trial.counted for trial, _ in cell.trials)
+    )
+    note = ""
+    if len(drawn) < len(cells):
+        note = (
+            f"Drawn are {len(drawn)} of {len(cells)} cells: the {_MOST_DRAWN} fastest, and those "
+            "that lost a trial. bakeoff export --to svg --figure trials draws all."
+        )
+    return Dots(ranking.workload, ranking.unit, drawn, note)
+
+
 def _listed(table: Table) -> Fold:
     """List the trials; of very many, those that do not count."""
     total = len(table.rows)
@@ -112,7 +130,7 @@ def _listed(table: Table) -> Fold:
             f"The {len(rows)} of {total} trials that do not count (all of them: "
             "bakeoff export --table trials)"
         )
-    by = ("workload", "cell", "outcome", "verdict")
+    by = ("outcome", "verdict")
     return Fold(title, (Sheet(table, by, rows),), is_open=len(rows) <= _UNFOLDED)
 
 
@@ -145,7 +163,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     for tolerated in _tolerated(results):
         yield Note(tolerated)
     for ranking in results.rankings:
-        yield Dots(ranking.workload, ranking.unit, tuple(_cells(ranking)))
+        yield _dots(ranking)
     yield _listed(trials(results))
 
 

@@ -37,6 +37,17 @@
     return Number.isNaN(found) ? undefined : found;
   };
 
+  // Long tables show their first rows; which those are changes with the order and the filters.
+  const FIRST = 10;
+  const fold = (table) => {
+    const more = (table.closest('.scroll') || table).nextElementSibling;
+    if (!more?.matches('.more')) return;
+    const rows = Array.from(table.tBodies[0].rows).filter((row) => !row.hidden);
+    rows.forEach((row, at) => row.classList.toggle('rest', at >= FIRST));
+    more.hidden = rows.length <= FIRST;
+    more.querySelector('span').textContent = rows.length - FIRST;
+  };
+
   // Sorting: unknown goes last in both directions.
   const sorter = (table) => every('thead th', table).forEach((head, at) => {
     const click = document.createElement('button');
@@ -57,27 +68,36 @@
         return down ? -order : order;
       });
       body.append(...rows.map(([, row]) => row));
+      fold(table);
     });
   });
   every('table.grid').forEach(sorter);
 
-  // Filters: the values a column takes, all of them to begin with.
-  every('.filters').forEach((group) => {
-    const rows = Array.from(group.parentElement.querySelector('tbody').rows);
+  // Filters of one table: the values a column takes, all of them to begin with. What a filter of all
+  // cells hides as well is in the row's own mark.
+  const hides = new Map();
+  const show = (row, by, isHidden) => {
+    const reasons = hides.get(row) || new Set();
+    hides.set(row, reasons);
+    reasons[isHidden ? 'add' : 'delete'](by);
+    row.hidden = reasons.size > 0;
+  };
+  const options = (pick, values) => Array.from(values).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+    .forEach((value) => pick.append(new Option(value, value)));
+  every('.sheet .filters').forEach((group) => {
+    const table = group.parentElement.querySelector('table');
+    const rows = Array.from(table.tBodies[0].rows);
     const picks = every('select', group);
-    const show = () => {
-      let left = 0;
-      rows.forEach((row) => {
-        row.hidden = picks.some((p) => p.value && row.cells[p.dataset.column].textContent !== p.value);
-        left += !row.hidden;
-      });
+    const choose = () => {
+      rows.forEach((row) => show(row, 'own',
+        picks.some((p) => p.value && row.cells[p.dataset.column].textContent !== p.value)));
+      const left = rows.filter((row) => !row.hidden).length;
       group.querySelector('output').textContent = left === rows.length ? '' : `${left} of ${rows.length} rows`;
+      fold(table);
     };
     picks.forEach((pick) => {
-      const values = new Set(rows.map((row) => row.cells[pick.dataset.column].textContent));
-      Array.from(values).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
-        .forEach((value) => pick.append(new Option(value, value)));
-      pick.addEventListener('change', show);
+      options(pick, new Set(rows.map((row) => row.cells[pick.dataset.column].textContent)));
+      pick.addEventListener('change', choose);
     });
   });
 
@@ -98,7 +118,7 @@
   const quote = (text) => /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   const words = (cell) => cell.dataset.v || cell.textContent.replace(/\s+/g, ' ').trim();
   const csv = (table) => every('tr', table).filter((row) => !row.hidden)
-    .map((row) => Array.from(row.cells).filter((c) => !c.classList.contains('bar'))
+    .map((row) => Array.from(row.cells).filter((c) => !c.hidden && !c.classList.contains('bar'))
       .map((c) => quote(c.dataset.key || words(c))).join(',')).join('\r\n') + '\r\n';
   every('[data-csv]').forEach((b) => b.addEventListener('click', () =>
     save(`${b.dataset.csv}.csv`, 'text/csv', csv(named('table', b.dataset.csv)))));
@@ -161,5 +181,6 @@
   every('[data-svg]').forEach((b) => b.addEventListener('click', () =>
     save(`${b.dataset.svg}.svg`, 'image/svg+xml', finish(named('svg', b.dataset.svg).cloneNode(true)))));
 
+  window.bakeoff = { every, fold, show, options, save };
   addEventListener('beforeprint', () => every('details.opens').forEach((d) => { d.open = true; }));
 })();

@@ -89,6 +89,19 @@
       const least = Math.max(from, Math.min(to - wide, middle - wide / 2));
       draw([least, least + wide]);
     }));
+    // The same from the keyboard: arrows move, plus and minus zoom about the middle, zero shows all.
+    const ZOOM = 1.5;
+    const keys = { ArrowLeft: [1, -0.2], ArrowRight: [1, 0.2], '+': [1 / ZOOM, 0], '=': [1 / ZOOM, 0], '-': [ZOOM, 0], 0: [Infinity, 0] };
+    canvas.addEventListener('keydown', (event) => {
+      if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      const [factor, shift] = keys[event.key];
+      const { min, max } = plot.scales.x;
+      const wide = Math.min(to - from, Math.max(2 * told.width, (max - min) * factor));
+      const middle = (min + max) / 2 + shift * (max - min);
+      const least = Math.max(from, Math.min(to - wide, middle - wide / 2));
+      plot.setScale('x', { min: least, max: least + wide });
+    });
     place.querySelector('.picker').hidden = false;
     draw();
   };

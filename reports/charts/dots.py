@@ -82,9 +82,9 @@ def name_of(trial: TrialResult) -> str:
 
 def _title(trial: TrialResult, why: str) -> str:
     verdict = trial.verdict or trial.outcome
-    told = [verdict] if trial.counted or verdict != "valid" else []
-    said = ", ".join((*told, *([why] if why else [])))
-    return f"{name_of(trial)}: {numbers.number(trial.rate)}, {said or 'not counted'}"
+    told = [verdict] if verdict != "valid" else []
+    said = [*told, *([why] if why else [])] or ([] if trial.counted else ["not counted"])
+    return f"{name_of(trial)}: {', '.join((numbers.number(trial.rate), *said))}"
 
 
 def dots(

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.analysis.tables import Column, shown
-from harness.sections.contract.blocks import Chart, Curves, Heat, Ratios, Roof, Rungs, Stacks
+from harness.sections.contract.blocks import (
+    Chart,
+    Curves,
+    Heat,
+    Ratios,
+    Roof,
+    Rungs,
+    Squares,
+    Stacks,
+)
 from reports.charts.heat import NARROW, WIDE, heat
 from reports.charts.lines import lines
 from reports.charts.ratios import ratios
 from reports.charts.roofline import roofline
 from reports.charts.rungs import rungs
+from reports.charts.squares import squares
 from reports.charts.stacks import stacks
 
 
@@ -37,3 +47,5 @@ def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> s
         case Heat(timeline, grid, axis):
             width = NARROW if narrow else WIDE
             return heat(timeline, grid, name=name, width=width, axis=axis)
+        case Squares():
+            return squares(chart.drawing, name=name, label=title, narrow=narrow)

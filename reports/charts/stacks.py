@@ -46,15 +46,16 @@ def stacks(
         at += takes
     for row, (title, pieces) in enumerate(bars):
         top, left = line + 28 + (row + 1) * tall - _ROW, begin
-        drawn.append(text(0, top - 6 if narrow else top + 14, title))
+        bar = [text(0, top - 6 if narrow else top + 14, title)]
         for part, amount in pieces:
             said = element("title", f"{escape(part)}: {shown(amount)}")
             kind = f"p{parts.index(part) % 8 + 1} part"
-            drawn.append(
+            bar.append(
                 element(
                     "rect", said, class_=kind, x=left, y=top, width=amount * scale, height=_ROW - 11
                 )
             )
             left += amount * scale
-        drawn.append(text(left + 8, top + 14, shown(sum(amount for _, amount in pieces))))
+        bar.append(text(left + 8, top + 14, shown(sum(amount for _, amount in pieces))))
+        drawn.append(element("g", "".join(bar), data_bar=title))
     return picture(width, line + 32 + len(bars) * tall, "".join(drawn), label=label, name=name)

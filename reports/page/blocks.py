@@ -19,6 +19,7 @@ from harness.sections.contract.blocks import (
     walk,
 )
 from reports.charts.draw import draw
+from reports.page.cell_places import CellPlaces
 from reports.page.grid import Grid, grid
 from reports.page.links import Links
 from reports.page.timeline_packing import MOST_CHARACTERS, packed_together
@@ -48,6 +49,7 @@ class Canvas:
     """What all blocks of a page have in common."""
 
     links: Links
+    places: CellPlaces
     colours: dict[str, int]
     packed: Mapping[str, str]
     raw: Mapping[str, str]
@@ -81,11 +83,13 @@ def _shown(block: Block, canvas: Canvas) -> Shown:
             table = block.table
             if block.rows_on_page is not None:
                 table = replace(table, rows=block.rows_on_page)
-            return kind, grid(table, filters=block.filters, links=canvas.links)
+            return kind, grid(
+                table, filters=block.filters, links=canvas.links, places=canvas.places
+            )
         case Chart():
             return kind, _figure(block, canvas)
         case Dots():
-            return kind, strips(block, canvas.colours)
+            return kind, strips(block, canvas.colours, canvas.places)
         case Group() | Fold():
             return kind, {"of": block, "blocks": shown(block.blocks, canvas)}
     return kind, block

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis import tables
+from reports.page.cell_places import CellPlaces
+from reports.page.folding import rest
 from reports.page.links import Links
 
 
@@ -20,8 +22,16 @@ class Grid:
     rows: tuple[tuple[tuple[str, str], ...], ...]
     """Each text with what to sort it by where that is another; a path with where it leads."""
     filters: tuple[int, ...]
+    anchors: tuple[str, ...]
+    """Of the cell that each row is of; empty where rows are of something else."""
+    is_places: bool
+    """Whether its rows are the places where those anchors lie."""
+    rest: int
+    """So many rows are folded at first."""
 
 
+_PLACES = "cells"
+"""The table with one row for each cell."""
 _TEXTUAL = frozenset({"text", "name", "long", "path", "flag"})
 
 
@@ -35,11 +45,16 @@ def _beside(column: tables.Column, value: object, text: str, links: Links | None
 
 
 def grid(
-    table: tables.Table, *, filters: Sequence[str] = (), links: Links | None = None
+    table: tables.Table,
+    *,
+    filters: Sequence[str] = (),
+    links: Links | None = None,
+    places: CellPlaces | None = None,
 ) -> Grid | None:
     """Prepare a table; None if it has no rows, so that its section is not there."""
     if not table.rows:
         return None
+    anchors = _anchors(table, places)
     table = tables.filled(table)
     rows = tuple(
         tuple(
@@ -62,11 +77,20 @@ def grid(
         numeric=tuple(column.kind not in _TEXTUAL for column in table.columns),
         rows=rows,
         filters=tuple(
-            i
-            for i, column in enumerate(table.columns)
-            if (column.key in filters or column.key.startswith("factor_")) and distinct[i] > 1
+            i for i, column in enumerate(table.columns) if column.key in filters and distinct[i] > 1
         ),
+        anchors=anchors,
+        is_places=table.name == _PLACES,
+        rest=rest(len(rows)),
     )
+
+
+def _anchors(table: tables.Table, places: CellPlaces | None) -> tuple[str, ...]:
+    """Know the cell of each row by where its raw data lie."""
+    at = next((i for i, column in enumerate(table.columns) if column.kind == "path"), None)
+    if places is None or at is None:
+        return ()
+    return tuple(places.of_path(str(row[at])) for row in table.rows)
 
 
 Rows = tuple[tuple[tuple[str, str], ...], ...]

@@ -18,6 +18,8 @@ from harness.analysis.results import Results
 from harness.sections.contract.section import RANKINGS, sections
 from reports.charts.colours import colours_of
 from reports.page.blocks import Canvas, packings, shown
+from reports.page.cell_places import CellPlaces
+from reports.page.folding import FIRST
 from reports.page.links import Links
 from reports.page.rankings import chart
 from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
@@ -90,7 +92,7 @@ class _Inline:
 
 def _inline(*, zoom: bool) -> _Inline:
     styles = [("page-style", _asset("page.css")), ("chart-style", _asset("chart.css"))]
-    scripts = [_asset("page.js")]
+    scripts = [_asset("page.js"), _asset("cells.js"), _asset("columns.js")]
     if zoom:
         styles.append(("zoom-style", _asset("uplot/uPlot.min.css")))
         scripts += [_asset("uplot/uPlot.iife.min.js"), _asset("timelines.js")]
@@ -131,7 +133,8 @@ def render(
     told = _answer(results, evidence.comparison, found.missing)
     links, colours = Links.of(results, place), colours_of(results)
     packed = packings(block for made in found.made for block in made.blocks)
-    canvas = Canvas(links, colours, packed, readings or {})
+    places = CellPlaces.of(results)
+    canvas = Canvas(links, places, colours, packed, readings or {})
     held = limits(results, evidence)
     drawn = [(made, shown(made.blocks, canvas)) for made in found.made if made.is_on_page]
     return (
@@ -142,7 +145,7 @@ def render(
             answer=told,
             warnings_shown=WARNINGS_SHOWN,
             charts=[
-                chart(r, colours, links, held) for r in told.rankings if r.cells or r.set_aside
+                chart(r, colours, places, held) for r in told.rankings if r.cells or r.set_aside
             ],
             leading=[one for one in drawn if one[0].section.order < RANKINGS],
             following=[one for one in drawn if one[0].section.order >= RANKINGS],
@@ -151,5 +154,7 @@ def render(
             several_runs=len(results.runs) > 1,
             simulated=SIMULATED if results.is_simulated else "",
             machines=header(results),
+            cells=places.data,
+            first=FIRST,
         )
     )

@@ -10,7 +10,6 @@ from harness.analysis.blocks.how_measured import how_measured
 from harness.analysis.limits.holding_back import Limit
 from harness.analysis.limits.words import sentence, short
 from harness.analysis.ranking import Ranking
-from harness.sections.contract.columns import place
 from harness.store.records import (
     DIFFERS,
     EQUIVALENT,
@@ -23,7 +22,8 @@ from harness.store.records import (
 from harness.verdicts.results import CellResult
 from reports.charts import bars
 from reports.charts.colours import colour_of
-from reports.page.links import Links
+from reports.page.cell_places import CellPlaces
+from reports.page.folding import FIRST, is_folded
 
 _GATE_MARKS = {
     EQUIVALENT: "≡",
@@ -44,8 +44,10 @@ class Row:
     machine: str
     first: bool
     """Whether it opens a group of machines running the same cell."""
-    place: str
-    """Where its raw data lie, from the page; empty where the page cannot lead there."""
+    anchor: str
+    """Where the page says all that it knows of it."""
+    is_rest: bool
+    """Whether it is folded at first."""
     bar: str
     rate: str
     interval: str
@@ -63,6 +65,13 @@ class Row:
     state: str
     greyed: bool
 
+    @property
+    def classes(self) -> str:
+        """How its line is shown."""
+        opens = self.first and bool(self.machine) and not self.greyed
+        marks = (("greyed", self.greyed), ("opens", opens), ("rest", self.is_rest))
+        return " ".join(name for name, is_so in marks if is_so)
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -77,6 +86,11 @@ class Chart:
     has_comparison: bool
     has_ratio_interval: bool
     note: str
+
+    @property
+    def rest(self) -> int:
+        """How many rows are folded at first."""
+        return sum(row.is_rest for row in self.rows)
 
 
 def _busy(cell: CellResult) -> str:
@@ -95,7 +109,8 @@ def _row(
     top: float,
     colour: int,
     previous: str,
-    links: Links,
+    places: CellPlaces,
+    is_rest: bool,
     held: Limit | None,
 ) -> Row:
     rate, interval = numbers.estimate(cell.rate)
@@ -107,7 +122,8 @@ def _row(
         name=ranking.name(cell),
         machine=ranking.machine(cell) if len(ranking.runs) > 1 else "",
         first=cell.key != previous,
-        place=links.to(place(cell)),
+        anchor=places.anchors[cell.run, cell.key],
+        is_rest=is_rest,
         bar=bars.bar(cell.rate, top=top, colour=colour, faint=greyed) if cell.rate else "",
         rate=rate,
         interval=interval,
@@ -134,13 +150,13 @@ def _meaning(cell: CellResult) -> str:
 
 
 def chart(
-    ranking: Ranking, colours: dict[str, int], links: Links, held: Mapping[str, Limit]
+    ranking: Ranking, colours: dict[str, int], places: CellPlaces, held: Mapping[str, Limit]
 ) -> Chart:
     """Prepare one workload's ranking."""
     listed = [c for c in (*ranking.cells, *ranking.set_aside) if c.rate]
     top = bars.top_of([c.rate for c in listed if c.rate])
     rows, previous = [], ""
-    for cell in listed:
+    for position, cell in enumerate(listed):
         colour = colour_of(colours, cell.run, cell.framework)
         rows.append(
             _row(
@@ -149,7 +165,10 @@ def chart(
                 top=top,
                 colour=colour,
                 previous=previous,
-                links=links,
+                places=places,
+                is_rest=is_folded(len(listed))
+                and position >= FIRST
+                and cell is not ranking.reference,
                 held=held.get(cell.key),
             )
         )

@@ -9,6 +9,8 @@ from harness.analysis import numbers
 from harness.sections.contract.blocks import CellTrials, Dots
 from reports.charts import dots
 from reports.charts.colours import colour_of
+from reports.page.cell_places import CellPlaces
+from reports.page.folding import rest
 
 _REASONS = 3
 """So many rejected trials of a cell are explained beside its dots."""
@@ -19,6 +21,8 @@ class Strip:
     """The trials of one cell as dots, and in words those that do not count."""
 
     name: str
+    anchor: str
+    """Where the page says all that it knows of the cell."""
     drawing: str
     counted: int
     total: int
@@ -32,9 +36,12 @@ class Strips:
     heading: str
     axis: tuple[tuple[str, str], ...]
     strips: tuple[Strip, ...]
+    rest: int
+    """So many are folded at first."""
+    note: str
 
 
-def strips(of: Dots, colours: dict[str, int]) -> Strips:
+def strips(of: Dots, colours: dict[str, int], places: CellPlaces) -> Strips:
     """Draw all on one axis."""
     alike = [([trial for trial, _ in cell.trials], cell.rate) for cell in of.cells]
     axes = dots.axes_of(alike)
@@ -45,13 +52,15 @@ def strips(of: Dots, colours: dict[str, int]) -> Strips:
         (scale, "each cell's own rate"),
         (numbers.number(axes.rates.high), f"+{numbers.number(100 * reach - 100)} %"),
     )
-    return Strips(of.heading, axis, tuple(_strip(cell, axes, colours) for cell in of.cells))
+    drawn = tuple(_strip(cell, axes, colours, places) for cell in of.cells)
+    return Strips(of.heading, axis, drawn, rest(len(drawn)), of.note)
 
 
-def _strip(cell: CellTrials, axes: dots.Axes, colours: dict[str, int]) -> Strip:
+def _strip(cell: CellTrials, axes: dots.Axes, colours: dict[str, int], places: CellPlaces) -> Strip:
     colour = colour_of(colours, cell.run, cell.framework)
     return Strip(
         name=cell.name,
+        anchor=places.anchors.get((cell.run, cell.trials[0][0].cell_key), ""),
         drawing=dots.dots(cell.trials, cell.rate, axes=axes, colour=colour),
         counted=sum(trial.counted for trial, _ in cell.trials),
         total=len(cell.trials),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
+from harness.analysis.effects.words import sentences as effect_sentences
 from harness.analysis.ranking import Ranking, in_sentence, machine_name, of_run
 from harness.analysis.results import Results
 from harness.verdicts.results import CellResult
@@ -87,6 +88,14 @@ def _of_messages(ranking: Ranking) -> str:
     return f"{ranking.name(most)}: {carried} at most; {ranking.name(least)}: {took} each."
 
 
+def _sentence(results: Results, ranking: Ranking) -> str:
+    """Answer for one workload; of many cells say first what each factor does."""
+    effects = results.effects.get(ranking.workload)
+    if effects is None:
+        return sentence(ranking)
+    return " ".join((*effect_sentences(effects), f"{_highest(ranking, ranking.cells[0])}."))
+
+
 def _question(results: Results, ranked: Sequence[Ranking]) -> str:
     if results.question:
         return results.question
@@ -142,7 +151,7 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
 def answer(results: Results) -> Answer:
     """Say everything that belongs on the first screen."""
     ranked = results.rankings
-    told = [sentence(one) for one in ranked]
+    told = [_sentence(results, one) for one in ranked]
     sentences = [(one.workload, text) for one, text in zip(ranked, told, strict=True)]
     if any(one.is_pair for one in ranked):
         sentences = of_pairs(ranked, told)

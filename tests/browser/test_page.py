@@ -26,6 +26,7 @@ PAGES = {
     "failures": lambda: render(samples.failures()),
     "everything": lambda: render(samples.everything(), samples.evidence()),
     "hostile": lambda: render(samples.hostile()),
+    "large": lambda: render(samples.factorial()),
 }
 APPROVED = Path(__file__).parent / "approved"
 TEXTS = "Array.from(document.querySelectorAll('text')).map((t) => t.textContent)"
@@ -86,16 +87,6 @@ def test_the_page_reads_without_javascript(visit):
     assert not opened.page.get_by_role("button").first.is_visible()
 
 
-def test_filters_leave_the_rows_that_match(visit):
-    page = visit(PAGES["demo"]()).page
-    page.locator("#cells .filters label", has_text="framework").locator("select").select_option(
-        "jax"
-    )
-    visible = page.locator("#cells tbody tr:visible")
-    assert visible.count() == 3
-    assert page.locator("#cells output").inner_text() == "3 of 7 rows"
-
-
 def test_columns_sort_both_ways_with_the_unknown_last(visit):
     page = visit(PAGES["failures"]()).page
     head = page.locator("#cells th[data-key=rate]")
@@ -119,7 +110,7 @@ def test_sorting_works_from_the_keyboard(visit):
     page = visit(PAGES["demo"]()).page
     page.locator("#cells th[data-key=framework] button").focus()
     page.keyboard.press("Enter")
-    assert page.locator("#cells tbody tr").first.locator("td").nth(1).inner_text() == "jax"
+    assert page.locator("#cells tbody tr").first.locator("td").nth(2).inner_text() == "jax"
 
 
 def test_the_theme_goes_round_and_is_kept(visit):
@@ -155,7 +146,7 @@ def test_every_table_downloads_as_csv_that_opens(visit):
 
 def test_the_csv_of_a_filtered_table_holds_what_is_shown(visit):
     page = visit(PAGES["demo"]()).page
-    page.locator("#cells .filters select").nth(1).select_option("jax")
+    page.get_by_label("framework").select_option("jax")
     _, text = downloaded(page, page.locator("#cells [data-csv]"))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert {row["framework"] for row in rows} == {"jax"}
@@ -238,18 +229,18 @@ def test_hostile_names_run_nothing(visit):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["demo", "two-runs", "compared", "failures", "everything"])
-def test_accessibility_has_no_serious_fault(visit, axe, name, theme):
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "hostile"])
+def test_accessibility_has_no_fault_folds_closed_and_open(visit, axe, name, theme):
     page = visit(PAGES[name](), theme=theme).page
-    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
     page.evaluate(axe)
+    assert faults(page) == []
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    assert faults(page) == []
+
+
+def faults(page) -> list[tuple[str, list[str]]]:
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    serious = [
-        (v["id"], [(n["html"][:160], n["failureSummary"]) for n in v["nodes"][:3]])
-        for v in found["violations"]
-        if v["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    return [(v["id"], [n["html"][:160] for n in v["nodes"][:3]]) for v in found["violations"]]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +294,7 @@ def test_what_is_folded_on_the_screen_is_printed(visit, tmp_path):
 
 
 def test_a_page_of_a_thousand_cells_is_painted_within_a_second(visit):
-    page = visit(render(samples.big(1000))).page
+    page = visit(render(samples.factorial(6, 7, 12))).page
     page.wait_for_timeout(200)
     first = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     times = [page.evaluate(first)]

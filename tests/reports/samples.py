@@ -194,6 +194,54 @@ def big(cells: int, trials: int = 6) -> Results:
     )
 
 
+def factorial(
+    frameworks: int = 3, batches: int = 5, threads: int = 6, noise: float = 0.02
+) -> Results:
+    """A study of four factors: bf16 is far faster, but in fw2, and more threads help a little."""
+    draw = random.Random(7)
+    cells = []
+    for name in (f"fw{index}" for index in range(frameworks)):
+        for precision in ("fp32", "bf16"):
+            for batch in (2**index for index in range(3, 3 + batches)):
+                for count in range(1, threads + 1):
+                    speed = 100.0 * (1.0 if name == "fw0" else 0.96) * (1 + 0.05 * (count - 1))
+                    speed *= {"fp32": 1.0, "bf16": 3.0 if name == "fw2" else 7.9}[precision]
+                    is_first = (name, precision, batch, count) == ("fw0", "fp32", 8, 1)
+                    told = comparison("", 1.0, "reference") if is_first else None
+                    one = cell("resnet50", name, precision, speed, told, batch=batch)
+                    key = f"{name}{precision}{batch}x{count}"
+                    trials = tuple(
+                        dataclasses.replace(
+                            t, cell_key=key, rate=speed * (1 + draw.gauss(0, noise))
+                        )
+                        for t in one.trials
+                    )
+                    rates = [t.rate for t in trials if t.rate]
+                    rate = Estimate(
+                        statistics.geometric_mean(rates),
+                        one.unit,
+                        6,
+                        interval(min(rates), max(rates)),
+                    )
+                    if told is None:
+                        ratio = speed / 100
+                        answer = "faster" if ratio > 1.02 else "slower" if ratio < 0.98 else "same"
+                        told = comparison("", ratio, answer)
+                    cells.append(
+                        dataclasses.replace(
+                            one,
+                            key=key,
+                            rate=rate,
+                            comparison=told,
+                            trials=trials,
+                            factors={**one.factors, "threads": count},
+                        )
+                    )
+    cells.sort(key=lambda one: -(one.rate.value if one.rate else 0))
+    varied = ("framework", "precision", "batch", "threads")
+    return dataclasses.replace(demo(), cells=tuple(cells), varied=varied, warnings=(), holes=())
+
+
 def two_runs() -> Results:
     """The same study on two machines."""
     here = demo()

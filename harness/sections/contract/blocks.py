@@ -123,7 +123,26 @@ class Heat:
     axis_s: tuple[float, float]
 
 
-Drawing = Stacks | Curves | Rungs | Roof | Ratios | Heat
+@dataclass(frozen=True)
+class Square:
+    """What stands where a line and a column of a map meet."""
+
+    value: float
+    said: str
+    """All of it in words."""
+
+
+@dataclass(frozen=True)
+class Squares:
+    """A map over two factors; where nothing was measured, there is no square."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    squares: tuple[tuple[Square | None, ...], ...]
+    """By line, then by column."""
+
+
+Drawing = Stacks | Curves | Rungs | Roof | Ratios | Heat | Squares
 
 
 @dataclass(frozen=True)
@@ -156,6 +175,7 @@ class Dots:
     heading: str
     unit: str
     cells: tuple[CellTrials, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)

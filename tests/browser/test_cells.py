@@ -1,0 +1,103 @@
+"""Cells in a real browser: one set of filters, folds, a panel for each, what two have apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.page.page import render
+from tests.browser.test_page import PAGES, faults
+from tests.reports import samples
+
+pytestmark = pytest.mark.browser
+
+MOST_PIXELS = 6000
+KEYS = ("ArrowRight", "+", "-", "0")
+
+
+def visible(page, rows: str) -> int:
+    return page.locator(f"{rows}:visible").count()
+
+
+def test_one_set_of_filters_is_for_ranking_charts_and_tables(visit):
+    page = visit(PAGES["demo"]()).page
+    page.get_by_label("framework").select_option("jax")
+    assert page.locator("#filters output").inner_text() == "3 of 7 cells"
+    assert visible(page, "#cells tbody tr") == 3
+    assert visible(page, ".ranking tbody tr") == 3
+    assert visible(page, "#trials .strips tbody tr") == 3
+    page.get_by_role("button", name="All cells").click()
+    assert visible(page, "#cells tbody tr") == 7
+
+
+def test_a_large_page_is_short_until_its_folds_are_opened(visit):
+    page = visit(PAGES["large"]().replace('<body class="large">', "<body>"), width=1440).page
+    assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PIXELS
+    assert visible(page, "#ranking tbody tr") == 11
+    page.locator("#ranking .more summary").click()
+    assert visible(page, "#ranking tbody tr") == 180
+
+
+def test_a_filter_on_a_folded_ranking_shows_the_first_of_what_is_left(visit):
+    page = visit(PAGES["large"]()).page
+    page.get_by_label("precision").select_option("fp32")
+    page.get_by_label("framework").select_option("fw1")
+    assert visible(page, "#ranking tbody tr") == 10
+    assert page.locator("#ranking .more").inner_text() == "20 more cells"
+    names = page.locator("#ranking tbody tr:visible th").all_inner_texts()
+    assert all("fw1" in name and "fp32" in name for name in names)
+
+
+def test_a_name_leads_to_all_that_the_page_says_of_its_cell(visit, axe):
+    page = visit(PAGES["demo"]()).page
+    page.get_by_role("link", name="jax fp32").first.click()
+    panel = page.get_by_role("dialog", name="alexnet · jax fp32")
+    assert "another process used 0.9 cores for 3 s" in panel.inner_text()
+    assert (
+        "bakeoff run quickstart --only workload=alexnet --only framework=jax --only precision=fp32"
+    ) in panel.inner_text()
+    page.evaluate(axe)
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    assert not panel.is_visible()
+    assert "#" not in page.url
+
+
+def test_two_cells_have_a_link_that_says_how_they_compare_and_differ(visit):
+    page = visit(PAGES["demo"]()).page
+    page.evaluate("location.hash = 'cell-alejafp3216~cell-aletofp3216'")
+    told = page.get_by_role("dialog").inner_text()
+    assert "jax fp32 is 0.800 × as fast as alexnet · torch fp32 [0.785, 0.815]: slower." in told
+    assert "framework\tjax\ttorch" in told
+    assert "bakeoff explain runs/quickstart-2026-11-21" in told
+
+
+def test_columns_can_be_hidden(visit):
+    page = visit(PAGES["demo"]()).page
+    page.locator("#cells .columns summary").click()
+    page.locator("#cells .columns").get_by_label("step p95").uncheck()
+    assert not page.locator("#cells th[data-key=p95_s]").is_visible()
+    assert page.locator("#cells .columns summary").inner_text().startswith("Columns: ")
+
+
+def test_a_chart_zooms_by_keyboard(visit):
+    page = visit(render(samples.demo(), samples.evidence())).page
+    page.locator("#timelines").scroll_into_view_if_needed()
+    page.locator("[data-packed] canvas").wait_for()
+    place, ranges = page.locator("[data-packed]"), []
+    page.locator(".plot").focus()
+    for key in KEYS:
+        page.keyboard.press(key)
+        low, high = place.get_attribute("data-range").split()
+        ranges.append((float(low), float(high)))
+    moved, nearer, farther, whole = ranges
+    assert nearer[1] - nearer[0] < moved[1] - moved[0]
+    assert farther[1] - farther[0] > nearer[1] - nearer[0]
+    assert whole == (0.0, 60.0)
+
+
+def test_the_answer_stays_at_the_top_with_the_sections(visit):
+    page = visit(PAGES["everything"]()).page
+    assert not page.locator("nav .brief").is_visible()
+    page.locator("#trials").scroll_into_view_if_needed()
+    page.locator("nav.stuck .brief").wait_for()
+    assert page.locator("nav").bounding_box()["y"] == pytest.approx(0, abs=1)
