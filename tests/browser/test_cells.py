@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reports.page.page import render
-from tests.browser.test_page import PAGES, faults
+from tests.browser.test_page import PAGES, choose, faults
 from tests.reports import samples
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ def visible(page, rows: str) -> int:
 
 def test_one_set_of_filters_is_for_ranking_charts_and_tables(visit):
     page = visit(PAGES["demo"]()).page
-    page.get_by_label("framework").select_option("jax")
+    choose(page, "framework", "jax")
     assert page.locator("#filters output").inner_text() == "3 of 7 cells"
     assert visible(page, "#cells tbody tr") == 3
     assert visible(page, ".ranking tbody tr") == 3
@@ -39,8 +39,8 @@ def test_a_large_page_is_short_until_its_folds_are_opened(visit):
 
 def test_a_filter_on_a_folded_ranking_shows_the_first_of_what_is_left(visit):
     page = visit(PAGES["large"]()).page
-    page.get_by_label("precision").select_option("fp32")
-    page.get_by_label("framework").select_option("fw1")
+    choose(page, "precision", "fp32")
+    choose(page, "framework", "fw1")
     assert visible(page, "#ranking tbody tr") == 10
     assert page.locator("#ranking .more").inner_text() == "20 more cells"
     names = page.locator("#ranking tbody tr:visible th").all_inner_texts()
