@@ -11,6 +11,7 @@ import pytest
 from tests.bench.time_to_answer import resampling, settings, studies
 from tests.bench.time_to_answer.judging import FALSE, OPEN, RIGHT, judged, table
 from tests.bench.time_to_answer.studies import Record
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 SEEN = Record(
     framework="torch",
@@ -93,6 +94,18 @@ def test_a_study_that_a_runs_end_cuts_off_is_none() -> None:
     told = resampling.cut(_noise(0.0, 0.5, 22), 1 / 1.02)
     assert told.judged == {OPEN: 1}
     assert told.seconds == (12 * 20.0,)
+
+
+def test_finished_runs_of_a_study_are_a_bank_without_their_difference(tmp_path: Path) -> None:
+    slow = Behaviour(step_s=0.03, trial_noise=0.01, window_noise=0.004)
+    cells = [RecordedCell(), RecordedCell(framework="jax", behaviour=slow)]
+    runs = [write_run(tmp_path / name, cells, Recording(name=name)) for name in ("a", "b")]
+    ((name, bank),) = resampling.banked_of_runs(runs, "shared")
+    assert name == "shared | tinycnn · jax | turns"
+    assert [len(logs) for logs in bank.logs] == [6, 6]
+    assert np.concatenate(bank.logs).mean() == pytest.approx(0, abs=1e-12)
+    assert np.concatenate(bank.logs).std() < 0.1
+    assert all((seconds > 0).all() for seconds in bank.seconds)
 
 
 def _noise(mean: float, deviation: float, blocks: int) -> resampling.Bank:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -71,7 +72,14 @@ def show(folder: Path, drawn: int) -> None:
     for by_framework in (False, True):
         say("\n".join(("", HEAD, *judging.table(found, by_framework=by_framework))))
     say("\n".join(("", DRAWN_HEAD)))
-    for row in resampling.rows(studies.recorded(folder / "bank.jsonl"), drawn):
+    for row in resampling.rows(resampling.banked(studies.recorded(folder / "bank.jsonl")), drawn):
+        say(row)
+
+
+def show_runs(runs: Sequence[Path], condition: str, drawn: int) -> None:
+    """Print what studies would say that are made of the blocks of finished runs."""
+    say(DRAWN_HEAD)
+    for row in resampling.rows(resampling.banked_of_runs(runs, condition), drawn):
         say(row)
 
 
@@ -89,7 +97,11 @@ def main() -> int:
     parser.add_argument("--framework", nargs="+", default=list(settings.FRAMEWORKS))
     parser.add_argument("--condition", nargs="+", default=list(settings.CONDITIONS))
     parser.add_argument("--drawn", type=int, default=1000, help="studies drawn from each bank")
+    parser.add_argument("--runs", type=Path, nargs="+", help="a bank of finished runs of a study")
     options = parser.parse_args()
+    if options.runs:
+        show_runs(options.runs, " ".join(options.condition), options.drawn)
+        return 0
     if options.what != "table":
         try:
             go_on(options)

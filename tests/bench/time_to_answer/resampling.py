@@ -13,10 +13,11 @@ mean.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -27,7 +28,7 @@ from harness.stats.compare import compare
 from tests.bench.time_to_answer.calibration import DIFFERENCES
 from tests.bench.time_to_answer.judging import FALSE, RIGHT, judged, named, share
 from tests.bench.time_to_answer.settings import MOST_BLOCKS
-from tests.bench.time_to_answer.studies import Record
+from tests.bench.time_to_answer.studies import Record, compared_in
 
 FIRST_LOOK = 4
 FEWEST = 8
@@ -75,6 +76,22 @@ def banked(records: Sequence[Record]) -> Iterator[tuple[str, Bank]]:
             yield name, Bank(logs, seconds)
 
 
+def banked_of_runs(runs: Sequence[Path], condition: str) -> Iterator[tuple[str, Bank]]:
+    """Gather the blocks of each cell of finished runs of a study, its difference taken out."""
+    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    for run in runs:
+        for label, _, logs, block_s in compared_in(run):
+            at = sorted(logs)
+            pair = np.array([logs[one] for one in at]), np.array([block_s[one] for one in at])
+            found.setdefault(label, []).append(pair)
+    for label, pairs in found.items():
+        centre = np.concatenate([logs for logs, _ in pairs]).mean()
+        yield (
+            f"{condition} | {label} | turns",
+            Bank(tuple(logs - centre for logs, _ in pairs), tuple(one for _, one in pairs)),
+        )
+
+
 def cut(bank: Bank, truth: float) -> Told:
     """Cut the bank's runs into studies; what is left of a run at its end is none."""
     told: Counter[str] = Counter()
@@ -117,9 +134,9 @@ def _answer(logs: Sequence[float]) -> tuple[str, int]:
     return "cannot tell", len(logs)
 
 
-def rows(records: Sequence[Record], studies: int) -> Iterator[str]:
+def rows(banks: Iterable[tuple[str, Bank]], studies: int) -> Iterator[str]:
     """Give a row for each kind of study and each difference."""
-    for name, bank in banked(records):
+    for name, bank in banks:
         for truth in TRUTHS:
             made = (cut(bank, truth), drawn(bank, truth, studies))
             shares = " | ".join(_shares(one) for one in made)

@@ -24,6 +24,7 @@ from harness.run.session import start
 from harness.store.dataset import Dataset
 from harness.store.outcome import Outcome
 from harness.study.study import load_study
+from harness.verdicts.results import Comparison
 from tests.adapters.interpreter import python
 from tests.bench.time_to_answer.neighbour import coming_and_going
 from tests.bench.time_to_answer.settings import Setting
@@ -128,26 +129,40 @@ def keep(record: Record, file: Path) -> None:
         lines.write(json.dumps(asdict(record)) + "\n")
 
 
-def _record(setting: Setting, number: int, truth: float, seconds: float, run: Path) -> Record:
+Compared = tuple[str, Comparison, dict[int, float], dict[int, float]]
+"""A cell's name, what was said of it, its block log ratios, and seconds of work by block."""
+
+
+def compared_in(run: Path) -> Iterator[Compared]:
+    """Give each cell of a run that is compared; a block's work is its own and the reference's."""
     dataset = Dataset([run])
-    cells = analyse(dataset).cells
-    base = next(c for c in cells if c.comparison and c.comparison.answer == "reference")
-    cell = next(c for c in cells if c is not base)
-    told = cell.comparison
-    block_s: dict[int, float] = {}
-    for one in dataset.trials:
-        spent = block_s.get(one.name.block, 0.0)
-        block_s[one.name.block] = spent + one.outcome.at_work_s
-    interval = told.interval if told else None
+    results = analyse(dataset)
+    by_key = {cell.key: cell for cell in results.cells}
+    for cell in results.cells:
+        told = cell.comparison
+        if told is None or told.answer == "reference":
+            continue
+        base = by_key[told.reference_key]
+        block_s: dict[int, float] = {}
+        for one in dataset.trials:
+            if one.outcome.cell_key in (cell.key, base.key):
+                spent = block_s.get(one.name.block, 0.0)
+                block_s[one.name.block] = spent + one.outcome.at_work_s
+        yield cell.label, told, dict(log_ratios(cell, base, rejected=frozenset())), block_s
+
+
+def _record(setting: Setting, number: int, truth: float, seconds: float, run: Path) -> Record:
+    ((_, told, logs, block_s),) = compared_in(run)
+    interval = told.interval
     return Record(
         **vars(setting),
         number=number,
         truth=truth,
         seconds=seconds,
-        answer=told.answer if told else "cannot tell",
-        ratio=told.ratio if told else None,
+        answer=told.answer,
+        ratio=told.ratio,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        logs=dict(log_ratios(cell, base, rejected=frozenset())),
+        logs=logs,
         block_s=block_s,
     )
