@@ -24,12 +24,19 @@ _AIMED_AT = (
     *(f"{TRIAL}/events.0.jsonl", f"{TRIAL}/rank.0.out", f"{TRIAL}/rank.0.err"),
     *(f"{TRIAL}/samples.NODE.bin", f"{TRIAL}/samples.NODE.parquet"),
     *(f"{TRIAL}/.samples.NODE.parquet.new", f"{TRIAL}/.outcome.json.new", "jobs/1.sh"),
+    *(f"{CELL}/attribution/events.0.jsonl", f"{CELL}/attribution/traced.json", "ceilings.json"),
+    f"{CELL}/ceilings/events.0.jsonl",
 )
 _FOLDERS = (
     *("report-data", "cells", "gate", "environments", "payload", "caches", "interrupted", "jobs"),
-    *(CELL, TRIAL, f"{CELL}/trial-9", "caches/CELL", ".payload.new", f"{CELL}/.trial-3.new"),
+    *(CELL, TRIAL, f"{CELL}/trial-9", f"{CELL}/attribution", f"{CELL}/ceilings", "caches/CELL"),
+    *(".payload.new", f"{CELL}/.trial-3.new"),
 )
-_READ = ("run.json", "plan.json", "log.jsonl", f"{TRIAL}/outcome.json", f"{TRIAL}/events.0.jsonl")
+_READ = (
+    *("run.json", "plan.json", "log.jsonl", f"{TRIAL}/outcome.json", f"{TRIAL}/events.0.jsonl"),
+    *(f"{CELL}/attribution/events.0.jsonl", f"{CELL}/attribution/traced.json", "ceilings.json"),
+    f"{CELL}/ceilings/events.0.jsonl",
+)
 WORDS = (
     "\x1b]0;taken\x07\x1b[2J\x1b[31m<script>fetch('URL')</script>",
     '"><img src=URL onerror="window.fired=1"><svg onload=\'window.fired=1\'>',
@@ -38,6 +45,7 @@ WORDS = (
     "{{ fired }}${FIRED}`touch FIRED`$(touch FIRED)",
     "\ud800\u202e\u2028\x9b31m",
     "../../outside",
+    "\\input{/etc/passwd}\\immediate\\write18{touch FIRED}%$&#_^~",
     "x" * 20_000,
 )
 _NUMBERS = (2**63, -(2**63) - 1, 10**400, 1e308, float("nan"), float("-inf"), True, "7", None)
@@ -168,7 +176,7 @@ def _cell_key(run: Path, key: str) -> None:
         place.write_text(place.read_text().replace(cell, key))
 
 
-def _code(run: Path, name: str) -> None:
+def _code(run: Path, name: str, *, is_owed: bool = True) -> None:
     """Have a file of the payload leave a trace when it runs."""
     file = run / "payload" / name
     trace = f"open({str(run.parent / FIRED)!r}, 'w').close()\n"
@@ -176,7 +184,8 @@ def _code(run: Path, name: str) -> None:
     file.unlink()  # the copies share it
     head, mark, rest = text.partition("from __future__ import annotations\n")
     file.write_text(head + mark + trace + rest if mark else trace + text)
-    _owe(run)
+    if is_owed:
+        _owe(run)
 
 
 def _owe(run: Path) -> None:
@@ -252,6 +261,8 @@ def attacks() -> Iterator[Attack]:
         yield Attack(f"a cell called {key!r}", partial(_cell_key, key=key))
     for name in ("harness/worker/__main__.py", "harness/worker/loop.py", "workloads/tinycnn.py"):
         yield Attack(f"{name} is edited", partial(_code, name=name))
+        edit = partial(_code, name=name, is_owed=False)
+        yield Attack(f"{name} is edited in a finished run", edit)
     for place in ("../outside/folder", "/tmp", "payload/../../outside", 7):
         edit = partial(_edit, name="run.json", payload=place)
         yield Attack(f"the payload is {place!r}", edit)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import os
 import random
+import re
 import shutil
 import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 from tests.gauntlet import small_run
 from tests.gauntlet.attacks import FIRED, URL, Attack, attacks
 from tests.gauntlet.command import Ended, run
+from tests.gauntlet.parsers.traces import TRACED
 from tests.gauntlet.part import Part, Stage
 
 PATIENCE_S = 60.0
@@ -33,13 +37,22 @@ VERBS = (
     ("export", _RUN, "--to", "json"),
     ("export", _RUN, "--to", "junit"),
     ("export", _RUN, "--to", "trace"),
+    ("export", _RUN, "--to", "svg"),
+    ("export", _RUN, "--to", "latex"),
+    ("export", _RUN, "--to", "methods"),
+    ("export", _RUN, "--to", "bibtex"),
+    ("export", _RUN, "--to", "markdown", "--table", "trials"),
     ("explain", _RUN, "null", "other"),
     ("compare", _RUN, "other"),
+    ("compare", "--now", _RUN, "other"),
     ("predict", _RUN, "--nodes", "2"),
     ("report", _RUN),
     ("cancel", _RUN),
     ("resume", _RUN),
+    ("resume", _RUN, "--more", "1"),
 )
+_RECORDED = Path(__file__).parents[1] / "store" / "recorded"
+_COMMANDS = re.compile(r"\\(input|write18|immediate|openout)\b")
 _BASE: dict[str, Path] = {}
 
 
@@ -49,7 +62,18 @@ def _base() -> Path:
         folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"bakeoff-hostile-{os.getpid()}"
         _BASE["run"] = small_run.write(folder, cells=1, blocks=2)
         run(*small_run.RUN, cwd=folder, told=folder / "told")
+        _lay_untimed_jobs(_BASE["run"])
     return _BASE["run"]
+
+
+def _lay_untimed_jobs(run_folder: Path) -> None:
+    """Add what other frameworks leave of where their steps' time goes, and of the machine."""
+    (cell,) = (run_folder / "cells").iterdir()
+    for kind, job in (("attributed", "attribution"), ("ceilings", "ceilings")):
+        found = min((_RECORDED / kind).glob(f"cells/*/{job}"))
+        shutil.copytree(found, cell / job, dirs_exist_ok=True)
+    (cell / "attribution" / "traced.json").write_text(json.dumps(TRACED))
+    shutil.copy(_RECORDED / "ceilings" / "ceilings.json", run_folder)
 
 
 def make(seed: int, number: int, folder: Path) -> Part:
@@ -131,6 +155,14 @@ def _judge(part: Part, ended: Ended | None, verb: tuple[str, ...], where: dict[s
         part.found("memory", bytes=ended.memory_bytes, **where)
     if any(one in ended.output + ended.errors for one in ("\x1b", "\x9b", "\x07")):
         part.found("escape sequence", **where)
+    if "svg" in verb and ended.code == 0:
+        drawn = list(ElementTree.fromstring(ended.output).iter())
+        active = [one.tag for one in drawn if one.tag.endswith(("script", "foreignObject"))]
+        active += [name for one in drawn for name in one.attrib if name.lower().startswith("on")]
+        if active:
+            part.found("active drawing", what_is=active[:3], **where)
+    if verb[-1] in ("latex", "methods", "bibtex") and _COMMANDS.search(ended.output):
+        part.found("command of TeX", said=ended.output[-700:], **where)
     if "csv" in verb:
         cells = [cell for row in csv.reader(io.StringIO(ended.output)) for cell in row]
         if bad := [one for one in cells if one.startswith(("=", "@", "+"))]:

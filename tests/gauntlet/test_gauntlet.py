@@ -24,9 +24,9 @@ CALLS = (1, 301, 655, 695, 706, 717, 723, 741, 759, 811, 841)
 
 
 ATTACKS = (
-    *(".report.html.new is a link to victim", "report-data is a link to a folder"),
-    *("plan.json: pipe", "cells/CELL/trial-1/outcome.json: zeros", "words 0"),
-    *("a cell called '../..'", "harness/worker/__main__.py is edited", "another interpreter"),
+    *(".report.html.new is a link to victim", "cells/CELL/attribution/traced.json: deep"),
+    *("words 0", "a cell called '../..'", "another interpreter"),
+    "harness/worker/__main__.py is edited",
 )
 
 

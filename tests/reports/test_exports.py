@@ -70,6 +70,12 @@ def test_markdown_keeps_bars_and_tags_as_text():
     assert as_markdown(table).splitlines()[-1] == "| x\\|y &lt;b> !\\[z](w) |"
 
 
+@pytest.mark.parametrize("written", [as_csv, as_markdown])
+def test_nothing_in_a_text_steers_the_terminal_that_an_export_is_shown_on(written):
+    table = tables.Table("t", "T", (tables.Column("a", "a"),), (("x\x1b[2J\x9b31m\x07y",),))
+    assert not any(one in written(table) for one in "\x1b\x9b\x07")
+
+
 def test_every_table_survives_parquet(tmp_path):
     place = tmp_path / "t.parquet"
     for one in _tables(samples.everything(), samples.evidence()):

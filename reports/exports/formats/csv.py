@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.analysis.tables import Table, flat
+from reports.exports.plain_text import plain
 
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # some take the wide letters, too
 
@@ -35,7 +36,7 @@ def of_rows(heads: Sequence[str], rows: Iterable[Sequence[Any]], *, line_end: st
 def _defused(cell: Any) -> Any:
     if not isinstance(cell, str | list | tuple | dict):
         return cell
-    text = str(cell)
+    text = plain(str(cell))
     return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
 
 

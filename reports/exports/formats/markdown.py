@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.analysis.tables import Table, filled, shown_row
+from reports.exports.plain_text import plain
 from reports.figures.figures import PaperFigure
 
 
@@ -10,7 +11,7 @@ def _cell(text: str) -> str:
     """Keep a value inside its cell, and as text: Markdown renders HTML, and fetches pictures."""
     escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
     escaped = escaped.replace("[", "\\[")
-    return " ".join(escaped.split())
+    return plain(" ".join(escaped.split()))
 
 
 def of_table(table: Table) -> str:

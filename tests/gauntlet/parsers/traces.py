@@ -25,7 +25,7 @@ from reports.text import explanation
 from tests.gauntlet.parsers.parser import ROOT, Examples, Parse, Parser, laid, texts
 
 _RECORDED = ROOT / "tests/store/recorded"
-_TRACED = {
+TRACED = {
     "version": 1,
     "traced_by": "torch.profiler",
     "kinds": [["conv1", "forward", "aten::conv2d", "float32", "2x3"]],
@@ -59,7 +59,7 @@ def _in(recorded: str, pattern: str, read: Callable[[RunPaths], object]) -> Pars
         if not place.exists():
             shutil.copytree(_RECORDED / recorded, place)
             for found in place.glob("cells/*/attribution"):
-                (found / "traced.json").write_text(json.dumps(_TRACED))
+                (found / "traced.json").write_text(json.dumps(TRACED))
         damaged = sorted(place.glob(pattern))[0]
         kept = damaged.read_bytes()
         try:
@@ -141,7 +141,7 @@ PARSERS = (
     ),
     Parser(
         "traced steps, exported",
-        texts(json.dumps(_TRACED)),
+        texts(json.dumps(TRACED)),
         _in("attributed", "cells/*/attribution/traced.json", _exported),
         _OF_TRACES,
         is_json=True,
