@@ -53,7 +53,9 @@ def blocks(
     return tuple(found)
 
 
-def gpt2_network(count: int, features: int, heads: int, vocabulary: int, length: int) -> Network:
+def gpt2_network(
+    count: int, features: int, heads: int, vocabulary: int, length: int, tanh: bool = True
+) -> Network:
     """Lay out GPT-2 of any size."""
     return Network(
         input=(length,),
@@ -67,7 +69,7 @@ def gpt2_network(count: int, features: int, heads: int, vocabulary: int, length:
                 inner=4 * features,
                 norm=1e-5,
                 causal=True,
-                tanh=True,
+                tanh=tanh,
             ),
             LayerNorm("norm", 1e-5),
             TiedDense("head", "tokens", vocabulary),

@@ -11,6 +11,10 @@ pytestmark = pytest.mark.framework
 
 TORCH = "harness/worker/adapters/torch/"
 TORCH_WORDS = TORCH + "lowering/sequences.py"
+TENSORFLOW = "harness/worker/adapters/tensorflow/"
+TENSORFLOW_WORDS = TENSORFLOW + "lowering/sequences.py"
+KERAS = "harness/worker/adapters/keras/"
+KERAS_WORDS = KERAS + "sequences.py"
 JAX = "harness/worker/adapters/jax/"
 JAX_WORDS = JAX + "sequences.py"
 MIXED = "mix/attention: output"
@@ -24,6 +28,8 @@ MISTAKES = {
             MIXED,
         ),
         "jax": (JAX_WORDS, ("scores / layer.head**0.5", "scores / layer.head"), MIXED),
+        "tensorflow": (TENSORFLOW_WORDS, ("query * size**-0.5", "query / size"), MIXED),
+        "keras": (KERAS_WORDS, ("scale=rule.head**-0.5", "scale=1 / rule.head"), MIXED),
     },
     "a mask that shows one position too many": {
         "torch": (
@@ -35,6 +41,12 @@ MISTAKES = {
             MIXED,
         ),
         "jax": (JAX_WORDS, ("numpy.tri(x.shape[1],", "numpy.tri(x.shape[1], k=1,"), MIXED),
+        "tensorflow": (
+            TENSORFLOW_WORDS,
+            ("place[:, None] >= place[None, :]", "place[:, None] + 1 >= place[None, :]"),
+            MIXED,
+        ),
+        "keras": (KERAS_WORDS, ("is_causal=rule.causal", "is_causal=False"), MIXED),
     },
     "a GELU by erf for one by tanh": {
         "torch": (
@@ -43,6 +55,7 @@ MISTAKES = {
             "gelu: output",
         ),
         "jax": (JAX_WORDS, ("approximate=site.layer.tanh", "approximate=False"), "gelu: output"),
+        "tensorflow": (TENSORFLOW_WORDS, ("if layer.tanh:", "if not layer.tanh:"), "gelu: output"),
     },
     "pairs that turn for halves": {
         "torch": (
@@ -53,6 +66,11 @@ MISTAKES = {
         "jax": (
             JAX_WORDS,
             ("jnp.split(wide, 2, axis=-1)", "(wide[..., ::2], wide[..., 1::2])"),
+            MIXED,
+        ),
+        "tensorflow": (
+            TENSORFLOW_WORDS,
+            ("tf.split(wide, 2, axis=-1)", "(wide[..., ::2], wide[..., 1::2])"),
             MIXED,
         ),
     },
@@ -68,6 +86,23 @@ MISTAKES = {
                 "query.reshape(*x.shape[:2], layer.kv_heads, group, layer.head)",
                 "query.reshape(*x.shape[:2], group, layer.kv_heads, layer.head).swapaxes(2, 3)",
             ),
+            MIXED,
+        ),
+        "tensorflow": (
+            TENSORFLOW_WORDS,
+            (
+                "tf.reshape(query * size**-0.5, [-1, kv_heads, group * length, size])",
+                (
+                    "tf.reshape(tf.transpose(tf.reshape(query * size**-0.5, "
+                    "[-1, group, kv_heads, length, size]), [0, 2, 1, 3, 4]), "
+                    "[-1, kv_heads, group * length, size])"
+                ),
+            ),
+            MIXED,
+        ),
+        "keras": (
+            KERAS_WORDS,
+            ("ops.repeat(one, group, axis=2)", "ops.tile(one, (1, 1, group, 1))"),
             MIXED,
         ),
     },
@@ -88,6 +123,11 @@ MISTAKES = {
             ("jax.nn.softmax(scores,", "jax.nn.softmax(scores.astype(jnp.bfloat16),"),
             MIXED,
         ),
+        "tensorflow": (
+            TENSORFLOW_WORDS,
+            ("tf.nn.softmax(scores)", "tf.nn.softmax(tf.cast(scores, tf.bfloat16))"),
+            MIXED,
+        ),
     },
     "an RMS norm without epsilon": {
         "torch": (
@@ -99,6 +139,7 @@ MISTAKES = {
             "mix/rms: output",
         ),
         "jax": (JAX_WORDS, ("square + site.layer.epsilon", "square"), "mix/rms: output"),
+        "tensorflow": (TENSORFLOW_WORDS, ("square + layer.epsilon", "square"), "mix/rms: output"),
     },
     "a head that trains no table": {
         "torch": (
@@ -114,6 +155,22 @@ MISTAKES = {
             ),
             "tokens: gradient of weight",
         ),
+        "tensorflow": (
+            TENSORFLOW + "lowering/layers.py",
+            (
+                'now.values[spot.layer.to + "/weight"]',
+                'tf.stop_gradient(now.values[spot.layer.to + "/weight"])',
+            ),
+            "tokens: gradient of weight",
+        ),
+        "keras": (
+            KERAS_WORDS,
+            (
+                "ops.transpose(self.table.embeddings)",
+                "ops.stop_gradient(ops.transpose(self.table.embeddings))",
+            ),
+            "tokens: gradient of weight",
+        ),
     },
     "masked positions that count": {
         "torch": (
@@ -126,6 +183,11 @@ MISTAKES = {
             ("is_asked = target != MASKED", "is_asked = target == target"),
             "the loss",
         ),
+        "tensorflow": (
+            TENSORFLOW + "lowering/network.py",
+            ("tf.cast(is_asked, each.dtype)", "tf.ones_like(each)"),
+            "the loss",
+        ),
     },
     "a decay of biases and norms too": {
         "torch": (
@@ -134,6 +196,16 @@ MISTAKES = {
             UPDATED,
         ),
         "jax": (JAX + "training.py", ('if name.endswith("/weight"):', "if name:"), UPDATED),
+        "tensorflow": (
+            TENSORFLOW + "optimiser.py",
+            ("if name not in self._decayed:", "if not name:"),
+            UPDATED,
+        ),
+        "keras": (
+            KERAS + "training.py",
+            ("if name not in self._decayed]", "if not name]"),
+            UPDATED,
+        ),
     },
     "gradients clipped item by item": {
         "torch": (
@@ -145,6 +217,12 @@ MISTAKES = {
             UPDATED,
         ),
         "jax": (JAX + "training.py", ("one * factor", "jnp.clip(one, -most, most)"), UPDATED),
+        "tensorflow": (
+            TENSORFLOW + "optimiser.py",
+            ("gradient * factor for", "tf.clip_by_value(gradient, -most, most) for"),
+            UPDATED,
+        ),
+        "keras": (KERAS + "training.py", ('"global_clipnorm"', '"clipvalue"'), UPDATED),
     },
     "gradients that are not clipped": {
         "torch": (
@@ -156,8 +234,10 @@ MISTAKES = {
             UPDATED,
         ),
         "jax": (JAX + "training.py", ("if most is None:", "if most:"), UPDATED),
+        "tensorflow": (TENSORFLOW + "optimiser.py", ("if most is None:", "if most:"), UPDATED),
     },
 }
+FRAMEWORKS = ("torch", "jax", "tensorflow", "keras")
 PLANTED = [(mistake, name) for mistake, where in MISTAKES.items() for name in where]
 
 
@@ -170,7 +250,7 @@ def test_a_mistake_is_caught_and_named(mistake, name, semantics, planted) -> Non
     assert words in finding.differs
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize("name", FRAMEWORKS)
 def test_sequences_are_computed_as_the_definitions_say(name, semantics) -> None:
     finding = semantics(name, {}, network=texts)
     assert finding.differs is None
@@ -178,7 +258,20 @@ def test_sequences_are_computed_as_the_definitions_say(name, semantics) -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize("name", FRAMEWORKS)
 def test_sequences_as_timed_stay_within_their_rounding(name, precision, timed) -> None:
     finding = timed(Subject(name), precision, texts)
+    assert finding.differs is None
+
+
+@pytest.mark.long
+def test_tinygrad_computes_sequences_as_the_definitions_say(semantics) -> None:
+    finding = semantics("tinygrad", {}, network=texts)
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+@pytest.mark.long
+def test_tinygrad_as_timed_stays_within_its_rounding_of_sequences(timed) -> None:
+    finding = timed(Subject("tinygrad"), "fp32", texts)
     assert finding.differs is None

@@ -12,25 +12,35 @@ import keras
 import numpy
 from keras import layers, ops
 
+from harness.worker.adapters.keras import sequences
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
 from harness.worker.adapters.tensorflow.lowering.padding import Pad, padding
 from harness.worker.network.layers import (
+    GELU,
     LRN,
-    SEQUENCE_WORDS,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
+    Positions,
     ReLU,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    ToSequence,
 )
-from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.words import lowering_of
 
 
 def written(spot: Spot) -> List[Any]:
@@ -146,7 +156,7 @@ def _conv(spot: Spot) -> List[Any]:
 def _dense(spot: Spot) -> List[Any]:
     layer = spot.layer
     assert isinstance(layer, Dense)
-    normal = keras.initializers.RandomNormal(stddev=0.01)
+    normal = keras.initializers.RandomNormal(stddev=layer.deviation)
     return [layers.Dense(layer.features, use_bias=layer.bias, kernel_initializer=normal)]
 
 
@@ -211,18 +221,27 @@ def _scale(spot: Spot) -> List[Any]:
 
 
 LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {
+    Attention: sequences.attention,
     AveragePool: _average_pool,
     BatchNorm: _batch_norm,
+    ClassToken: sequences.class_token,
     Conv: _conv,
     Dense: _dense,
     Dropout: _dropout,
+    Embedding: sequences.embedding,
     Flatten: lambda _: [layers.Flatten()],
+    GELU: sequences.gelu,
     GlobalAverage: _global_average,
+    LayerNorm: sequences.layer_norm,
     LeakyReLU: _leaky_relu,
     LRN: _lrn,
     MaxPool: _max_pool,
+    Positions: sequences.positions,
     ReLU: lambda _: [layers.ReLU()],
+    RMSNorm: sequences.rms_norm,
     Scale: _scale,
+    Select: sequences.select,
+    SiLU: lambda _: [layers.Activation("silu")],
     Tanh: lambda _: [layers.Activation("tanh")],
-    **holes(SEQUENCE_WORDS, "its words of sequences are not written yet"),
+    ToSequence: sequences.to_sequence,
 }

@@ -9,10 +9,18 @@ import keras
 from keras import layers
 
 from harness.worker.adapters.keras.layers import written
+from harness.worker.adapters.keras.sequences import Tied
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.attribution.marks import Mark, unmarked
-from harness.worker.network.layers import Dropout, Layer, Network, Product, Residual
-from harness.worker.network.shapes import decayed
+from harness.worker.network.layers import (
+    Dropout,
+    Layer,
+    Network,
+    Product,
+    Residual,
+    TiedDense,
+)
+from harness.worker.network.shapes import decayed, vocabulary
 
 KINDS = {
     "weight": "kernel",
@@ -21,6 +29,11 @@ KINDS = {
     "beta": "beta",
     "mean": "moving_mean",
     "variance": "moving_variance",
+}
+"""What Keras' layers call what they hold; those below call one thing otherwise."""
+OTHERWISE = {
+    layers.Embedding: {"weight": "embeddings"},
+    layers.RMSNormalization: {"gamma": "scale"},
 }
 
 
@@ -34,7 +47,8 @@ class KerasLowering:
         self._is_dropping = is_dropping
         self.parts: Dict[str, List[Any]] = {}
         self._seen: Dict[str, Any] = {}
-        x = keras.Input(self.arrangement.sample())
+        kind = None if vocabulary(network) is None else "int32"
+        x = keras.Input(self.arrangement.sample(), dtype=kind)
         output = self._run(network.layers, "", x)
         self.model = keras.Model(x, output)
         self._input = x
@@ -58,7 +72,8 @@ class KerasLowering:
     def variable(self, name: str) -> Any:
         """Find the Keras variable of a PARAMETER."""
         path, _, kind = name.rpartition("/")
-        return getattr(self.parts[path][-1], KINDS[kind])
+        holder = self.parts[path][-1]
+        return getattr(holder, OTHERWISE.get(type(holder), {}).get(kind, KINDS[kind]))
 
     def decayed(self) -> Sequence[str]:
         """Name the parameters that weight decay touches."""
@@ -76,13 +91,18 @@ class KerasLowering:
                 gate = self._run(layer.gate, path + "/", x)
                 x = self._marked(layers.Multiply(), path)([body, gate])
             else:
-                self.parts[path] = written(self.arrangement.spots[path])
+                self.parts[path] = self._written(layer, path)
                 if not isinstance(layer, Dropout) or self._is_dropping:
                     for part in self.parts[path]:
                         x = self._marked(part, path)(x)
             if not isinstance(layer, Dropout):
                 self._seen[path] = x
         return x
+
+    def _written(self, layer: Layer, path: str) -> List[Any]:
+        if isinstance(layer, TiedDense):
+            return [Tied(self.parts[layer.to][-1], layer.features, layer.bias)]
+        return written(self.arrangement.spots[path])
 
     def _marked(self, part: Any, path: str) -> Any:
         """Let a Keras layer carry the mark of ours in all that it computes, where any is made."""

@@ -2,8 +2,8 @@
 
 ``fit`` and ``train_on_batch`` add metrics, callbacks and a read of the loss after every step; the
 custom loop of Keras' guide "Writing a training loop from scratch in TensorFlow" does not. Weight
-decay is added to the gradients: the optimisers' own ``weight_decay`` is decoupled, which is another
-rule, and a regulariser would read every weight once more.
+decay of SGD is added to the gradients: the optimisers' own ``weight_decay`` is decoupled, which is
+AdamW's rule, and a regulariser would read every weight once more.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from keras import ops
 from harness.worker.adapters.keras.lowering import KerasLowering
 from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
 from harness.worker.attribution.marks import LOSS, UPDATE
-from harness.worker.network.words import holes, lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW, Training
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import MASKED, MOMENTS, SGD, Adam, AdamW, Training
 
 KEPT = {"velocity": "momentums", "first": "_momentums", "second": "_velocities"}
 """What Keras' optimisers call what they keep."""
@@ -28,7 +28,8 @@ KEPT = {"velocity": "momentums", "first": "_momentums", "second": "_velocities"}
 class TextbookAdam(keras.optimizers.Adam):
     """Adam whose epsilon stands beside the bias-corrected moment, as in the paper's algorithm.
 
-    Keras takes the paper's shortcut, which is the same but for an epsilon that shrinks with it.
+    Keras takes the paper's shortcut, which is the same but for an epsilon that shrinks with it. Its
+    AdamW is Adam with a decay, and no other class.
     """
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -52,7 +53,7 @@ class KerasTrainer:
         self.lowering = lowering
         self.strategy = Strategy()
         self._rule = workload.optimiser
-        self._decay = getattr(workload.optimiser, "weight_decay", 0.0)
+        self._decay = self._rule.weight_decay if isinstance(self._rule, SGD) else 0.0
         self._decayed = frozenset(lowering.decayed())
         self.values = lowering.values()
         names = lowering.arrangement.parameters
@@ -61,6 +62,9 @@ class KerasTrainer:
         dtype = keras.config.dtype_policy()
         self._loss = lowering_of(LOSSES, workload.loss, "keras")(dtype.variable_dtype)
         self._optimiser = optimiser(workload.optimiser, batch_per_step)
+        if isinstance(self._rule, AdamW):
+            still = [lowering.variable(name) for name in names if name not in self._decayed]
+            self._optimiser.exclude_from_weight_decay(var_list=still)
         if dtype.compute_dtype == "float16":
             self._optimiser = keras.optimizers.LossScaleOptimizer(self._optimiser)
         self._optimiser.build(self._variables)
@@ -125,7 +129,8 @@ class KerasTrainer:
             goal = loss
             if isinstance(self._optimiser, keras.optimizers.LossScaleOptimizer):
                 goal = self._optimiser.scale_loss(loss)
-        found = tape.gradient(goal, list(self.learned.values()))
+        # Of a table only the rows that were read come back, each as often as it was read.
+        found = map(tf.convert_to_tensor, tape.gradient(goal, list(self.learned.values())))
         return output, loss, dict(zip(self.learned, found))
 
 
@@ -179,6 +184,12 @@ def _adam(rule: Adam, _batch_per_step: int) -> Any:
     return TextbookAdam(rule.rate, *betas, rule.epsilon)
 
 
+def _adamw(rule: AdamW, _batch_per_step: int) -> Any:
+    decay, *betas = (numpy.float64(one) for one in (rule.weight_decay, rule.beta1, rule.beta2))
+    more = {"weight_decay": decay, "global_clipnorm": rule.clip}
+    return TextbookAdam(rule.rate, *betas, rule.epsilon, **more)
+
+
 def _sgd(rule: SGD, batch_per_step: int) -> Any:
     rate = rule.rate * batch_per_step / rule.rate_batch if rule.rate_batch else rule.rate
     return keras.optimizers.SGD(rate, momentum=numpy.float64(rule.momentum))
@@ -187,12 +198,14 @@ def _sgd(rule: SGD, batch_per_step: int) -> Any:
 OPTIMISERS: Dict[type, Callable[[Any, int], Any]] = {
     SGD: _sgd,
     Adam: _adam,
-    **holes((AdamW,), "it is not written yet"),
+    AdamW: _adamw,
 }
 LOSSES: Dict[str, Callable[[str], Any]] = {
     "cross-entropy": lambda dtype: keras.losses.SparseCategoricalCrossentropy(
         from_logits=True, dtype=dtype
     ),
     "mean-squared-error": lambda dtype: keras.losses.MeanSquaredError(dtype=dtype),
-    **holes(("token-cross-entropy",), "its words of sequences are not written yet"),
+    "token-cross-entropy": lambda dtype: keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=MASKED, dtype=dtype
+    ),
 }

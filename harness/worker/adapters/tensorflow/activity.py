@@ -19,6 +19,7 @@ from harness.worker.facts.multiplications import Count, calls_per_step
 from harness.worker.feed import Classes, Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
+from harness.worker.network.tokens import texts
 
 
 class TrainingActivity:
@@ -34,7 +35,7 @@ class TrainingActivity:
         self._trainer = trainer
         self._types = batch[0].dtype, batch[1].dtype
         # What was rounded cannot be told from another batch.
-        self.fed = self._read_batch if batch[0].dtype == tf.float32 else None
+        self.fed = self._read_batch if batch[0].dtype in (tf.float32, tf.int32) else None
         self._function = jitted(self._stepping(batch), compiled)
         # The concrete function skips most of the argument handling of every call.
         specs = [tf.TensorSpec(one.shape, one.dtype) for one in self.batch]
@@ -177,6 +178,11 @@ def own(array: Any, dtype: Any) -> Any:
 
 def draw(feed: Feed, arrangement: Arrangement, dtype: Any) -> Any:
     """Draw one batch on the device, in the layout and type the network computes in."""
+    if feed.vocabulary is not None:
+        wanted = feed.batch_per_rank, *feed.input
+        drawn = texts(feed.seed, wanted, feed.vocabulary)
+        tokens, following = (own(numpy.array(one).reshape(wanted), tf.int32) for one in drawn)
+        return tokens, following
     shape = [feed.batch_per_rank, *arrangement.sample()]
     x = tf.cast(tf.random.stateless_normal(shape, (feed.seed, 1)), dtype)
     if isinstance(feed.targets, Classes):

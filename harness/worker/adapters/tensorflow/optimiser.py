@@ -3,7 +3,8 @@
 ``ResourceApplyMomentum`` is v = m v + g; w = w - rate v: torch's heavy ball. Weight decay is added
 to the gradient first. ``ResourceApplyAdam`` is
 w = w - rate sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + e), which is textbook Adam (and torch's)
-exactly when e = epsilon sqrt(1 - b2^t).
+exactly when e = epsilon sqrt(1 - b2^t). AdamW's decay is taken off before: Adam's step does not
+look at the weight.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from typing import (
 import tensorflow.compat.v2 as tf
 
 from harness.worker.attribution.marks import Mark, unmarked
-from harness.worker.network.words import holes, lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW, clip
 
 
 class Update:
@@ -94,6 +95,7 @@ class Update:
         Sooner, the slope of its own layer's input may still wait to read it, and it would be copied
         first: in AlexNet 150 MB of new memory a step. Later, it would not run beside the slopes.
         """
+        gradients = self._clipped(gradients)
         one = self._kind.start(self)
         awaited: List[Any] = []
         made = []
@@ -102,6 +104,15 @@ class Update:
                 made.append(one(name, gradient))
             awaited = [gradient]
         return made
+
+    def _clipped(self, gradients: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Scale all gradients by what their norm is above the most."""
+        most = clip(self._rule)
+        if most is None:
+            return gradients
+        norm = tf.linalg.global_norm(list(gradients.values()))
+        factor = tf.minimum(most / norm, tf.ones([], norm.dtype))
+        return {name: gradient * factor for name, gradient in gradients.items()}
 
     def momentum(self, name: str, gradient: Any) -> Any:
         """Update one variable with momentum."""
@@ -140,6 +151,20 @@ class Update:
 
         return update
 
+    def adamw(self) -> Callable[[str, Any], Any]:
+        """Take a weight's decay off before Adam's step."""
+        adam = self.adam()
+
+        def update(name: str, gradient: Any) -> Any:
+            if name not in self._decayed:
+                return adam(name, gradient)
+            variable = self._variables[name]
+            lost = self._rate * self._rule.weight_decay * variable
+            with tf.control_dependencies([variable.assign_sub(lost, read_value=False)]):
+                return adam(name, gradient)
+
+        return update
+
 
 class Kind(NamedTuple):
     """What one optimiser keeps (slots of each variable, powers of betas) and how it updates."""
@@ -153,5 +178,5 @@ class Kind(NamedTuple):
 OPTIMISERS: Dict[type, Kind] = {
     SGD: Kind(1, 0, lambda update: update.momentum),
     Adam: Kind(2, 2, Update.adam),
-    **holes((AdamW,), "it is not written yet"),
+    AdamW: Kind(2, 2, Update.adamw),
 }

@@ -11,6 +11,7 @@ from harness.worker.adapters.tensorflow import settings
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
+from harness.worker.network.shapes import operands, statistics
 
 
 class TensorFlowLayerPass:
@@ -53,8 +54,10 @@ class TensorFlowLayerPass:
         spot = self._arrangement.spots[self._path]
         y, found, moved = self._result
         yield made("output", self._activation(y, spot.output, spot.flat_out))
-        yield made("input-gradient", self._activation(found[0], spot.input, spot.flat_in))
-        for name, value in zip(self._learned, found[1:]):
+        if self._to_input:
+            before, *found = found
+            yield made("input-gradient", self._activation(before, spot.input, spot.flat_in))
+        for name, value in zip(self._learned, found):
             yield self._parameter("gradient/", name, value)
         for name, value in moved.items():
             yield self._parameter("statistic/", name, value)
@@ -70,7 +73,8 @@ class TensorFlowLayerPass:
             tape.watch(sources)
             y, moved = self._call(self._x)
         incoming = tf.cast(self._incoming, y.dtype)
-        return y, tape.gradient(y, sources, output_gradients=incoming), moved
+        slopes = tape.gradient(y, sources, output_gradients=incoming)
+        return y, [tf.convert_to_tensor(one) for one in slopes], moved  # of a table, rows
 
     def _activation(self, value: Any, canonical: Tuple[int, ...], flat: Any) -> Any:
         return self._arrangement.activation_out(to_float64(value), canonical, flat)
@@ -155,11 +159,14 @@ class TensorFlowSubject:
     ) -> TensorFlowLayerPass:
         """Open one layer alone, as it is timed."""
         spot, dtype = self._arrangement.spots[path], self._lowered.dtype
-        x = tf.cast(self._arrangement.activation_in(array_of(given), spot.flat_in), dtype)
+        array = self._arrangement.activation_in(array_of(given), spot.flat_in, spot.input)
+        x = fed(array, dtype)
         # A tensor, not an array: an array would be a constant of the traced function, and what
         # follows from constants is computed beforehand, by other kernels than those that are timed.
-        incoming = self._arrangement.activation_in(array_of(gradient), spot.flat_out)
-        own = {n: v for n, v in self._cast_state().items() if n.rpartition("/")[0] == path}
+        slope = array_of(gradient)
+        incoming = self._arrangement.activation_in(slope, spot.flat_out, spot.output)
+        read = {*operands(spot.site).values(), *(name for name, _ in statistics(spot.site))}
+        own = {name: value for name, value in self._cast_state().items() if name in read}
         alone = self._lowered.alone(path, own)
         numbers = x, tf.cast(tf.constant(incoming), dtype)
         return TensorFlowLayerPass(
@@ -187,7 +194,7 @@ class TensorFlowSubject:
 
     def _batch(self, given: Tensor, target: Tensor) -> Tuple[Any, Any]:
         array = self._arrangement.activation_in(array_of(given), None)
-        return tf.cast(array, self._lowered.dtype), tf.constant(array_of(target))
+        return fed(array, self._lowered.dtype), fed(array_of(target), tf.float64)
 
     def _activation(self, value: Any, canonical: Tuple[int, ...], flat: Any) -> Any:
         return self._arrangement.activation_out(to_float64(value), canonical, flat)
@@ -199,6 +206,11 @@ class TensorFlowSubject:
 def array_of(tensor: Tensor) -> Any:
     """Read a tensor as an array."""
     return numpy.frombuffer(tensor.items(), dtype=tensor.dtype).reshape(tensor.shape)
+
+
+def fed(array: Any, dtype: Any) -> Any:
+    """Make numbers that a network is fed its own type; tokens and class numbers stay integers."""
+    return tf.cast(array, tf.int32 if array.dtype == numpy.int64 else dtype)
 
 
 def to_float64(value: Any) -> Any:

@@ -63,7 +63,8 @@ class Trainer:
             with self.lowering.mark(LOSS):
                 mean = loss(self.workload.loss, output, target)
             goal = mean if scale is None else mean * scale.value
-        found = tape.gradient(goal, list(self.learned.values()))
+        # Of a table only the rows that were read come back, each as often as it was read.
+        found = map(tf.convert_to_tensor, tape.gradient(goal, list(self.learned.values())))
         named = dict(zip(self.learned, found))
         return now, output, mean, named if scale is None else scale.undo(named)
 

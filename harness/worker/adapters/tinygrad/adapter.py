@@ -26,11 +26,14 @@ class TinygradActivity:
     def __init__(self, workload: Training, feed: Feed) -> None:
         from tinygrad import Device, TinyJit
 
-        from harness.worker.adapters.tinygrad.training import Trainer, draw_batch
+        from harness.worker.adapters.tinygrad.training import Trainer, draw_batch, draw_texts
 
         self._trainer = Trainer(workload, feed.seed)
         shape = (feed.batch_per_rank, *feed.input)
-        self._given = draw_batch(self._trainer, shape, feed.targets, feed.seed + 1)
+        if feed.vocabulary is None:
+            self._given = draw_batch(self._trainer, shape, feed.targets, feed.seed + 1)
+        else:
+            self._given = draw_texts(feed.seed, shape, feed.vocabulary)
         self.captured = TinyJit(
             lambda: self._trainer.step(self._given["x"], self._given["target"], feed.batch_per_step)
         )

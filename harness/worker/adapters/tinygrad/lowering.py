@@ -18,28 +18,39 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from tinygrad import Context
 
+from harness.worker.adapters.tinygrad import sequences
 from harness.worker.network.layers import (
+    GELU,
     LRN,
-    SEQUENCE_WORDS,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
     Layer,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
     Network,
+    Positions,
     Product,
     ReLU,
     Residual,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
 from harness.worker.network.shapes import Site, sites
-from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.words import lowering_of
 
 Tensors = Dict[str, Any]
 
@@ -176,5 +187,15 @@ LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
     GlobalAverage: lambda site, x, one: x.mean(tuple(range(2, x.ndim))),
     Flatten: lambda site, x, one: x.flatten(1),
     Dropout: _dropout,
-    **holes(SEQUENCE_WORDS, "its words of sequences are not written yet"),
+    Embedding: sequences.embedding,
+    Positions: sequences.positions,
+    ClassToken: sequences.class_token,
+    ToSequence: sequences.to_sequence,
+    LayerNorm: sequences.layer_norm,
+    RMSNorm: sequences.rms_norm,
+    Attention: sequences.attention,
+    GELU: sequences.gelu,
+    SiLU: lambda site, x, one: x.silu(),
+    Select: lambda site, x, one: x[:, site.layer.position],
+    TiedDense: sequences.tied_dense,
 }

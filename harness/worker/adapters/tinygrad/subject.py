@@ -13,7 +13,7 @@ from harness.worker.adapters.tinygrad.training import Trainer
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
-from harness.worker.network.shapes import parameter_shapes, statistic_shapes
+from harness.worker.network.shapes import operands, statistic_shapes
 from harness.worker.network.workload import Training
 
 
@@ -27,7 +27,7 @@ class TinygradLayerPass:
         self._slope = slope
         site = trainer.net.sites[path]
         self._drops = isinstance(site.layer, Dropout)
-        own = {name: trainer.parameters[name] for name, _ in parameter_shapes(site)}
+        own = {name: trainer.parameters[name] for name in operands(site).values()}
         self._sources = {**({"input-gradient": x} if to_input else {}), **own}
         self._moved = [name for name, _ in statistic_shapes(site)]
         self._captured = {False: TinyJit(self._run_forward), True: TinyJit(self._run_both)}
@@ -128,7 +128,7 @@ class TinygradSubject:
         self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
     ) -> TinygradLayerPass:
         """Open one layer alone."""
-        x, slope = (self._trainer.tensor(_array(one)) for one in (given, gradient))
+        x, slope = self._tensor(given), self._tensor(gradient)
         return TinygradLayerPass(self._trainer, path, x, slope, to_input)
 
     def facts(self) -> Mapping[str, Any]:
@@ -136,10 +136,13 @@ class TinygradSubject:
         return {"compiled": "TinyJit", "precision": self._trainer.kind}
 
     def _batch(self, given: Tensor, target: Tensor) -> Tuple[Any, Any]:
-        x = self._trainer.tensor(_array(given))
-        if target.dtype == "int64":
-            return x, Lazy(_array(target), dtype=dtypes.int32).realize()
-        return x, self._trainer.tensor(_array(target))
+        return self._tensor(given), self._tensor(target)
+
+    def _tensor(self, tensor: Tensor) -> Any:
+        """Put numbers on the device; tokens and class numbers stay integers."""
+        if tensor.dtype == "int64":
+            return Lazy(_array(tensor), dtype=dtypes.int32).realize()
+        return self._trainer.tensor(_array(tensor))
 
 
 def _array(tensor: Tensor) -> Any:

@@ -18,8 +18,18 @@ from harness.worker.gate.tensors import Tensor as Given
 from harness.worker.network.layers import Dropout
 from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import parameters, statistics
-from harness.worker.network.words import holes, lowering_of
-from harness.worker.network.workload import MOMENTS, SGD, Adam, AdamW, Training, learning_rate
+from harness.worker.network.tokens import texts
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import (
+    MASKED,
+    MOMENTS,
+    SGD,
+    Adam,
+    AdamW,
+    Training,
+    clip,
+    learning_rate,
+)
 
 Changes = List[Tuple[Any, Any]]
 
@@ -63,11 +73,20 @@ class Trainer:
         """Run one training step; give its loss."""
         loss, _, one = self.loss(x, target)
         slopes = loss.gradient(*self.parameters.values())
-        named = dict(zip(self.parameters, slopes))
+        named = self._clipped(dict(zip(self.parameters, slopes)))
         rate = learning_rate(self.workload.optimiser, batch_per_step)
         changes = self._optimiser.update(self, self.workload.optimiser, named, rate)
         changes += [(self.statistics[name], value) for name, value in one.updated.items()]
         return loss.realize(*[old.assign(new) for old, new in changes])
+
+    def _clipped(self, slopes: Tensors) -> Tensors:
+        """Scale all gradients by what their norm is above the most."""
+        most = clip(self.workload.optimiser)
+        if most is None:
+            return slopes
+        squares = [slope.square().sum() for slope in slopes.values()]
+        factor = (most / squares[0].usum(*squares[1:]).sqrt()).minimum(1)
+        return {name: slope * factor for name, slope in slopes.items()}
 
     def load(self, state: Mapping[str, Given]) -> None:
         """Set, in place, what is given of weights, statistics, moments and step count."""
@@ -93,8 +112,8 @@ class Trainer:
             for name, tensor in tensors.items():
                 yield "{}/{}".format(name, moment), tensor
 
-    def adam(self, rule: Adam, slopes: Mapping[str, Any], rate: float) -> Changes:
-        """Say what Adam makes of the moments, the powers of its betas and the weights."""
+    def adam(self, rule: Any, slopes: Mapping[str, Any], rate: float) -> Changes:
+        """Say what Adam or AdamW makes of the moments, the powers of betas and the weights."""
         changes: Changes = []
         betas = (rule.beta1, rule.beta2)
         powers = [power * beta for power, beta in zip(self.powers, betas)]
@@ -104,10 +123,12 @@ class Trainer:
             second = rule.beta2 * self.moments[1][name] + (1 - rule.beta2) * slope.square()
             root = (second / (1 - powers[1])).sqrt() + rule.epsilon
             weight = self.parameters[name]
+            decays = isinstance(rule, AdamW) and name.endswith("/weight")
+            kept = weight * (1 - rate * rule.weight_decay) if decays else weight
             changes += [
                 (self.moments[0][name], first),
                 (self.moments[1][name], second),
-                (weight, weight - rate * (first / (1 - powers[0])) / root),
+                (weight, kept - rate * (first / (1 - powers[0])) / root),
             ]
         return changes
 
@@ -134,12 +155,20 @@ class Optimiser(NamedTuple):
 OPTIMISERS: Dict[type, Optimiser] = {
     SGD: Optimiser(Trainer.sgd, moments=1, powers=0),
     Adam: Optimiser(Trainer.adam, moments=2, powers=2),
-    **holes((AdamW,), "it is not written yet"),
+    AdamW: Optimiser(Trainer.adam, moments=2, powers=2),
 }
+
+
+def _token_cross_entropy(output: Any, target: Any) -> Any:
+    """Take the mean over positions that are asked; of others no class is marked, so they add 0."""
+    total = output.sparse_categorical_crossentropy(target, reduction="sum")
+    return total / (target != MASKED).sum()
+
+
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": lambda output, target: output.sparse_categorical_crossentropy(target),
     "mean-squared-error": lambda output, target: (output - target).square().mean(),
-    **holes(("token-cross-entropy",), "its words of sequences are not written yet"),
+    "token-cross-entropy": _token_cross_entropy,
 }
 
 
@@ -164,6 +193,13 @@ def _initial(held: Parameter, draw: Any) -> Any:
     if not held.deviation:
         return numpy.full(held.shape, held.mean)
     return draw.normal(held.mean, held.deviation, held.shape)
+
+
+def draw_texts(seed: int, shape: Tuple[int, ...], vocabulary: int) -> Dict[str, Any]:
+    """Make a batch of tokens, and of those that follow them."""
+    drawn = (numpy.array(one).reshape(shape) for one in texts(seed, shape, vocabulary))
+    tokens, following = (Tensor(one, dtype=dtypes.int32).realize() for one in drawn)
+    return {"x": tokens, "target": following}
 
 
 def draw_batch(trainer: Trainer, shape: Tuple[int, ...], targets: Any, seed: int) -> Dict[str, Any]:

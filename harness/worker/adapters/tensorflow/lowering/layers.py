@@ -10,26 +10,37 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Type
 import numpy
 import tensorflow.compat.v2 as tf
 
+from harness.worker.adapters.tensorflow.lowering import sequences
 from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
 from harness.worker.adapters.tensorflow.lowering.padding import padding
 from harness.worker.network.layers import (
+    GELU,
     LRN,
-    SEQUENCE_WORDS,
+    Attention,
     AveragePool,
     BatchNorm,
+    ClassToken,
     Conv,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
     GlobalAverage,
+    LayerNorm,
     LeakyReLU,
     MaxPool,
+    Positions,
     ReLU,
+    RMSNorm,
     Scale,
+    Select,
+    SiLU,
     Tanh,
+    TiedDense,
+    ToSequence,
 )
-from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.words import lowering_of
 
 NEVER_LARGEST = float("-inf")
 
@@ -63,15 +74,29 @@ def _conv(spot: Spot, now: Pass, x: Any) -> Any:
 
 
 def _dense(spot: Spot, now: Pass, x: Any) -> Any:
-    return _biased(spot, now, tf.matmul(x, now.weight(spot, "weight")))
+    return _biased(spot, now, _by_matrix(spot, x, now.weight(spot, "weight")))
+
+
+def _tied_dense(spot: Spot, now: Pass, x: Any) -> Any:
+    assert isinstance(spot.layer, TiedDense)
+    table = tf.cast(now.values[spot.layer.to + "/weight"], now.style.dtype)
+    return _biased(spot, now, _by_matrix(spot, x, table, transpose_b=True))
+
+
+def _by_matrix(spot: Spot, x: Any, matrix: Any, transpose_b: bool = False) -> Any:
+    """Multiply flat samples, or all positions of all samples as one matrix."""
+    if len(spot.input) == 1:
+        return tf.matmul(x, matrix, transpose_b=transpose_b)
+    rows = tf.reshape(x, [-1, spot.input[1]])
+    return tf.reshape(tf.matmul(rows, matrix, transpose_b=transpose_b), [-1, *spot.output])
 
 
 def _biased(spot: Spot, now: Pass, y: Any) -> Any:
     layer = spot.layer
-    assert isinstance(layer, (Conv, Dense))
+    assert isinstance(layer, (Conv, Dense, TiedDense))
     if not layer.bias:
         return y
-    last = now.style.channels_last or len(spot.output) == 1
+    last = now.style.channels_last or not isinstance(layer, Conv)
     bias = now.weight(spot, "bias")
     return _bias_in_bfloat16(y, bias, last) if y.dtype == tf.bfloat16 else _bias(y, bias, last)
 
@@ -277,18 +302,28 @@ def _worked(spatial: Sequence[Any], one: Any) -> List[Any]:
 
 
 LAYERS: Dict[Type[Any], Callable[[Spot, Pass, Any], Any]] = {
+    Attention: sequences.attention,
     AveragePool: _average_pool,
     BatchNorm: _batch_norm,
+    ClassToken: sequences.class_token,
     Conv: _conv,
     Dense: _dense,
     Dropout: _dropout,
+    Embedding: sequences.embedding,
     Flatten: _flatten,
+    GELU: sequences.gelu,
     GlobalAverage: _global_average,
+    LayerNorm: sequences.layer_norm,
     LeakyReLU: _leaky_relu,
     LRN: _lrn,
     MaxPool: _max_pool,
+    Positions: sequences.positions,
     ReLU: lambda _spot, _pass, x: tf.nn.relu(x),
+    RMSNorm: sequences.rms_norm,
     Scale: _scale,
+    Select: sequences.select,
+    SiLU: sequences.silu,
     Tanh: lambda _spot, _pass, x: tf.tanh(x),
-    **holes(SEQUENCE_WORDS, "its words of sequences are not written yet"),
+    TiedDense: _tied_dense,
+    ToSequence: sequences.to_sequence,
 }

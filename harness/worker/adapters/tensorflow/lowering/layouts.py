@@ -19,7 +19,7 @@ import numpy
 
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import BatchNorm, Conv, Dense, Flatten, Layer, Network
-from harness.worker.network.rule import Shape
+from harness.worker.network.rule import SequenceShape, Shape
 from harness.worker.network.shapes import Site, branches, parameter_shapes, sites, statistic_shapes
 
 
@@ -32,6 +32,11 @@ class Spot(NamedTuple):
     output: Shape
     flat_in: Optional[Shape]
     flat_out: Optional[Shape]
+
+    @property
+    def site(self) -> Site:
+        """Give the layer as what counts it knows it."""
+        return Site(self.path, self.layer, self.input, self.output)
 
 
 class Arrangement:
@@ -54,8 +59,10 @@ class Arrangement:
         """Give the shape of one input sample in this layout."""
         return list(self.activation_in(numpy.broadcast_to(0.0, (1, *self.input)), None).shape[1:])
 
-    def activation_in(self, array: Any, flat: Optional[Shape]) -> Any:
-        """Bring a canonical activation into this layout."""
+    def activation_in(self, array: Any, flat: Optional[Shape], canonical: Shape = ()) -> Any:
+        """Bring a canonical activation into this layout; one of a sequence's shape stays."""
+        if isinstance(canonical, SequenceShape):
+            return array
         if array.ndim == 2:
             return self._flat_in(array, 1, flat)
         if array.ndim == 3 and self._lifts:
@@ -66,6 +73,8 @@ class Arrangement:
 
     def activation_out(self, array: Any, canonical: Shape, flat: Optional[Shape]) -> Any:
         """Bring an activation of a layer whose canonical sample shape is given back out."""
+        if isinstance(canonical, SequenceShape):
+            return array
         if array.ndim == 2:
             return self._flat_out(array, 1, flat)
         array = numpy.moveaxis(array, -1, 1) if self.channels_last else array
@@ -140,6 +149,5 @@ class Arrangement:
         return flat
 
     def _name(self, spot: Spot) -> None:
-        site = Site(spot.path, spot.layer, spot.input, spot.output)
-        self.parameters.update(parameter_shapes(site))
-        self.statistics.update(statistic_shapes(site))
+        self.parameters.update(parameter_shapes(spot.site))
+        self.statistics.update(statistic_shapes(spot.site))

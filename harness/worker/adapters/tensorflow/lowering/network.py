@@ -14,7 +14,8 @@ from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layers import Dropout, Layer, Network, Product, Residual
 from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import decayed, parameters, sites, statistics
-from harness.worker.network.words import holes, lowering_of
+from harness.worker.network.words import lowering_of
+from harness.worker.network.workload import MASKED
 
 
 class Lowering:
@@ -86,6 +87,15 @@ def _cross_entropy(output: Any, target: Any) -> Any:
     return tf.reduce_mean(each)
 
 
+def _token_cross_entropy(output: Any, target: Any) -> Any:
+    is_asked = tf.not_equal(target, MASKED)
+    each = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=tf.where(is_asked, target, tf.zeros_like(target)), logits=output
+    )
+    counted = tf.cast(is_asked, each.dtype)
+    return tf.reduce_sum(each * counted) / tf.reduce_sum(counted)
+
+
 def _mean_squared_error(output: Any, target: Any) -> Any:
     return tf.reduce_mean(tf.math.squared_difference(output, tf.cast(target, output.dtype)))
 
@@ -93,5 +103,5 @@ def _mean_squared_error(output: Any, target: Any) -> Any:
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
-    **holes(("token-cross-entropy",), "its words of sequences are not written yet"),
+    "token-cross-entropy": _token_cross_entropy,
 }

@@ -22,11 +22,12 @@ from harness.worker.adapters.tensorflow.optimiser import Update
 from harness.worker.adapters.tensorflow.strategies.servers import ParameterServers
 from harness.worker.adapters.tensorflow.subject import TensorFlowSubject, array_of, made
 from harness.worker.adapters.tensorflow.training import LoweredSubject, Trainer
+from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
-from harness.worker.network.workload import Training
+from harness.worker.network.workload import Training, clip
 
 NEVER_STALE = 2**62  # nobody begins a step before the answer to the last, so none is
 FIRST = 0
@@ -102,6 +103,8 @@ class ServedTrainer(Trainer):
 
     def _optimiser(self, batch_per_step: int) -> None:
         """Keep each variable's momentum where the variable lies."""
+        if clip(self.workload.optimiser) is not None:
+            raise Unsupported("parameter servers hold a part each, and none knows all's norm")
         self._updates: Dict[str, Update] = {}
         rule, decayed = self.workload.optimiser, self.lowering.decayed()
         for where in dict.fromkeys(self._where.values()):

@@ -1,0 +1,203 @@
+"""Write the words of sequences as Keras layers: its own, or one of ours as its guides show.
+
+Attention is ``keras.ops.dot_product_attention``, which ``GroupQueryAttention`` computes by too;
+that layer itself holds its projections, which are layers of the network here. Keras turns no
+queries and keys, so that is written with ``keras.ops``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Sequence
+
+import keras
+import numpy
+from keras import layers, ops
+
+from harness.worker.adapters.tensorflow.lowering.layouts import Spot
+from harness.worker.network.layers import Attention, Rotary
+
+_CUBE = 0.044715
+
+
+class AddPositions(layers.Layer):
+    """Add a learned vector for each position."""
+
+    def __init__(self, length: int, deviation: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._length = length
+        self._deviation = deviation
+
+    def build(self, shape: Sequence[Any]) -> None:
+        """Hold one vector for each position."""
+        normal = keras.initializers.RandomNormal(stddev=self._deviation)
+        self.kernel = self.add_weight(shape=(self._length, shape[-1]), initializer=normal)
+
+    def call(self, x: Any) -> Any:
+        """Add to all samples."""
+        return x + self.kernel[: x.shape[1]]
+
+
+class PutFirst(layers.Layer):
+    """Put one learned vector before each sequence."""
+
+    def __init__(self, deviation: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._deviation = deviation
+
+    def build(self, shape: Sequence[Any]) -> None:
+        """Hold one vector."""
+        normal = keras.initializers.RandomNormal(stddev=self._deviation)
+        self.kernel = self.add_weight(shape=(1, shape[-1]), initializer=normal)
+
+    def call(self, x: Any) -> Any:
+        """Make each sample one position longer."""
+        each = ops.broadcast_to(self.kernel, (ops.shape(x)[0], 1, x.shape[-1]))
+        return ops.concatenate([each, x], axis=1)
+
+
+class Pick(layers.Layer):
+    """Take one position."""
+
+    def __init__(self, position: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._position = position
+
+    def call(self, x: Any) -> Any:
+        """Give (batch, features)."""
+        return x[:, self._position]
+
+
+class Tied(layers.Layer):
+    """Multiply by the table of an Embedding layer, which both train."""
+
+    def __init__(self, table: Any, features: int, has_bias: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self.table = table
+        self._features = features
+        self._has_bias = has_bias
+
+    def build(self, shape: Sequence[Any]) -> None:
+        """Hold a bias, if there is one."""
+        if self._has_bias:
+            self.bias = self.add_weight(shape=(self._features,), initializer="zeros")
+
+    def call(self, x: Any) -> Any:
+        """Give a number for each row of the table."""
+        y = ops.matmul(x, ops.transpose(self.table.embeddings))
+        return y + self.bias if self._has_bias else y
+
+
+class Mix(layers.Layer):
+    """Attention over queries, keys and values that come side by side."""
+
+    def __init__(self, rule: Attention, **options: Any) -> None:
+        super().__init__(**options)
+        self._rule = rule
+
+    def call(self, x: Any) -> Any:
+        """Give (batch, positions, heads x head)."""
+        rule, length = self._rule, x.shape[1]
+        ends = numpy.cumsum([rule.heads * rule.head, rule.kv_heads * rule.head]).tolist()
+        query, key, value = (
+            ops.reshape(part, (-1, length, count, rule.head))
+            for part, count in zip(
+                ops.split(x, ends, axis=-1), (rule.heads, rule.kv_heads, rule.kv_heads)
+            )
+        )
+        if rule.rotary is not None:
+            query, key = (_turned(rule.rotary, one) for one in (query, key))
+        if rule.kv_heads < rule.heads:  # keras.ops repeats a single one on no backend
+            group = rule.heads // rule.kv_heads
+            key, value = (ops.repeat(one, group, axis=2) for one in (key, value))
+        mixed = ops.dot_product_attention(
+            query, key, value, scale=rule.head**-0.5, is_causal=rule.causal
+        )
+        return ops.reshape(mixed, (-1, length, rule.heads * rule.head))
+
+
+def _turned(rotary: Rotary, x: Any) -> Any:
+    """Turn the pairs of each head by their position's angle, in at least float32."""
+    kind = keras.backend.result_type(x.dtype, "float32")
+    wide, (length, count, size) = ops.cast(x, kind), x.shape[1:]
+    speeds = rotary.theta ** (-2.0 * numpy.arange(size // 2) / size)
+    angles = numpy.outer(numpy.arange(length), speeds)[:, None]
+    cosines, sines = (ops.cast(one, kind) for one in (numpy.cos(angles), numpy.sin(angles)))
+    if rotary.interleaved:
+        pairs = ops.reshape(wide, (-1, length, count, size // 2, 2))
+        first, second = pairs[..., 0], pairs[..., 1]
+    else:
+        first, second = ops.split(wide, 2, axis=-1)
+    turned = first * cosines - second * sines, second * cosines + first * sines
+    if rotary.interleaved:
+        joined = ops.reshape(ops.stack(turned, axis=-1), (-1, length, count, size))
+    else:
+        joined = ops.concatenate(turned, axis=-1)
+    return ops.cast(joined, x.dtype)
+
+
+class LogisticGELU(layers.Layer):
+    """GELU by its tanh, of which half of one more is the logistic function at twice the place.
+
+    TensorFlow's own, which Keras takes, rounds its constants to float32, and its gradient loses
+    twice as many digits.
+    """
+
+    def call(self, x: Any) -> Any:
+        """Bend."""
+        twice = 2 * (2 / numpy.pi) ** 0.5
+        return x * ops.sigmoid(x * (twice + twice * _CUBE * x * x))
+
+
+def embedding(spot: Spot) -> List[Any]:
+    """Take each token's row."""
+    layer: Any = spot.layer
+    normal = keras.initializers.RandomNormal(stddev=layer.deviation)
+    return [layers.Embedding(layer.vocabulary, layer.features, embeddings_initializer=normal)]
+
+
+def positions(spot: Spot) -> List[Any]:
+    """Add each position's vector."""
+    layer: Any = spot.layer
+    return [AddPositions(layer.length, layer.deviation)]
+
+
+def class_token(spot: Spot) -> List[Any]:
+    """Put one vector before each sequence."""
+    layer: Any = spot.layer
+    return [PutFirst(layer.deviation)]
+
+
+def to_sequence(spot: Spot) -> List[Any]:
+    """Lay an image's positions behind each other; channels are last already."""
+    return [layers.Reshape(spot.output)]
+
+
+def layer_norm(spot: Spot) -> List[Any]:
+    """Bring each position to mean 0 and variance 1."""
+    layer: Any = spot.layer
+    return [layers.LayerNormalization(epsilon=layer.epsilon, center=layer.bias)]
+
+
+def rms_norm(spot: Spot) -> List[Any]:
+    """Divide each position by the root of its mean square."""
+    layer: Any = spot.layer
+    return [layers.RMSNormalization(epsilon=layer.epsilon)]
+
+
+def attention(spot: Spot) -> List[Any]:
+    """Mix positions."""
+    assert isinstance(spot.layer, Attention)
+    return [Mix(spot.layer)]
+
+
+def gelu(spot: Spot) -> List[Any]:
+    """Multiply x by the normal distribution at x."""
+    layer: Any = spot.layer
+    exact = layers.Activation(lambda x: ops.gelu(x, approximate=False))
+    return [LogisticGELU() if layer.tanh else exact]
+
+
+def select(spot: Spot) -> List[Any]:
+    """Take one position."""
+    layer: Any = spot.layer
+    return [Pick(layer.position)]
