@@ -49,6 +49,7 @@ def parts(framework: str, directory: Path, **factors: Any) -> dict[tuple[str, st
     [
         ("torch", {}),
         ("torch", {"precision": "bf16"}),
+        ("torch", {"compile": True}),
         ("jax", {}),
         ("tensorflow", {}),
         ("tensorflow", {"compile": True}),

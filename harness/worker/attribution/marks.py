@@ -19,7 +19,7 @@ UPDATE = "bakeoff_update"
 SITE = "bakeoff_site_"
 
 FORWARD, BACKWARD = "forward", "backward"
-OF_LOSS, OF_UPDATE = "loss", "update"
+OF_LOSS, OF_UPDATE, OF_INPUT = "loss", "update", "input"
 LAYOUT_COPY = "layout copy"
 PLAIN_COPY = "plain copy"
 OTHER = "other"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import os
 import resource
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.worker import loop
 from harness.worker.adapters.caffe import blobs, program, prototxt
@@ -27,6 +27,9 @@ from harness.worker.job import Job, Span
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
+
+if TYPE_CHECKING:
+    from harness.worker.attribution.account import Attribution
 
 ITERATIONS = 5
 PROGRAMS = {"bvlc": ("CAFFE_BIN", "caffe"), "intel": ("INTEL_CAFFE_BIN", "caffe")}
@@ -49,6 +52,10 @@ class CaffeActivity:
         self._net_path = adapter.write("net.prototxt", self.net)
         self.timing = adapter.time_net(self._net_path)
         self._assert_shapes(tops)
+
+    def time(self) -> Any:
+        """Time each layer of the net once more."""
+        return self._adapter.time_net(self._net_path)
 
     def marks(self, until: Span) -> Iterator[Mark]:
         """Train until this is closed, with windows as long as the loop's own."""
@@ -125,6 +132,13 @@ class CaffeAdapter:
         """Say what each layer takes in both directions."""
         activity = self.activity(workload, feed, options)
         return dict(self.facts(), layers=activity.timing.layers)
+
+    def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Attribution:
+        """Say which layer and pass takes which share of a step."""
+        from harness.worker.adapters.caffe import attribution  # no trial does
+
+        paths = [site.path for site in sites(workload.network)]
+        return attribution.attribute(self.activity(workload, feed, options), paths)
 
     def examine(self, workload: Training, precision: str) -> Any:
         """Examine layer by layer in fp32, where this interpreter has pycaffe."""

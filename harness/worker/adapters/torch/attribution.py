@@ -7,16 +7,19 @@ same layer. What adds a gradient to a parameter has no number, and follows the n
 Marks, types and shapes make short steps longer. So one step is described with them, and those that
 are timed carry none: their operators are the same ones in the same order. Between two traced steps
 one is made without a trace; what the trace costs is told by these pairs.
+
+What torch.compile made has no hooks: the provenance of its kernels says where they belong.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from contextlib import contextmanager, nullcontext
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from harness.worker.adapters.torch import inductor
 from harness.worker.adapters.torch.activity import TrainingActivity
 from harness.worker.attribution.account import Attribution, Operation, Ran, attribution
 from harness.worker.attribution.marks import (
@@ -27,6 +30,7 @@ from harness.worker.attribution.marks import (
     OF_UPDATE,
     STEP,
     UNMARKED,
+    UPDATE,
     Marks,
     Place,
 )
@@ -35,6 +39,8 @@ from harness.worker.contracts import Unsupported
 
 NODE = "autograd::engine::evaluate_function: "
 OPTIMISER = "Optimizer."
+COMPILED = Place("", BACKWARD)
+"""What compiled gradients do beside their kernels."""
 COPIES = ("aten::copy_", "aten::clone", "aten::contiguous")
 
 
@@ -65,14 +71,15 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
     settings = activity.trainer.settings
     if settings.is_gpu:
         raise Unsupported(NOT_ON_GPU)
-    if settings.is_compiled:
-        raise Unsupported("torch.compile's kernels are not attributed yet: only eager steps are")
-    steps = warmed(activity)
+    lowered = activity.trainer.network
+    graphs: List[inductor.Graph] = []
+    with inductor.kept_graphs(lowered, graphs) if settings.is_compiled else nullcontext():
+        steps = warmed(activity)
     marks = Marks(network)
-    with _marked_layers(activity, marks):
+    with _marked({} if settings.is_compiled else lowered.at, activity, marks):
         activity.step()
         (one,), _ = _traced(activity, 1, with_shapes=True)
-    described = list(_described(one, marks))
+    described = list(_described(one, marks, inductor.places(one, graphs)))
     traced, untraced_s = _traced(activity, steps, with_shapes=False)
     ran, spans = [], []
     for step in traced:
@@ -116,13 +123,11 @@ def _ran(step: Sequence[Event], described: Sequence[Described]) -> Iterator[Ran]
 
 
 @contextmanager
-def _marked_layers(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
-    """Let every layer and the loss open a range while they run."""
+def _marked(layers: Mapping[str, Any], activity: TrainingActivity, marks: Marks) -> Iterator[None]:
+    """Let layers, the loss and clipping open a range while they run."""
     trainer = activity.trainer
     hooks = [
-        hook
-        for path, module in trainer.network.at.items()
-        for hook in _mark_layer(module, marks.of(path))
+        hook for path, module in layers.items() for hook in _mark_layer(module, marks.of(path))
     ]
     loss_of = trainer.loss_of
 
@@ -130,11 +135,18 @@ def _marked_layers(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
         with record_function(LOSS):
             return loss_of(*given)
 
-    trainer.loss_of = marked_loss
+    clip_gradients = trainer.clip_gradients
+
+    def marked_clip() -> None:
+        with record_function(UPDATE):
+            clip_gradients()
+
+    patched: Any = trainer
+    patched.loss_of, patched.clip_gradients = marked_loss, marked_clip
     try:
         yield
     finally:
-        trainer.loss_of = loss_of
+        patched.loss_of, patched.clip_gradients = loss_of, clip_gradients
         for hook in hooks:
             hook.remove()
 
@@ -161,19 +173,26 @@ def _event(event: Any) -> Event:
     )
 
 
-def _described(step: Iterable[Event], marks: Marks) -> Iterator[Described]:
+def _described(
+    step: Sequence[Event], marks: Marks, kernels: Mapping[int, Place]
+) -> Iterator[Described]:
     """Give a marked step's events without the marks, each with its place.
 
-    That is the place of the innermost range around it on its thread.
+    That is the place of the innermost range around it on its thread; that of compiled kernels is
+    known by their number in the step.
     """
     around: Dict[int, List[Tuple[int, Place]]] = {}
     forward: Dict[int, Place] = {}
     latest = UNMARKED
-    for event in step:
+    for number, event in enumerate(step):
         ranges = around.setdefault(event.thread, [])
         while ranges and ranges[-1][0] <= event.start:
             ranges.pop()
         place = ranges[-1][1] if ranges else UNMARKED
+        if number in kernels:
+            ranges.append((event.end, kernels[number]))
+            yield Described(event.name, kernels[number], _operation(event))
+            continue
         opened = _opened(event, marks, forward, latest)
         if opened is not None:
             ranges.append((event.end, opened))
@@ -198,6 +217,8 @@ def _opened(
     if event.name.startswith(NODE):
         if event.number < 0:
             return latest
+        if event.name.endswith(inductor.BACKWARD_CALL):
+            return COMPILED
         place = forward.get(event.number, UNMARKED)
         return place._replace(phase=BACKWARD) if place.site else place
     if event.name.startswith(OPTIMISER):
@@ -215,9 +236,10 @@ def _is_operator(event: Event) -> bool:
 def _of(event: Event, place: Place) -> Place:
     """Tell a copy of a layer's tensor into another layout from what the layer computes."""
     known = [one for one in event.types if one]
-    if event.name in COPIES and place.site and len(set(known[:2])) < 2:
+    is_copy = event.name in COPIES and len(set(known[:2])) < 2
+    if is_copy and (place.site or place == COMPILED):
         return place._replace(phase=LAYOUT_COPY)
-    return place
+    return UNMARKED if place == COMPILED else place
 
 
 def _operation(event: Event) -> Operation:
