@@ -173,6 +173,44 @@ def test_what_a_trace_costs_is_told_by_the_untraced_steps_beside_it() -> None:
     assert "5 % longer than untraced ones beside them" in found.traced[0].replace("5.0", "5")
 
 
+def test_traced_steps_that_other_work_made_longer_do_not_count_as_the_trace_s_cost() -> None:
+    one, other = timed("jax", 14.0), timed("torch", 10.0)
+    read = {
+        one.key: attributed(planted(("conv1", "backward"), 4.0)),
+        other.key: attributed(CLEAN_MS),
+    }
+    half = [*range(0, STEPS, 2), 1]
+    busy = replace(
+        read[one.key],
+        step_s=tuple(
+            step_s * (2 if number in half else 1)
+            for number, step_s in enumerate(read[one.key].step_s)
+        ),
+    )
+    found = explain(one, other, {**read, one.key: busy}, seed=1)
+    assert not found.refusal
+    assert found.causes[0].key == ("conv1", "backward")
+
+
+def test_a_part_in_which_nothing_ran_names_no_operations() -> None:
+    gaps = planted(("", "host gaps"), 4.0)
+    one, other = timed("jax", sum(gaps.values())), timed("torch", sum(CLEAN_MS.values()))
+    read = {one.key: attributed(gaps), other.key: attributed(CLEAN_MS, seed=1)}
+    idle = {
+        key: replace(
+            of,
+            parts=tuple(
+                replace(part, operations=()) if part.phase == "host gaps" else part
+                for part in of.parts
+            ),
+        )
+        for key, of in read.items()
+    }
+    sentence = next(causes(explain(one, other, idle, seed=1), "jax", "torch"))
+    assert "host gaps" in sentence
+    assert "nothing" not in sentence
+
+
 def test_a_job_whose_untraced_steps_are_unlike_the_timed_ones_explains_nothing() -> None:
     one, other = timed("jax", 14.0), timed("torch", 10.0)
     slow = planted(("conv1", "forward"), 4.0)

@@ -1,7 +1,8 @@
 """The shares of a cell's step, by what they are compared by, with what they may miss.
 
-A trace is disturbed by whatever else runs: only the quicker half of the traced steps counts. Means
-over the same steps add up to one; medians would not.
+A trace is disturbed by whatever else runs: only the quicker half of the traced steps counts, and
+what tracing cost is told by the quicker half of the untraced ones beside them. Means over the same
+steps add up to one; medians would not.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class StepShares:
     traced_by: str
     traced_step_s: float
     """The median traced step."""
+    slowed: float | None
+    """By how much tracing made steps longer, the quicker halves of both; None as below."""
     untraced_step_s: float | None
     """The median of the steps beside them that nothing traced; None of runs that made none."""
     steps: int
@@ -106,8 +109,10 @@ def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str]]
     """Say by how much steps were longer while they were traced, and in the job that traced some."""
     timed_s = step_s(cell) * (1 - waited(cell))
     beside_s = shares.untraced_step_s
-    yield shares.traced_step_s / (beside_s or timed_s) - 1, "while they were traced"
-    if beside_s is not None:
+    if shares.slowed is None or beside_s is None:
+        yield shares.traced_step_s / timed_s - 1, "while they were traced"
+    else:
+        yield shares.slowed, "while they were traced"
         yield beside_s / timed_s - 1, "in the job that traced some of them than in the trials"
 
 
@@ -126,7 +131,14 @@ def step_shares(of: Attribution) -> StepShares:
         key: Share(fmean(row), _error(row), tuple(operations[key])) for key, row in rows.items()
     }
     untraced_s = median(of.untraced_s) if of.untraced_s else None
-    return StepShares(of.traced_by, middle, untraced_s, len(quick), parts)
+    slowed = _quicker(of.step_s) / _quicker(of.untraced_s) - 1 if of.untraced_s else None
+    return StepShares(of.traced_by, middle, slowed, untraced_s, len(quick), parts)
+
+
+def _quicker(steps: Sequence[float]) -> float:
+    """Give the mean of the quicker half of some steps."""
+    middle = median(steps)
+    return fmean(one for one in steps if one <= middle)
 
 
 def quick_steps(of: Attribution) -> tuple[int, ...]:

@@ -82,6 +82,7 @@ def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
     mine = operations_words(term.first_operations)
     theirs = operations_words(term.second_operations)
     doing = f"; {first}: {mine or 'nothing'}; {second}: {theirs or 'nothing'}"
+    doing = doing if mine or theirs else ""  # as of gaps
     return f"{share * 100:.0f} % ({span}) of it is {part_name(term)}: {times}{doing}."
 
 
