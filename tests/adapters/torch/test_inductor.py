@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.worker.adapters.torch.inductor import BACKWARD_CALL, CALL, Graph, Kernel, places
+from harness.worker.adapters.torch.tracing.inductor import (
+    BACKWARD_CALL,
+    CALL,
+    Graph,
+    Kernel,
+    places,
+)
 from harness.worker.attribution.marks import Place
 from harness.worker.contracts import Unsupported
 

@@ -113,7 +113,7 @@ class TorchAdapter:
 
     def attribute(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Say which layer and pass took which share of a step."""
-        from harness.worker.adapters.torch import attribution
+        from harness.worker.adapters.torch.tracing import attribution
 
         return attribution.attribute(self.activity(workload, feed, options), workload.network)
 

@@ -19,8 +19,8 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from harness.worker.adapters.torch import inductor
 from harness.worker.adapters.torch.activity import TrainingActivity
+from harness.worker.adapters.torch.tracing import inductor
 from harness.worker.attribution.account import Attribution, Operation, Ran, attribution
 from harness.worker.attribution.marks import (
     BACKWARD,
