@@ -106,16 +106,16 @@ class Trainer:
         _, loss = self.forward(x, target)
         if self.scaler.is_enabled():
             self.scaler.scale(loss).backward()
-            self.clip_gradients()
+            self._clip_gradients()
             self.scaler.step(self.optimiser)
             self.scaler.update()
         else:
             loss.backward()
-            self.clip_gradients()
+            self._clip_gradients()
             self.optimiser.step()
         return loss.detach()
 
-    def clip_gradients(self) -> None:
+    def _clip_gradients(self) -> None:
         """Scale all gradients by what their norm is above the most, and wait for nothing.
 
         torch's ``clip_grad_norm_`` adds 1e-6 to the norm, which is another rule.

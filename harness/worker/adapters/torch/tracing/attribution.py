@@ -135,18 +135,18 @@ def _marked(layers: Mapping[str, Any], activity: TrainingActivity, marks: Marks)
         with record_function(LOSS):
             return loss_of(*given)
 
-    clip_gradients = trainer.clip_gradients
+    clip_gradients = trainer._clip_gradients
 
     def marked_clip() -> None:
         with record_function(UPDATE):
             clip_gradients()
 
     patched: Any = trainer
-    patched.loss_of, patched.clip_gradients = marked_loss, marked_clip
+    patched.loss_of, patched._clip_gradients = marked_loss, marked_clip
     try:
         yield
     finally:
-        patched.loss_of, patched.clip_gradients = loss_of, clip_gradients
+        patched.loss_of, patched._clip_gradients = loss_of, clip_gradients
         for hook in hooks:
             hook.remove()
 
