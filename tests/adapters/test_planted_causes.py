@@ -117,10 +117,11 @@ UPDATES: dict[str, Edit] = {
     ),
     "tensorflow": (
         "tensorflow/optimiser.py",
-        "        variable = self._variables[name]\n",
+        "        if name in self._decayed and self._rule.weight_decay:\n",
         (
-            "        variable = self._variables[name]\n        for _ in range(100):\n"
+            "        for _ in range(100):\n"
             "            gradient = gradient + 1e-12 * tf.sin(gradient)\n"
+            "        if name in self._decayed and self._rule.weight_decay:\n"
         ),
     ),
 }
