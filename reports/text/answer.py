@@ -17,6 +17,7 @@ from reports.text.cards import Card, cards
 from reports.text.comparisons import against_reference, basis, is_answered, of_pairs
 
 SIMULATED = "Simulated: a model said all this. No machine was measured."
+_NAMED = 3
 WARNINGS_SHOWN = 3
 """More would push the ranking off the first screen; the others are told after it."""
 
@@ -120,6 +121,13 @@ def _why_none(cell: CellResult) -> str:
     return f"no trial gave a rate{f': {said}' if said else ''}"
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Name the cells; of many the first, as a section lists them all."""
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more cells"
+
+
 def _where(ranking: Ranking, cell: CellResult) -> str:
     """Say of what a warning is: of several runs, others may have what this one lacks."""
     if len(ranking.runs) == 1:
@@ -142,7 +150,7 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
             alike = failed.setdefault((_where(ranking, cell), _why_none(cell)), [])
             alike.append(ranking.name(cell))
         told += [
-            f"{where}, {', '.join(names)}: no number ({why})."
+            f"{where}, {_listed(names)}: no number ({why})."
             for (where, why), names in failed.items()
         ]
     return tuple(dict.fromkeys((*told, *results.warnings)))

@@ -172,6 +172,23 @@ def test_a_long_ranking_folds_after_ten_rows_but_never_its_reference():
     assert "<span>169</span> more cells" in ranking
 
 
+def test_failures_are_a_matrix_with_one_example_each_and_the_rest_folded():
+    page = render(samples.many_failures())
+    section = page.split('<section id="failures">')[1].split("</section>")[0]
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", section))
+    assert "Of 180 cells, 6 timed out, 6 ran out of memory." in told
+    assert "framework fw1 60 6 0" in told
+    assert "batch 128 36 6 6" in told
+    assert "precision fp32 90 0 6" in told
+    assert told.count("no end after 30 min") == 1 + 6
+    assert "All 12 cells" in told
+    assert "and 3 more cells: no number (no end after 30 min)" in page
+
+
+def test_a_page_without_failures_has_no_section_of_them():
+    assert 'id="failures"' not in render(samples.demo())
+
+
 def test_the_browser_is_told_how_to_run_each_cell_again():
     page = render(samples.demo())
     told = json.loads(page.split('id="cells-data">')[1].split("</script>")[0])
