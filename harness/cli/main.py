@@ -43,6 +43,7 @@ _NO_THREAD = "can't start new thread"
 """What Python says where the system lets it have no more of them."""
 
 VERBS = {
+    "init": "Write a first study for this machine, from what is installed here.",
     "run": "Run a study and write its report.",
     "plan": "Print what a study would run, and touch nothing.",
     "preflight": "Look for everything that would stop a study, before the queue.",

@@ -15,7 +15,7 @@ from harness.worker.network.workload import Training
 
 def study_of_all(platform: Platform) -> dict[str, Any]:
     """Give the study as a file would hold it; refuse where no framework is ready."""
-    frameworks = [name for name in _training() if _is_ready(name, platform)]
+    frameworks = ready_frameworks(platform)
     if not frameworks:
         raise Unavailable(
             "No framework is ready here, so there is nothing to verify.\n"
@@ -27,6 +27,11 @@ def study_of_all(platform: Platform) -> dict[str, Any]:
         "title": "Every network in every framework that is ready here",
         "matrix": {"workload": networks, "framework": frameworks},
     }
+
+
+def ready_frameworks(platform: Platform) -> list[str]:
+    """Name the frameworks that train and can be started on a platform."""
+    return [name for name in _training() if is_ready(name, platform)]
 
 
 def _training() -> list[str]:
@@ -42,7 +47,8 @@ def _training() -> list[str]:
     return found
 
 
-def _is_ready(name: str, platform: Platform) -> bool:
+def is_ready(name: str, platform: Platform) -> bool:
+    """Tell whether a framework can be started on a platform."""
     try:
         worker_python.resolve(name, platform)
     except Unavailable:

@@ -44,8 +44,11 @@ def _workloads() -> list[Row]:
 
 def _frameworks() -> list[Row]:
     from harness.errors import BakeoffError
+    from harness.gate.everything_study import is_ready
+    from harness.platform.platform import load_platform
     from harness.study.framework import framework_info, framework_names
 
+    here = load_platform("local")
     rows: list[Row] = []
     for name in framework_names():
         try:
@@ -57,6 +60,7 @@ def _frameworks() -> list[Row]:
             {
                 "name": name,
                 "title": info.title,
+                "installed": is_ready(name, here),
                 "kinds": list(info.kinds),
                 "devices": list(info.devices),
                 "strategies": list(info.strategies),
@@ -184,7 +188,7 @@ def _in_columns(rows: Sequence[Row]) -> list[Part]:
     numbers = frozenset(
         index
         for index, column in enumerate(columns)
-        if any(isinstance(row.get(column), int) for row in usable)
+        if any(type(row.get(column)) is int for row in usable)
     )
     others = [
         f"{row['name']}  cannot be used: {row['problem']}" for row in rows if row not in usable
@@ -194,9 +198,11 @@ def _in_columns(rows: Sequence[Row]) -> list[Part]:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return UNKNOWN
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):
         separator = " × " if all(isinstance(one, int) for one in value) else ", "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import completion
-from harness.cli.output import emit
+from harness.cli.output import emit, note
 from harness.cli.study_options import Selection, narrowing_options
 
 if TYPE_CHECKING:
@@ -33,14 +33,18 @@ def command(*, as_json: bool, **typed: Any) -> int:
     """
     from harness.cli.build_progress import listening
     from harness.gate.gate import ensure
+    from harness.plan.gate_duration import gate_s
     from harness.run.gate_first import lines
     from harness.store.records import DIFFERS, EXAMINATION_FAILED
+    from harness.units import counted, duration
 
     plan = _plan(typed)
+    cells, at_most = counted(len(plan.cells), "cell"), duration(gate_s(plan))
+    note(f"{cells}: at most about {at_most}; what was found before is kept, and costs nothing.")
     with listening() as listener:
         found = ensure(plan, watch=listener.doing)
-    cells = {cell.key: {"label": cell.label, **vars(found[cell.key])} for cell in plan.cells}
-    emit({"cells": cells}, lambda: lines(plan, found, found), as_json=as_json)
+    told = {cell.key: {"label": cell.label, **vars(found[cell.key])} for cell in plan.cells}
+    emit({"cells": told}, lambda: lines(plan, found, found), as_json=as_json)
     return int(any(one.state in (DIFFERS, EXAMINATION_FAILED) for one in found.values()))
 
 

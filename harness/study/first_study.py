@@ -1,0 +1,62 @@
+"""A commented study to begin with, written for one machine from what is installed there."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_BLOCKS = 6
+
+
+@dataclass(frozen=True)
+class Here:
+    """What a machine offers a first study."""
+
+    machine: str
+    frameworks: Sequence[str]
+    """Those that train and are ready."""
+    has_gpu: bool
+    networks: Sequence[str]
+    """Those that could be trained here."""
+
+
+def first_study(here: Here) -> str:
+    """Write the study: a tiny network in each framework that is ready, in two precisions."""
+    frameworks = sorted(here.frameworks, key=lambda name: name != "torch") or ["torch"]
+    none_yet = "" if here.frameworks else "  # none is built here yet: bakeoff env create torch"
+    listed = ", ".join(f'"{name}"' for name in frameworks)
+    device = "gpu" if here.has_gpu else "cpu"
+    others = textwrap.fill(
+        ", ".join(here.networks), 96, initial_indent="#   ", subsequent_indent="#   "
+    )
+    return f"""\
+# A first study for {here.machine}.
+#   bakeoff plan FILE     what would run, how long it takes, what is left out and why
+#   bakeoff run FILE      run it; Ctrl-C is safe, and bakeoff resume goes on
+title = "My first study"
+question = "Which framework trains tinycnn fastest here, and does bf16 help?"
+
+# Each list is crossed with all others. bakeoff list workloads says more of these networks:
+{others}
+[matrix]
+workload = ["tinycnn"]
+framework = [{listed}]{none_yet}
+precision = ["fp32", "bf16"]
+batch = 16
+device = "{device}"
+
+# Cells to leave out, with the reason that the page gives:
+# [[exclude]]
+# framework = "{frameworks[-1]}"
+# precision = "bf16"
+# why = "not asked here"
+
+[measure]
+trials = {_BLOCKS}         # blocks; fewer than {_BLOCKS} cannot tell faster from slower
+warmup = "5 steps"
+until = "3 s"      # of a trial; longer where steps take long, for example "30 s"
+timeout = "5 min"
+# tolerate = ["contended"]  # count trials beside which others used the machine
+reference = {{ framework = "{frameworks[0]}", precision = "fp32" }}
+"""
