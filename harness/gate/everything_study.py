@@ -31,10 +31,10 @@ def study_of_all(platform: Platform) -> dict[str, Any]:
 
 def ready_frameworks(platform: Platform) -> list[str]:
     """Name the frameworks that train and can be started on a platform."""
-    return [name for name in _training() if is_ready(name, platform)]
+    return [name for name in training_frameworks() if is_ready(name, platform)]
 
 
-def _training() -> list[str]:
+def training_frameworks() -> list[str]:
     """Name the frameworks that train, each version of its own with them; strategies add none."""
     found = []
     for name in framework_names():

@@ -16,6 +16,8 @@ class Here:
     machine: str
     frameworks: Sequence[str]
     """Those that train and are ready."""
+    buildable: Sequence[str]
+    """Those that train and could be made ready."""
     has_gpu: bool
     networks: Sequence[str]
     """Those that could be trained here."""
@@ -23,8 +25,9 @@ class Here:
 
 def first_study(here: Here) -> str:
     """Write the study: a tiny network in each framework that is ready, in two precisions."""
-    frameworks = sorted(here.frameworks, key=lambda name: name != "torch") or ["torch"]
-    none_yet = "" if here.frameworks else "  # none is built here yet: bakeoff env create torch"
+    frameworks = list(here.frameworks or here.buildable[:1])
+    build = f"bakeoff env create {frameworks[0]}"
+    none_yet = "" if here.frameworks else f"  # none is built here yet: {build}"
     listed = ", ".join(f'"{name}"' for name in frameworks)
     device = "gpu" if here.has_gpu else "cpu"
     others = textwrap.fill(

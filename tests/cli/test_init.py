@@ -32,7 +32,7 @@ def test_a_place_that_is_none_is_one_message(tmp_path):
 
 
 def test_where_nothing_is_installed_the_study_says_how_to_build_it(tmp_path):
-    text = first_study(Here("This machine", (), True, ("tinycnn",)))
+    text = first_study(Here("This machine", (), ("torch", "jax"), True, ("tinycnn",)))
     place = tmp_path / "first.toml"
     place.write_text(text)
     assert "bakeoff env create torch" in text

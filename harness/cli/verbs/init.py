@@ -20,8 +20,9 @@ def command(file: Path) -> None:
     there already is left as it is, and the command ends with 2.
     """
     from harness import plugins
+    from harness.environments.lock import lock_files
     from harness.errors import UsageError
-    from harness.gate.everything_study import ready_frameworks
+    from harness.gate.everything_study import ready_frameworks, training_frameworks
     from harness.platform.platform import load_platform
     from harness.study.first_study import Here, first_study
     from harness.worker.network.workload import Training
@@ -33,6 +34,7 @@ def command(file: Path) -> None:
     here = Here(
         platform.title,
         ready_frameworks(platform),
+        [name for name in training_frameworks() if name in lock_files()],
         bool(platform.accelerators),
         [name for name in names if isinstance(plugins.workload(name), Training)],
     )
@@ -43,6 +45,6 @@ def command(file: Path) -> None:
         raise UsageError(f"{file} is there already, and is left as it is. Name another.") from None
     except FileNotFoundError:
         raise UsageError(f"{file.parent}: there is no such folder") from None
-    ready = ", ".join(here.frameworks) or "none yet: bakeoff env create torch"
+    ready = ", ".join(here.frameworks) or f"none yet: bakeoff env create {here.buildable[0]}"
     note(f"Wrote {file}. Frameworks that are ready here: {ready}.")
     note(f"Next: bakeoff plan {file}, bakeoff run {file}")
