@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.analysis.context.failures import Failure, by_kind, by_level, failures
 from harness.analysis.evidence import Evidence
-from harness.analysis.failures import Failure, by_kind, by_level, failures
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Brief, Fold, Note, Sheet

@@ -57,6 +57,7 @@ OTHERS = {
     "harness/cli/verbs/export.py": "a file that the user names",
     "harness/cli/verbs/list.py": "the folder of runs",
     "harness/cli/verbs/platforms_calibrate.py": "a profile that the user names",
+    "harness/cli/verbs/init.py": "a study that the user names",
     "harness/cli/verbs/platforms_probe.py": "a profile that the user names",
     "harness/cli/verbs/predict.py": "a drawing that the user names",
     "harness/cli/verbs/reference.py": "the user's published figures",
