@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.agent.protocol import STARTER, RankCommand, TrialCommand
 from harness.store.layout import TrialPaths
+from harness.worker.last_words import last_message
 from harness.worker.redaction.redact import redact_text, secrets_of
 from harness.worker.redaction.whole_lines import (
     WholeLines,
@@ -74,15 +75,14 @@ class Capture:
         """How many bytes are not in the file."""
         return self._dropped + self._lines.left_out
 
-    def last_line(self) -> str:
-        """Give the last line: from memory or, where the stream is short, from its file."""
+    def last_message(self) -> str:
+        """Give what was said last: from memory or, where the stream is short, from its file."""
         text = b"".join(self._tail)
         if not text and self._file is not None:
             with open(self._path, "rb") as file:  # noqa: PTH123  an agent starts fast
                 text = file.read()
         said = redact_text((text + self._lines.held).decode(errors="replace"), self._known)
-        lines = said.strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return last_message(said)
 
     def _keep(self, lines: bytes) -> None:
         """Keep what ends at a border; where the head has no room for all, its end is one too."""

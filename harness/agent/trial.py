@@ -178,9 +178,9 @@ class RunningTrial:
         self._awaited.release(rank.command.rank, code)
         if rank is self._starter and self._awaited:
             rank.captures[1].drain()
-            last_line = rank.captures[1].last_line()
+            why = rank.captures[1].last_message()
             ended_early = (
-                f"{rank.command.argv[0]} ended with {code} before it started this rank: {last_line}"
+                f"{rank.command.argv[0]} ended with {code} before it started this rank: {why}"
             )
             end = rank.end
             problem = (end.problem if end is not None else None) or ended_early

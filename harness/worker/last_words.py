@@ -17,6 +17,9 @@ _FRAME = re.compile(
 )
 
 
+_RULE = re.compile(r"\s*[-=*]{10,}\s*")
+
+
 def is_of_a_stack(line: str) -> bool:
     """Tell a line of a stack trace from a program's own words."""
     return _FRAME.match(line) is not None
@@ -25,3 +28,16 @@ def is_of_a_stack(line: str) -> bool:
 def last_words(lines: Iterable[str], most: int) -> List[str]:
     """Give the last lines, without a stack trace's and empty ones."""
     return [line.rstrip() for line in lines if line.strip() and not is_of_a_stack(line)][-most:]
+
+
+def last_message(text: str) -> str:
+    """Give the last two lines; of a message between rules, as Open MPI writes it, its beginning."""
+    lines = text.strip().splitlines()
+    if not lines or _RULE.fullmatch(lines[-1]) is None:
+        return " ".join(last_words(lines, 2)) or "it said nothing"
+    rules = [number for number, line in enumerate(lines[:-1]) if _RULE.fullmatch(line)]
+    inside = "\n".join(lines[rules[-1] + 1 if rules else 0 : -1])
+    first, *more = re.split(r"\n\s*\n", inside.strip())
+    if first.endswith(":") and more:  # what it names stands in the next paragraph
+        first += "\n" + more[0]
+    return " ".join(first.split())

@@ -74,6 +74,30 @@ def test_an_engine_that_starts_nothing_is_the_reason(agent, door):
     assert "no route to cn7" in str(end.ranks[0].problem)
 
 
+FRAMED = """---------------------------------------------
+mpirun was unable to launch the application:
+
+Executable: /no/such
+Node: cn7
+
+while attempting to start process rank 0.
+---------------------------------------------
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (FRAMED, "unable to launch the application: Executable: /no/such Node: cn7"),
+        ("mpirun: unknown option\nType --help.\n", "mpirun: unknown option Type --help."),
+    ],
+)
+def test_an_engine_s_own_words_say_why_it_starts_nothing(agent, door, said: str, told: str):
+    script = f"cat >&2 <<'WORDS'\n{said}WORDS\nexit 1"
+    agent.say(trial_line(started_by(agent, script, door, TELL, TELL)))
+    assert str(read_end(agent.hear("ended")).ranks[0].problem).endswith(told)
+
+
 def test_a_rank_that_fails_ends_the_others_and_what_started_them(agent, door):
     waits = "import threading; threading.Event().wait()"
     script = as_mpirun(door, "wait $second")
