@@ -42,6 +42,8 @@ def run_side(run: Path, installed: Payload, trust: Trust) -> RunSide:
     if has_two_sides(plan):
         raise RunError(f"{run} compares two sides already: bakeoff compare {run} says its answer.")
     require_plan(paths, plan, trust)
+    folder = paths.root / identity(paths).payload
+    _require_there(paths, folder)
     is_known = knows_payload(paths, installed, trust)
     if not is_known and not trust.payload:
         raise RunError(
@@ -50,7 +52,7 @@ def run_side(run: Path, installed: Payload, trust: Trust) -> RunSide:
             "it, add --trust-payload."
         )
     plan = with_hidden_values(paths, plan)
-    there = copied(paths.root / identity(paths).payload, paths.files, installed)
+    there = copied(folder, paths.files, installed)
     own = None if there.digest() == installed.digest() else there
     return RunSide(paths, plan, own, not is_known)
 
@@ -71,6 +73,7 @@ def own_payloads(
     found = {}
     for name in sorted({cell.payload for cell in plan.cells if cell.payload}):
         folder = paths.root / payload_name(name)
+        _require_there(paths, folder)
         remove_byte_code(paths.files, folder)
         if not knows_code(payload_digest(paths.files, folder), trust):
             raise RunError(
@@ -79,3 +82,9 @@ def own_payloads(
             )
         found[name] = copied(folder, paths.files, installed)
     return found
+
+
+def _require_there(paths: RunPaths, folder: Path) -> None:
+    """Refuse a side whose code is gone: what ran then cannot be run once more."""
+    if not paths.files.exists(folder):
+        raise RunError(f"{folder}: the code of this side is not there, so it cannot be run again.")

@@ -128,6 +128,16 @@ def test_a_session_goes_on_with_both_sides_code_and_not_with_code_that_was_chang
     assert "payload.3: this code of one side was changed since" in capsys.readouterr().err
 
 
+def test_a_run_without_its_code_is_refused_in_a_sentence(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(["run", study("one.toml", 16, trials=1), "--name", "mine"]) in (0, 1)
+    copy = shutil.copytree("runs/mine", "sent", ignore=shutil.ignore_patterns("payload"))
+    for trust in ([], ["--trust-payload"]):
+        assert _run(["compare", "--now", "mine", str(copy), *trust]) == 1
+        assert "payload: the code of this side is not there" in capsys.readouterr().err
+
+
 def test_options_of_a_session_are_refused_without_one(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
