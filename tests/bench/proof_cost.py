@@ -1,12 +1,13 @@
 """Measure what the proof of what was timed costs a trial, and that it changes nothing timed.
 
-    python -m tests.bench.proof_cost [FRAMEWORK/WORKLOAD/BATCH …] [--pairs 6]
+    python -m tests.bench.proof_cost [FRAMEWORK/WORKLOAD/BATCH …] [--pairs 6] [--until "5 s"]
 
 The trials of one session take turns, proved and not, in the order ABBA. Those without a proof are
 given none of its paths: nothing is loaded, given or examined in them, as in an adapter without the
 doors. Their code, payload and steps are the same. Of each pair the ratio of the medians of the
 timed steps is taken, proved over plain; the interval inverts the test of all sign flips
-(``harness/stats/compare.py``).
+(``harness/stats/compare.py``). Trials of so many steps have CPU seconds that can be compared on a
+busy machine too.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ batch = {batch}
 [measure]
 trials = {trials}
 warmup = "3 steps"
-until = "5 s"
+until = "{until}"
 tolerate = ["contended", "throttled", "stalled"]
 """
 
@@ -82,6 +83,7 @@ class Lengths:
 
     seconds: dict[int, float] = field(default_factory=dict)
     peak_bytes: dict[int, int] = field(default_factory=dict)
+    cpu_s: dict[int, float] = field(default_factory=dict)
     words: str = ""
 
     def progressed(self, progress: Progress) -> None:
@@ -95,6 +97,7 @@ class Lengths:
         assert outcome.is_ok, outcome.reason
         self.seconds[name.block] = outcome.seconds
         self.peak_bytes[name.block] = sum(one.max_rss_bytes or 0 for one in outcome.ranks)
+        self.cpu_s[name.block] = sum(one.cpu_s or 0.0 for one in outcome.ranks)
         self.words = outcome.proof or self.words
 
     def doing(self, text: str) -> None:
@@ -105,12 +108,12 @@ class Lengths:
         print(f"    {text}", flush=True)
 
 
-def measure(framework: str, workload: str, batch: str, pairs: int) -> None:
+def measure(framework: str, workload: str, batch: str, *, pairs: int, until: str) -> None:
     """Run one cell's trials by turns, and say what the proof costs them."""
     told, EverySecond.judged_s = Lengths(), ()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "study.toml")
-        asked = {"framework": framework, "workload": workload, "batch": batch}
+        asked = {"framework": framework, "workload": workload, "batch": batch, "until": until}
         file.write_text(STUDY.format(trials=2 * pairs, **asked), encoding="utf-8")
         study = load_study(file)
         plan = make_plan(study, load_platform())
@@ -130,11 +133,11 @@ def say(told: Lengths, steps: dict[int, float], what: str) -> None:
         memory = median(told.peak_bytes[block] for block in blocks)
         print(
             f"{what}: {name} {median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}), "
-            f"{memory / 2**20:.0f} MiB, {len(blocks)} trials"
+            f"{median(told.cpu_s[block] for block in blocks):.1f} CPU-s, {memory / 2**20:.0f} MiB, "
+            f"{len(blocks)} trials"
         )
-    more = [told.seconds[one] - told.seconds[other] for one, other in pairs_of(told.seconds)]
     print(
-        f"    longer by {median(more):.1f} s ({min(more):.1f} to {max(more):.1f}); the host judges "
+        f"    {_more(told.cpu_s)} CPU-s more; {_more(told.seconds)} s longer; the host judges "
         f"for {median(EverySecond.judged_s):.1f} s; {told.words}"
     )
     logs = [math.log(steps[one] / steps[other]) for one, other in pairs_of(steps)]
@@ -142,6 +145,15 @@ def say(told: Lengths, steps: dict[int, float], what: str) -> None:
     apart = ", ".join(f"{math.exp(one):.3f}" for one in logs)
     interval = "–" if found.low is None else f"{found.low:.3f} to {found.high:.3f}"
     print(f"    timed steps, proved over plain: {found.ratio:.3f}, 95 % {interval} ({apart})")
+
+
+def _more(known: dict[int, float]) -> str:
+    more = _differences(known)
+    return f"{median(more):.1f} ({min(more):.1f} to {max(more):.1f})"
+
+
+def _differences(known: dict[int, float]) -> list[float]:
+    return [known[one] - known[other] for one, other in pairs_of(known)]
 
 
 def pairs_of(known: dict[int, float]) -> list[tuple[int, int]]:
@@ -155,9 +167,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("cells", nargs="*", default=CELLS)
     parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--until", default="5 s")
     typed = parser.parse_args()
     for cell in typed.cells:
-        measure(*cell.split("/"), typed.pairs)
+        measure(*cell.split("/"), pairs=typed.pairs, until=typed.until)
 
 
 if __name__ == "__main__":
