@@ -106,6 +106,6 @@ def test_a_picture_that_is_none_ends_the_trial_with_its_name(
     (there / "rose" / "5.JPEG").write_bytes(b"no picture at all")
     own = adopt(there, tmp_path / "ours", doing=quiet)
     failed = told(trained(environment, reader, own, tmp_path), "failed")
-    assert failed["kind"] == "error"
+    assert failed["kind"] == "refused"
     assert "5.JPEG cannot be decoded" in failed["message"]
     assert "\n" not in failed["message"]
