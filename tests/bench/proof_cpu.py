@@ -26,6 +26,8 @@ from harness.worker.network.workload import Training
 from tests.adapters.interpreter import told, work
 
 CELLS = ("torch/tinycnn/16/100", "torch/alexnet/4/5", "torch/resnet50/4/4")
+FACTORS = {"precision": "fp32", "layout": "default", "device": "cpu", "threads": 1}
+"""Of one thread: several wait for each other by spinning, the longer the busier a machine is."""
 
 
 def cpu_s() -> float:
@@ -55,7 +57,7 @@ def measure(framework: str, name: str, batch: int, steps: int) -> str:
                 Path(folder, place),
                 workload=name,
                 workload_module=plugins.workload_module(name),
-                factors={"batch": batch, "precision": "fp32", "layout": "default", "device": "cpu"},
+                factors={**FACTORS, "batch": batch},
                 warmup=Span(steps=3),
                 until=Span(steps=steps),
                 paths=paths,
