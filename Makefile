@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet mutations gpu-day clean
+.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet mutations gpu-day gallery clean
 
 setup: $(STAMP)
 
@@ -76,6 +76,10 @@ gpu-day:
 	@host=$(BIN)/python; $$host -c '' 2>/dev/null || host='$(PYTHON)'; \
 	  exec $$host -m tests.gpu --python '$(PYTHON)' --out '$(OUT)' \
 	    $(if $(STEPS),--only '$(STEPS)') $(if $(WHEELS),--wheels '$(WHEELS)')
+
+# The pages of docs/gallery/ and their picture, measured anew here: half an hour, and a Chromium.
+gallery: setup
+	@$(BIN)/python -m tests.gallery $(if $(PAGES_ONLY),--pages-only)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
