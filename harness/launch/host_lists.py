@@ -10,7 +10,7 @@ there is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from harness.errors import UsageError
@@ -21,6 +21,7 @@ _NUMBERS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 # Also what ssh takes: a user's name before a host, addresses, a scope. No host begins with a dash,
 # which the program that reaches it would take for an option.
 _NAME = re.compile(r"[A-Za-z0-9_][\w.:@%+-]*", re.ASCII)
+_LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)")
 _MOST = 65_536
 """As many as Slurm takes in one list."""
 
@@ -42,6 +43,33 @@ def unfolded(text: str) -> tuple[str, ...]:
     if not hosts:
         raise _refusal(text, "it names no host")
     return tuple(hosts)
+
+
+def folded(hosts: Sequence[str]) -> str:
+    """Write hosts as Slurm does, those that differ by their last number together."""
+    groups: dict[tuple[str, int, str], list[int]] = {}
+    plain = []
+    for host in hosts:
+        match = _LAST_NUMBER.fullmatch(host)
+        if match is None:
+            plain.append(host)
+        else:
+            groups.setdefault((match[1], len(match[2]), match[3]), []).append(int(match[2]))
+    for (before, width, after), numbers in groups.items():
+        ranges = ",".join(_ranges(sorted(numbers), width))
+        is_one = ranges.isdigit()
+        plain.append(f"{before}{ranges}{after}" if is_one else f"{before}[{ranges}]{after}")
+    return ",".join(plain)
+
+
+def _ranges(numbers: Sequence[int], width: int) -> Iterator[str]:
+    first = last = numbers[0]
+    for number in (*numbers[1:], None):
+        if number is not None and number == last + 1:
+            last = number
+            continue
+        yield f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+        first = last = number or 0
 
 
 def _names(text: str, written: str) -> Iterator[str]:

@@ -66,9 +66,15 @@ class Nodes:
         self._agents: dict[tuple[str, int], AgentProcess] = {}
         self._lost: dict[str, None] = {}
 
-    def gather(self, count: int, each: int) -> tuple[Node, ...]:
-        """Choose nodes for a trial: those that were lost come last, for they may be back."""
+    def gather(self, count: int, each: int, first: int | None = None) -> tuple[Node, ...]:
+        """Choose nodes for a trial: those that were lost come last, for they may be back.
+
+        With ``first`` these and no others: that one, counted from 1, and those that follow it in
+        the ring of all.
+        """
         wanted = self.launcher.nodes(self._platform.launcher.settings, os.environ)
+        if first is not None:
+            wanted = _following(wanted, first)[:count]
         order = [name for name in wanted if name not in self._lost]
         order += [name for name in self._lost if name in wanted]
         found: list[Node] = []
@@ -153,3 +159,8 @@ class Nodes:
         """End every agent."""
         for agent in self._agents.values():
             agent.close()
+
+
+def _following(names: tuple[str, ...], first: int) -> tuple[str, ...]:
+    """Give all nodes from one on, around the ring; none where there are not so many."""
+    return (*names[first - 1 :], *names[: first - 1]) if first <= len(names) else ()

@@ -62,6 +62,12 @@ FACTORS: Mapping[str, Factor] = _factors(
     Factor("framework", "name", None, "a framework, or framework@environment"),
     Factor("strategy", "name", "none", "how several ranks train together"),
     Factor("nodes", "count", 1, "how many nodes a trial uses"),
+    Factor(
+        "node",
+        "count",
+        None,
+        "which of the nodes at hand a trial takes, counted from 1, or begins with; absent: any",
+    ),
     Factor("ranks_per_node", "count", 1, "how many ranks run on each node"),
     Factor("devices_per_rank", "count", 1, "how many devices one rank drives"),
     Factor("device", "choice", "cpu", "where the step computes", ("cpu", "gpu")),

@@ -18,7 +18,7 @@ from harness.store.layout import RunPaths, TrialPaths
 from harness.store.samples.recording import read_recording
 from tests.cli.command import bakeoff
 from tests.collect.observing import wait_for
-from tests.needs import missing
+from tests.quota import Quota
 
 PLUGIN = Path(__file__).with_name("met")
 STUDY = """
@@ -132,25 +132,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Met]]:
         if one.process.poll() is None:
             one.process.kill()
             one.process.communicate()
-
-
-class Quota:
-    """A control group that may use a number of cores."""
-
-    def __init__(self) -> None:
-        old = Path("/sys/fs/cgroup/cpu")
-        self.folder = (old if old.is_dir() else old.parent) / f"bakeoff-quota-{os.getpid()}"
-        self._file, self._form = (
-            ("cpu.cfs_quota_us", "{}") if old.is_dir() else ("cpu.max", "{} 100000")
-        )
-        try:
-            self.folder.mkdir()
-            self.allow(2.0)
-        except OSError as problem:
-            missing(f"the right to limit CPU time ({problem})", "run as root with control groups")
-
-    def allow(self, cores: float) -> None:
-        (self.folder / self._file).write_text(self._form.format(int(cores * 100_000)))
 
 
 @pytest.fixture

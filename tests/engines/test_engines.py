@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from harness.analysis.scaling.messages import interfaces
 from harness.launch.batch_script import Batch
 from harness.launch.launchers import slurm as queue
 from tests.needs import framework
+from tests.quota import Quota
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
 FOUR = ["trial-1", "trial-2", "trial-3", "trial-4"]
@@ -378,3 +380,25 @@ def test_the_walk_from_a_login_node_to_a_page_goes_as_its_document_says(site, sl
     assert "Nothing stops study on ours" in said[2].stdout
     assert "0 of 2 trials are left" in said[5].stdout
     assert (site.folder / "runs" / "first" / "report.html").exists()
+
+
+@pytest.fixture
+def held_back(site):
+    """Let the node h2 use a sixteenth of a core."""
+    quota = Quota()
+    quota.allow(0.06)
+    quota.take(*site.hosts.processes("h2"))
+    yield "h2"
+    quota.allow(8.0)
+
+
+def test_a_node_that_is_held_back_is_named_by_a_screen(site, held_back):
+    site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
+    screen = (sys.executable, "-P", "-m", "harness.cli", "screen")
+    words = ("--platform", "there.toml", "--framework", "null", "--until", "0.2 s", "--json")
+    told = site.hosts.run("h0", *screen, *words, check=False)
+    assert told.returncode == 1, told.stderr
+    found = json.loads(told.stdout)
+    assert (found["sick"], found["exclude"]) == ([held_back], held_back)
+    again = site.hosts.run("h0", *screen, "--of", found["run"], "--json", check=False)
+    assert json.loads(again.stdout) == found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness import plugins
 from harness.errors import UsageError
-from harness.launch.host_lists import unfolded
+from harness.launch.host_lists import folded, unfolded
 
 LISTS = [
     ("h1", "h1"),
@@ -112,3 +112,10 @@ def test_a_profile_names_its_hosts_as_slurm_would(launcher: str):
     settings = {"hosts": "rack[1-2]-node[01-02], login"}
     nodes = plugins.load("launchers", launcher).nodes(settings, {})
     assert nodes == ("rack1-node01", "rack1-node02", "rack2-node01", "rack2-node02", "login")
+
+
+@pytest.mark.parametrize(
+    "text", ["cn7", "cn[01-03,07],login", "rack1-node[08-11]", "a,b", "n[1,3]-ib", "cn[099-101]"]
+)
+def test_a_list_is_written_as_it_is_read(text: str) -> None:
+    assert folded(unfolded(text)) in (text, ",".join(reversed(text.rsplit(",", 1))))

@@ -116,12 +116,17 @@ def worker_of(bench: SessionContext, prepared: Prepared, name: str, token: str) 
         env=env,
         payload=str(bench.paths.root / own_code) if own_code else bench.payload,
         token=token,
-        nodes=bench.nodes.gather(scale.nodes, scale.ranks_per_node),
+        nodes=bench.nodes.gather(scale.nodes, scale.ranks_per_node, _first_node(prepared.cell)),
         quota=_quota(),
         # A framework's PYTHON* variables are not for the harness's own Python.
         shim=(sys.executable, "-E", "-P", "-m", "harness.agent.shim"),
         door=new_door(),
     )
+
+
+def _first_node(cell: Cell) -> int | None:
+    number: int | None = cell.factors.get("node")  # plans made before it was a factor lack it
+    return number
 
 
 @cache

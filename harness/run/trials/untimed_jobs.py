@@ -18,6 +18,8 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
         return False  # an exchange of messages computes nothing
     if subject(cell.workload).value.kind == "layer":
         return False  # the probe of its network says what runs
+    if _is_on_another_node(cell):
+        return False
     cold, probe = paths.cold(cell.key), paths.probe(cell.key)
     if cold.files.exists(cold.outcome) and not read_outcome(cold).is_ok:
         return False
@@ -51,8 +53,15 @@ def _is_divisible(paths: RunPaths, cell: Cell) -> bool:
     """Tell whether a cell's step can be divided among its layers, once it has one."""
     if not framework_info(cell.adapter).attributes or cell.scale.devices > 1:
         return False
+    if _is_on_another_node(cell):
+        return False
     # without layers, or without a rate to account for
     return subject(cell.workload).value.kind == "train" and trial_folders.has_ok(paths, cell.key)
+
+
+def _is_on_another_node(cell: Cell) -> bool:
+    """Tell whether a cell is the work of another one, sent elsewhere: what runs is the same."""
+    return (cell.factors.get("node") or 1) > 1
 
 
 def first_or_once_more(paths: RunPaths, trial: TrialPaths) -> bool:

@@ -1,0 +1,1 @@
+"""Which nodes of a machine differ from the others."""

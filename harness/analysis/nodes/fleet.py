@@ -1,0 +1,183 @@
+"""Hold the nodes of a screen to each other: rates by node and block, and losses bit by bit.
+
+A trial counts as it ended, whatever its verdict: that a node is throttled is what is looked for. Of
+several attempts the first one counts. In pairs a node is judged by the better of its two, since a
+sick partner is not its own fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.analysis.nodes.fingerprint import Mismatch, mismatches
+from harness.analysis.results import Results
+from harness.stats.estimate import median_interval
+from harness.stats.odd_ones import ALPHA, FEWEST_BLOCKS, FEWEST_MEMBERS, OddOnes, odd_ones
+from harness.verdicts.results import CellResult, TrialResult
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SENSORS = ("clock", "frequency", "temperature", "throttled", "steal", "foreign")
+"""Words in the names of readings that may say why a node is slow."""
+
+
+@dataclass(frozen=True)
+class NodeMeasure:
+    """One node in one measure."""
+
+    node: str
+    measure: str
+    ratio: float
+    """Of the median node's rate."""
+    low: float
+    high: float
+    """From the smallest to the largest block, with six."""
+    p: float
+    """Adjusted for all nodes and measures."""
+    is_named: bool
+    sensors: tuple[str, ...] = ()
+    """What was read there meanwhile that others read otherwise."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What a screen found."""
+
+    nodes: tuple[str, ...]
+    measures: tuple[str, ...]
+    blocks: int
+    alpha: float
+    rows: tuple[NodeMeasure, ...]
+    mismatches: tuple[Mismatch, ...]
+    fingerprint: str
+    """What the losses show, or why they show nothing."""
+    doubt: str = ""
+    """Why no node can be named by its rates."""
+
+    @property
+    def sick(self) -> tuple[str, ...]:
+        """Name every node that is slower than the others, or whose losses differ."""
+        slow = {one.node for one in self.rows if one.is_named and one.ratio < 1}
+        wrong = {one.node for one in self.mismatches}
+        return tuple(node for node in self.nodes if node in slow | wrong)
+
+
+Rates = dict[str, dict[int, dict[int, float]]]
+"""By measure, number of the node, and block."""
+
+
+def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
+    """Judge the nodes of a screen's run; ``losses``: cell, trial, rank, step and value."""
+    names, rates, trials = _names(results), Rates(), {}
+    for cell in results.cells:
+        number = cell.factors["node"]
+        name = cell.workload if cell.scale.nodes == 1 else f"{cell.workload}, pairs"
+        for trial in cell.trials:
+            if trial.attempt == 1 and trial.rate:
+                rates.setdefault(name, {}).setdefault(number, {})[trial.block] = trial.rate
+                trials[name, number, trial.block] = trial
+    rates = {name: _better(of) if name.endswith("pairs") else of for name, of in rates.items()}
+    numbers = tuple(sorted(names))
+    blocks = sorted({block for of in rates.values() for some in of.values() for block in some})
+    measures = tuple(sorted(rates))
+    table = np.array(
+        [
+            [[rates[one].get(node, {}).get(block, np.nan) for block in blocks] for node in numbers]
+            for one in measures
+        ]
+    ).reshape(len(measures), len(numbers), len(blocks))
+    doubt = _doubt(table)
+    found = None if doubt else odd_ones(np.log(table))
+    rows = tuple(
+        _row(names[node], one, np.log(table[at]), place, found, at, _sensors(trials, one, node))
+        for at, one in enumerate(measures)
+        for place, node in enumerate(numbers)
+        if np.isfinite(table[at, place]).any()
+    )
+    numbered = {cell.key: names[cell.factors["node"]] for cell in results.cells if _alone(cell)}
+    own = [(numbered[key], *said) for key, *said in losses if key in numbered]
+    wrong, said = mismatches([(node, trial, step, value) for node, trial, _, step, value in own])
+    return Fleet(
+        tuple(names[one] for one in numbers), measures, len(blocks), ALPHA, rows, wrong, said, doubt
+    )
+
+
+def _alone(cell: CellResult) -> bool:
+    return cell.scale.nodes == 1
+
+
+def _names(results: Results) -> dict[int, str]:
+    """Name each node by what its trials say; by its number, where none ran."""
+    found = {}
+    for cell in results.cells:
+        ran = [trial.nodes[0] for trial in cell.trials if trial.nodes]
+        if _alone(cell) and (ran or cell.factors["node"] not in found):
+            found[cell.factors["node"]] = ran[0] if ran else f"node {cell.factors['node']}"
+    return found
+
+
+def _better(pairs: Mapping[int, Mapping[int, float]]) -> dict[int, dict[int, float]]:
+    """Give each node the better of the pair that it begins and the one that it ends."""
+    count = max(pairs)
+    found: dict[int, dict[int, float]] = {}
+    for number in range(1, count + 1):
+        own, before = pairs.get(number, {}), pairs.get((number - 2) % count + 1, {})
+        for block in own.keys() & before.keys():
+            found.setdefault(number, {})[block] = max(own[block], before[block])
+    return found
+
+
+def _doubt(table: NDArray[np.float64]) -> str:
+    _, nodes, blocks = table.shape
+    if nodes < FEWEST_MEMBERS:
+        return f"Of {nodes} nodes that differ nobody can say which is the odd one; 3 are needed."
+    if blocks < FEWEST_BLOCKS:
+        return f"{blocks} blocks are too few to tell a node from a moment; 6 are needed."
+    return ""
+
+
+def _row(
+    node: str,
+    measure: str,
+    logs: NDArray[np.float64],
+    place: int,
+    found: OddOnes | None,
+    at: int,
+    sensors: tuple[str, ...],
+) -> NodeMeasure:
+    data = logs[place] - np.nanmedian(logs, axis=0)
+    data = data[np.isfinite(data)]
+    told = median_interval(data.tolist())
+    middle = exp(float(np.median(data)))
+    low, high = (exp(told.low), exp(told.high)) if told else (middle, middle)
+    named = found is not None and bool(found.is_named[at, place])
+    p = 1.0 if found is None else float(found.p[at, place])
+    return NodeMeasure(node, measure, middle, low, high, p, named, sensors if named else ())
+
+
+def _sensors(
+    trials: Mapping[tuple[str, int, int], TrialResult], measure: str, number: int
+) -> tuple[str, ...]:
+    """Say what was read on a node, and the median of the others, where they differ by a tenth."""
+    own: dict[str, list[float]] = {}
+    others: dict[str, list[float]] = {}
+    units = {}
+    for (name, node, _), trial in trials.items():
+        if name != measure:
+            continue
+        for one in trial.readings:
+            if one.scope == "node" and any(word in one.name for word in _SENSORS):
+                (own if node == number else others).setdefault(one.name, []).append(one.mean)
+                units[one.name] = one.unit
+    said = []
+    for name in sorted(own.keys() & others.keys()):
+        here, there = float(np.median(own[name])), float(np.median(others[name]))
+        if abs(here - there) > 0.1 * max(abs(here), abs(there)):
+            said.append(f"{name} {here:.3g} {units[name]} (others {there:.3g})")
+    return tuple(said)

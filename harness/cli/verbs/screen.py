@@ -1,0 +1,108 @@
+"""The verb `screen`: which nodes of a machine are slower than the others, or compute otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import completion
+from harness.cli.light_numpy import import_numpy
+from harness.cli.output import Part, Table, emit, note
+from harness.units import counted
+
+if TYPE_CHECKING:
+    from harness.analysis.nodes.fleet import Fleet
+
+_LOSSES = """select cell_key, trial, rank, step, value from "values" where name = 'loss'"""
+
+
+@click.command("screen")
+@click.option("--platform", default="local", show_default=True, shell_complete=completion.platforms)
+@click.option("--nodes", type=click.IntRange(2), help="How many; without it, all at hand.")
+@click.option("--framework", default="torch", show_default=True, help="What computes.")
+@click.option("--train", default="tinycnn", show_default=True, help="The network that is trained.")
+@click.option("--blocks", type=click.IntRange(1), default=6, show_default=True)
+@click.option("--until", default="1 s", show_default=True, help="How long each trial measures.")
+@click.option("--of", "run", metavar="RUN", help="Judge a screen that was made before once more.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int:
+    """Find the nodes that differ from the others: slower ones, and those that compute otherwise.
+
+    Every node alone multiplies matrices, streams memory and takes training steps; then each sends
+    to the next. That is repeated in blocks of random order. The exit code is 1 if a node is named.
+    """
+    import_numpy()
+    from harness.analysis.nodes.fleet import fleet
+    from harness.analysis.read import read_results, run_directory
+    from harness.store.dataset import Dataset
+
+    place = run_directory(run) if run is not None else _carry_out(platform, how)
+    found = fleet(read_results([place]), Dataset([place]).sql(_LOSSES).rows)
+    facts = {**vars(found), "sick": found.sick, "exclude": _exclude(found), "run": place}
+    emit(facts, lambda: _in_words(found), as_json=as_json)
+    note(f"The run: {place}; the same verdict again: bakeoff screen --of {place}")
+    return 1 if found.sick else 0
+
+
+def _carry_out(platform: str, how: dict[str, Any]) -> Path:
+    from harness.cli.built_studies import carry_out
+    from harness.doctor import node_screen
+    from harness.errors import RunError
+    from harness.platform.platform import load_platform
+    from harness.ranks.nodes import launcher
+
+    there = load_platform(platform)
+    root = Path("runs") / f"screen-{datetime.now(UTC):%Y-%m-%d-%H%M%S}"
+    wanted = node_screen.Wanted(**how)
+    if not list(carry_out([node_screen.session(wanted, there, launcher(there))], root)):
+        raise RunError(f"No trial ended well; {root} says why.")
+    return root / node_screen.NAME
+
+
+def _exclude(found: Fleet) -> str:
+    from harness.launch.host_lists import folded
+
+    return folded(found.sick)
+
+
+def _in_words(found: Fleet) -> Iterator[Part]:
+    from harness.units import per_cent
+
+    ratio = {(one.node, one.measure): one for one in found.rows}
+    rows = []
+    for node in found.nodes:
+        some = [ratio.get((node, measure)) for measure in found.measures]
+        rows.append((node, *("–" if one is None else _shown(one) for one in some)))
+    yield Table(rows, head=("node", *found.measures), right=frozenset(range(1, len(rows[0]))))
+    yield "Rates as parts of the median node's; * marks a node that is named."
+    yield ""
+    for one in sorted(found.rows, key=lambda one: one.ratio):
+        if one.is_named:
+            change = per_cent(one.ratio - 1, 1)
+            ends = f"{per_cent(one.low - 1, 1)} … {per_cent(one.high - 1, 1)}"
+            yield f"{one.node}: {one.measure} {change} ({ends}), p {one.p:.3g}"
+            yield from (f"    {sensor}" for sensor in one.sensors)
+    for wrong in found.mismatches:
+        yield (
+            f"{wrong.node}: its loss differs from step {wrong.step} on, in {wrong.trials} of "
+            f"{counted(wrong.of, 'trial')} ({wrong.value!r}, others {wrong.expected!r}): silent "
+            "corruption, or another processor. Do not use it."
+        )
+    yield found.fingerprint
+    if found.doubt:
+        yield found.doubt
+    if found.sick:
+        yield f"Exclude: --exclude={_exclude(found)}"
+    else:
+        yield (
+            f"No node differs from the others ({counted(len(found.nodes), 'node')}, "
+            f"{counted(found.blocks, 'block')}; error of a false name {per_cent(found.alpha)})."
+        )
+
+
+def _shown(one: Any) -> str:
+    return f"{one.ratio:.3f}{'*' if one.is_named else ''}"

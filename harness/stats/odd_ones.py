@@ -1,0 +1,110 @@
+"""Name the members of a fleet that differ from the others, at a declared error for all of them.
+
+A table holds log values by measure, member and block. What a block did to all is taken away: the
+datum is how far a member lies from the block's median, and a member's deviation is the median over
+its blocks, so that one bad moment is nobody's fault. There are two questions, and a member is named
+only where both are answered by yes:
+
+1. **Is it always the same one?** If members were alike, each block could have dealt its data to
+   them in any order. So members are shuffled within each block, the same way in all measures, and
+   each mean over blocks is held to the largest of all members and measures in every shuffle
+   (Westfall & Young, Resampling-Based Multiple Testing, 1993), in units of each measure's robust
+   spread. A bad moment counts in every shuffle too, and so explains itself.
+2. **Does it lie outside of what members differ by anyway?** No two chips are alike. From eight
+   members on, a deviation must exceed what the largest of so many normal ones reaches in units of
+   their own robust spread. Of fewer the spread is not known, and the first question stands alone.
+
+Each holds the error where its assumption does (members alike, or normal). Half of the error is
+spent on each, for fleets that are neither. Three members are needed: of two that differ nobody can
+say which one is the odd one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+ALPHA = 0.05
+FEWEST_MEMBERS, FEWEST_BLOCKS, FEWEST_SPREAD = 3, 6, 8
+SHUFFLES, _DRAWS = 1999, 4000
+SPENT = 0.5
+"""Share of the nominal error at which both questions are asked."""
+_TO_SIGMA = 1.4826
+"""What a median absolute deviation is multiplied by to be a normal distribution's sigma."""
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class OddOnes:
+    """How far each member lies from the others in each measure (rows), and which are named."""
+
+    deviation: Array
+    """Median over blocks of log(member / median of all)."""
+    p: Array
+    """Adjusted for looking at all members and measures."""
+    is_outside: Flags
+    """Whether it lies outside of the spread between members."""
+    is_named: Flags
+
+
+def odd_ones(
+    table: Array, *, alpha: float = ALPHA, shuffles: int = SHUFFLES, seed: int = 1
+) -> OddOnes:
+    """Name members that are odd at a family-wise error of ``alpha``; gaps are NaN."""
+    measures, members, blocks = table.shape
+    data = table - np.nanmedian(table, axis=1, keepdims=True)
+    scale = np.maximum(_TO_SIGMA * np.nanmedian(np.abs(data), axis=(1, 2)), _TINY)[:, None]
+    deviation = np.nanmedian(data, axis=2)
+    if members < FEWEST_MEMBERS or blocks < FEWEST_BLOCKS:
+        nobody = np.zeros((measures, members), dtype=bool)
+        return OddOnes(deviation, np.ones((measures, members)), nobody, nobody)
+    seen = np.abs(np.nanmean(data, axis=2)) / scale
+    largest = _largest(data, scale, shuffles, seed)
+    p = (1 + (largest[None, None, :] >= seen[:, :, None] - _TINY).sum(axis=2)) / (1 + shuffles)
+    is_outside = _outside(deviation, alpha * SPENT)
+    return OddOnes(deviation, p, is_outside, (p <= alpha * SPENT) & is_outside)
+
+
+def _largest(data: Array, scale: Array, shuffles: int, seed: int) -> Array:
+    """Give the largest scaled deviation of any member and measure in each shuffle."""
+    draw = np.random.default_rng(seed)
+    _, members, blocks = data.shape
+    found = np.empty(shuffles)
+    for number in range(shuffles):
+        order = draw.random((members, blocks)).argsort(axis=0)
+        mixed = np.take_along_axis(data, order[None, :, :], axis=1)
+        found[number] = (np.abs(np.nanmean(mixed, axis=2)) / scale).max()
+    return found
+
+
+def _outside(deviation: Array, alpha: float) -> Flags:
+    measures, members = deviation.shape
+    if members < FEWEST_SPREAD:
+        return np.ones((measures, members), dtype=bool)
+    inside: Flags = _in_spreads(deviation) <= critical_spread(measures, members, alpha)
+    return ~inside
+
+
+def _in_spreads(deviation: Array) -> Array:
+    """Give deviations in units of the robust spread between members."""
+    centred = deviation - np.median(deviation, axis=-1, keepdims=True)
+    spread = _TO_SIGMA * np.median(np.abs(centred), axis=-1, keepdims=True)
+    inside: Array = np.abs(centred) / np.maximum(spread, _TINY)
+    return inside
+
+
+@lru_cache
+def critical_spread(measures: int, members: int, alpha: float) -> float:
+    """Give what the largest of so many normal deviations exceeds with this probability."""
+    draw = np.random.default_rng(1)
+    normal = draw.standard_normal((_DRAWS, measures, members))
+    return float(np.quantile(_in_spreads(normal).max(axis=(1, 2)), 1 - alpha))
