@@ -283,9 +283,10 @@ def test_each_cell_says_with_how_many_it_took_turns_or_why_it_ran_alone(tmp_path
     mxnet = RecordedCell(framework="mxnet", behaviour=replace(QUIET, step_s=0.025))
     results = told(tmp_path, Sharing(alone={"mxnet": "it reads files"}), cells=(TORCH, JAX, mxnet))
     table = cells(results, {})
-    at = [column.key for column in table.columns].index("turns")
+    keys = [column.key for column in table.columns]
+    name, turns = keys.index("framework"), keys.index("turns")
     shared = "in turns with 1 other; +0.0 % [+0.0, +0.0] by turns against alone, in 42 turns"
-    assert {row[1]: row[at] for row in table.rows} == {
+    assert {row[name]: row[turns] for row in table.rows} == {
         "torch": shared,
         "jax": shared,
         "mxnet": "alone: it reads files",
