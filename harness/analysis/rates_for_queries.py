@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from harness.analysis.analyse import analyse
+from harness.analysis.context.finding_measures import busiest_disk
 from harness.store.dataset import Dataset
 from harness.verdicts.results import CellResult, TrialResult
 
@@ -16,7 +17,14 @@ _OF_CELLS = {
     **dict(zip(("ratio", "ratio_low", "ratio_high"), _ENDS, strict=True)),
     "answer": "VARCHAR",
 }
-_OF_TRIALS = {"rate": "DOUBLE", "p50_s": "DOUBLE", "verdict": "VARCHAR", "counted": "BOOLEAN"}
+_USE = ("cpu_busy", "gpu_busy", "disk_busy", "power_w")
+_OF_TRIALS = {
+    "rate": "DOUBLE",
+    "p50_s": "DOUBLE",
+    "verdict": "VARCHAR",
+    "counted": "BOOLEAN",
+    **dict.fromkeys(_USE, "DOUBLE"),
+}
 _CELL = {"run": "VARCHAR", "cell_key": "VARCHAR"}
 _TRIAL = {**_CELL, "trial": "VARCHAR"}
 
@@ -52,4 +60,6 @@ def _of_cell(cell: CellResult) -> tuple[object, ...]:
 def _of_trial(trial: TrialResult) -> tuple[object, ...]:
     name = PurePath(trial.directory).name
     said = (trial.rate, trial.p50_s, trial.verdict, trial.counted)
-    return (trial.run, trial.cell_key, name, *said)
+    used = trial.utilisation
+    use = (used.get("cpu"), used.get("gpu"), busiest_disk(trial), used.get("power_w"))
+    return (trial.run, trial.cell_key, name, *said, *use)

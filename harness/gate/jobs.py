@@ -95,7 +95,7 @@ class Examiner:
         self._last = trial
         job = replace(job, directory=str(trial.root))
         trial.job.write_text(jobs.text(job), encoding="utf-8")
-        own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
+        own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy, job.factors)
         token = f"door-{secrets.token_hex(8)}"
         caches = self._scratch / "caches"
         variables = environment(interpreter.env, caches, own.caches, allocator=None)

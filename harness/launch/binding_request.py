@@ -34,7 +34,7 @@ def wish(
         policy=binding.policy,
         pinned=binding.threads == "pinned",
         hyper_threads=binding.hyper_threads,
-        memory=binding.memory,
+        memory=factors.get("memory_policy") or binding.memory,
         oversubscribe=binding.oversubscribe,
         quota=min(quotas, default=None),
     )

@@ -38,7 +38,7 @@ def lay_out(
     bindings = [_binding(job, platform, worker, node) for node in worker.nodes]
     box = box_of(platform, job, worker.payload)
     framework = framework_info(adapter_of(job.framework))
-    own = framework.rank_variables(job.strategy, has_mpi=bool(starter))
+    own = framework.rank_variables(job.strategy, job.factors, has_mpi=bool(starter))
     layout = _Layout(job_path, job, platform, worker, box, own)
     marks = dict.fromkeys(mark for binding in bindings for mark in binding.marks)
     return Launch(

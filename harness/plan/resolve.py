@@ -23,7 +23,7 @@ from harness.plan.rules.input_rules import why_not as why_no_input
 from harness.platform.platform import Platform
 from harness.study.factors import FACTORS, IN_CELL, OF_INPUT
 from harness.study.framework import FrameworkInfo, framework_info
-from harness.study.matrix import Matrix, Point, adapter_of
+from harness.study.matrix import Matrix, Point, adapter_of, selectable
 from harness.study.measure import Measure
 from harness.toml.values import Value
 from harness.worker.network import shapes
@@ -60,8 +60,7 @@ class Resolved:
 
     def everything(self) -> dict[str, Value]:
         """Give all names and values that a selection may test."""
-        own = {f"{adapter_of(self.framework)}.{name}": one for name, one in self.options.items()}
-        return {"workload": self.workload, "framework": self.framework, **self.factors, **own}
+        return selectable(self.workload, self.framework, self.factors, self.options)
 
 
 @dataclass(frozen=True)

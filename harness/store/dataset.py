@@ -20,7 +20,9 @@ from harness.worker.redaction.redact import redact_text
 if TYPE_CHECKING:
     import duckdb
 
-_ASKS_FOR_EVENTS = re.compile(r"\b(windows|turns|phases|units|facts|versions)\b", re.IGNORECASE)
+_ASKS_FOR_EVENTS = re.compile(
+    r"\b(windows|epochs|checkpoints|turns|phases|units|facts|versions)\b", re.IGNORECASE
+)
 _ASKS_FOR_SAMPLES = re.compile(r"\bsamples\b", re.IGNORECASE)
 
 

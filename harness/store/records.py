@@ -80,6 +80,8 @@ class RunRecord:
     info: RunInfo
     paths: RunPaths
     study: str
+    size: str | None
+    """Which of the study's sizes; None: the study as it is written."""
     question: str
     cells: tuple[CellRecord, ...]
     holes: tuple[Hole, ...]
@@ -132,6 +134,8 @@ class Hole:
 
     label: str
     why: str
+    factors: Mapping[str, Any] = field(default_factory=dict)
+    """With workload and framework; empty where the plan does not state them."""
 
 
 @dataclass(frozen=True)

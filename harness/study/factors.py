@@ -105,6 +105,14 @@ FACTORS: Mapping[str, Factor] = _factors(
         "interop_threads", "count", None, "operators that may run at the same time", framework=True
     ),
     Factor(
+        "cell_seed",
+        "count",
+        None,
+        "seed of weights, masks and order of samples; absent: the study's",
+        least=0,
+        kinds=("train", "read"),
+    ),
+    Factor(
         "deterministic",
         "flag",
         False,
@@ -183,6 +191,13 @@ FACTORS: Mapping[str, Factor] = _factors(
         "servers of a Lustre file system that each file lies on; absent: its own default",
     ),
     Factor("stripe_mb", "count", None, "mebibytes of a file that lie together on one of them"),
+    Factor(
+        "memory_policy",
+        "choice",
+        None,
+        "from where ranks allocate, as the platform's binding.memory; absent: as that says",
+        ("any", "local", "fast-first", "fast-only", "interleave"),
+    ),
     Factor("container", "flag", False, "run the ranks in the platform's container"),
     Factor(
         "communicate",
@@ -191,6 +206,14 @@ FACTORS: Mapping[str, Factor] = _factors(
         "exchange gradients; false: do not, which shows what exchanging costs",
         framework=True,
         kinds=_COMPUTING,
+    ),
+    Factor(
+        "peer",
+        "flag",
+        True,
+        "exchange between devices of a node directly: over NVLink or PCIe, between CPUs in shared "
+        "memory; false: through host memory, between CPUs over the loopback network",
+        kinds=("train", "collective"),
     ),
     Factor("bucket_mb", "count", None, "megabytes of gradients exchanged at once", framework=True),
     Factor(

@@ -71,12 +71,16 @@ class FrameworkInfo:
         """Give the limits of a reader; those that all frameworks share have none."""
         return self.readers.get(str(name), Reader())
 
-    def rank_variables(self, strategy: str, *, has_mpi: bool = False) -> Variables:
+    def rank_variables(
+        self, strategy: str, factors: Mapping[str, Any], *, has_mpi: bool = False
+    ) -> Variables:
         """Give the variables of ranks that train by a strategy; an MPI started them, or not."""
-        own = self.strategy(strategy)
+        own, apart = self.strategy(strategy), Variables()
+        if factors.get("peer") is False:
+            apart = Variables(every_rank=own.without_peer.get(factors["device"], {}))
         if own.meets_over_mpi and has_mpi:
-            return self.variables
-        return self.variables.plus(own.variables)
+            return self.variables.plus(apart)
+        return self.variables.plus(own.variables).plus(apart)
 
     def refuses(self, factor: str, value: Value) -> str | None:
         """Say why this framework cannot do what a factor asks, or None."""

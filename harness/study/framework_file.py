@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from harness.study.framework_variables import Variables
+from harness.study.framework_variables import RankText, Variable, Variables
 from harness.toml.tables import Listed, Seconds, Table
 
 
@@ -60,6 +60,10 @@ class Strategy(Table):
     """Whether a batch norm normalises the batch of all ranks, not each rank's own part of it."""
     variables: Variables = Field(default_factory=Variables)
     """Environment variables beside the framework's own."""
+    without_peer: dict[Literal["cpu", "gpu"], dict[Variable, RankText]] = Field(
+        default_factory=dict
+    )
+    """By device, variables that keep those of a node from exchanging directly (peer = false)."""
 
 
 class Reader(Table):

@@ -32,6 +32,14 @@ class Selection:
         return True
 
 
+def selection(table: Mapping[str, Any]) -> Selection:
+    """Make a selection of a table: a value, or a list of values, for each name."""
+    flat = flattened(table)
+    return Selection(
+        {name: tuple(one) if isinstance(one, list) else (one,) for name, one in flat.items()}
+    )
+
+
 @dataclass(frozen=True)
 class Exclusion:
     """Cells to leave out, and why."""
@@ -57,6 +65,14 @@ class Matrix:
 def adapter_of(framework: str) -> str:
     """Give the framework of a name such as tensorflow@1.15."""
     return framework.partition("@")[0]
+
+
+def selectable(
+    workload: str, framework: str, factors: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Give all names and values of a cell that a selection may test."""
+    own = {f"{adapter_of(framework)}.{name}": one for name, one in options.items()}
+    return {"workload": workload, "framework": framework, **factors, **own}
 
 
 def points(matrix: Matrix) -> Iterator[tuple[Point, bool]]:

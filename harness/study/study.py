@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from harness.errors import UsageError, nearest
 from harness.study.checks import Checker, selection_from_text
-from harness.study.matrix import Exclusion, Matrix, Selection, flattened
+from harness.study.finding import FindingTable, check_claims
+from harness.study.matrix import Exclusion, Matrix, Selection, flattened, selection
 from harness.study.measure import Measure, MeasureTable, longer_than_timeout, resolved
 from harness.toml.document import Document, read_document
 from harness.toml.tables import Listed, Table, check
@@ -44,21 +45,6 @@ class Varied(Table):
     """How cells are measured."""
 
 
-class FindingTable(Table):
-    """What a paper found, and what in this study answers the same question."""
-
-    question: str = Field(min_length=1)
-    """The question, in one sentence."""
-    paper: str = Field(min_length=1)
-    """What the paper found, or that its figure is not available."""
-    measure: Literal["rate", "waited", "calls", "blocked"] = "rate"
-    """What is compared: rate, share of time waited for input, reads per epoch, time blocked."""
-    of: dict[str, Any] = Field(min_length=1)
-    """The cell in question, by factors; of several the fastest."""
-    over: dict[str, Any] | None = None
-    """The cell that it is divided by; absent: its own figure is given."""
-
-
 class StudyFile(Varied):
     """A study."""
 
@@ -68,6 +54,8 @@ class StudyFile(Varied):
     """What the study is to answer, in one sentence."""
     platform: str | None = None
     """The machine, where the study is about one; otherwise it is named on the command line."""
+    claim: Listed[str] = ()
+    """The claims of papers that it measures, PAPER/WHAT; each has a finding."""
     finding: Listed[FindingTable] = ()
     """What the paper behind the study found; the page lays what was measured beside it."""
     size: dict[str, Varied] = Field(default_factory=dict)
@@ -87,6 +75,9 @@ class Study:
     matrix: Matrix
     measure: Measure
     reference: Selection | None
+    claims: tuple[str, ...]
+    """The claims of papers that it measures."""
+    findings: tuple[FindingTable, ...]
     only: tuple[tuple[str, Selection], ...]
     """What was narrowed on the command line, as it was written."""
     overrides: tuple[str, ...]
@@ -159,6 +150,7 @@ def _study(
         _check_repetition(document, file.measure)
         _check_turns(document, file.measure)
         _check_timeout(document, file.measure)
+        check_claims(document, file.claim, file.finding)
     narrowed = tuple((text, selection_from_text(text)) for text in only)
     document.refuse_faults()
     assert file is not None, "a study without faults has its value"
@@ -171,7 +163,9 @@ def _study(
         sizes=tuple(file.size),
         matrix=_matrix(file),
         measure=resolved(file.measure),
-        reference=None if file.measure.reference is None else _selection(file.measure.reference),
+        reference=None if file.measure.reference is None else selection(file.measure.reference),
+        claims=file.claim,
+        findings=file.finding,
         only=narrowed,
         overrides=tuple(overrides),
         path=path,
@@ -237,21 +231,12 @@ def _matrix(file: StudyFile) -> Matrix:
     excludes = []
     for table in file.exclude:
         wanted = {name: value for name, value in table.items() if name != "why"}
-        excludes.append(Exclusion(_selection(wanted), str(table["why"])))
+        excludes.append(Exclusion(selection(wanted), str(table["why"])))
     return Matrix(
-        axes=_lists(file.matrix),
-        zips=tuple(_lists(table) for table in file.zip),
+        axes=selection(file.matrix).wanted,
+        zips=tuple(selection(table).wanted for table in file.zip),
         includes=tuple(flattened(table) for table in file.include),
         excludes=tuple(excludes),
         workload_defaults={name: flattened(one) for name, one in file.defaults.workload.items()},
         framework_defaults={name: flattened(one) for name, one in file.defaults.framework.items()},
     )
-
-
-def _selection(table: dict[str, Any]) -> Selection:
-    return Selection(_lists(table))
-
-
-def _lists(table: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
-    flat = flattened(table)
-    return {name: tuple(one) if isinstance(one, list) else (one,) for name, one in flat.items()}

@@ -114,6 +114,16 @@ class TurnsTaken:
 
 
 @dataclass(frozen=True)
+class LastLoss:
+    """The first rank's loss of training as its trial ended."""
+
+    value: float
+    """The mean of the last that it said, at most ten."""
+    step: int
+    """The last of them is of this step."""
+
+
+@dataclass(frozen=True)
 class TrialResult:
     """One trial's result."""
 
@@ -162,6 +172,8 @@ class TrialResult:
     """How its ranks started; empty where one of them does not tell."""
     turns: TurnsTaken | None = None
     """None in a study whose trials all run alone."""
+    last_loss: LastLoss | None = None
+    """None where the first rank said no loss that is a number."""
     stall_at: int | None = None
     """The measured window in which it stood still; None where it never did."""
     damaged: tuple[str, ...] = ()

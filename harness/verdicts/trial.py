@@ -23,6 +23,7 @@ from harness.verdicts import (
     recurring,
     thresholds,
 )
+from harness.verdicts.credibility import learning
 from harness.verdicts.credibility.findings import judge_credibility
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import TrialResult
@@ -134,6 +135,7 @@ def _fields(record: TrialRecord, streams: Sequence[Stream]) -> dict[str, Any]:
         "started_wall_ns": outcome.started_wall_ns,
         "directory": str(record.directory),
         "facts": _facts(streams),
+        "last_loss": learning.last_loss(streams),
         "damaged": tuple(text for stream in streams for text in stream.damaged),
         "nodes": tuple(dict.fromkeys(record.hosts.values())),
     }

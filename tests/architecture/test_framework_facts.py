@@ -49,7 +49,7 @@ def words() -> dict[str, re.Pattern[str]]:
         for one in (*info.strategies, *info.readers):
             found[one] = re.compile(rf"(?<![a-z0-9-]){re.escape(one)}", re.IGNORECASE)
         for strategy in (ALONE, *info.strategies):
-            own = info.rank_variables(strategy)
+            own = info.rank_variables(strategy, {})
             for variable in (*own.steering, *own.caches, *own.every_rank, *own.several_ranks):
                 stem = variable.rstrip("*")
                 found[stem] = re.compile(

@@ -70,7 +70,7 @@ class PlainRuns:
             first_step_s(RunPaths(progress.run).trial(outcome.cell_key, name).root) - self._begun[1]
         )
         begun = time.monotonic()
-        said = ranks.run(self._script, RANKS, framework_info("torch").rank_variables("ddp"))
+        said = ranks.run(self._script, RANKS, framework_info("torch").rank_variables("ddp", {}))
         self.plain.append(max(map(float, said)) - begun)
 
     def doing(self, text: str) -> None:

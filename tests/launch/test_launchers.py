@@ -159,7 +159,7 @@ def test_a_value_with_blanks_and_signs_stays_one_word_of_its_directive(name: str
 
 def told(framework: str, strategy: str, *, nodes: int = 2, has_mpi: bool = False) -> dict[str, str]:
     """Give what the last of two ranks a node, or a lone one, is told."""
-    own = framework_info(framework).rank_variables(strategy, has_mpi=has_mpi)
+    own = framework_info(framework).rank_variables(strategy, {}, has_mpi=has_mpi)
     if nodes == 0:
         return variables(Seat(0, 0, 0), TWO[:1], 1, own)
     return variables(Seat(2 * nodes - 1, nodes - 1, 1), TWO[:nodes], 2, own, threads=4)
@@ -234,5 +234,16 @@ def test_nodes_come_from_the_allocation():
 def test_a_container_keeps_what_leads_a_rank_to_the_others():
     for name in ("torch", "tensorflow", "jax"):
         found = told(name, "horovod")
-        own = framework_info(name).rank_variables("horovod")
+        own = framework_info(name).rank_variables("horovod", {})
         assert room_env({**found, "HOME": "/home/ada"}, {}, own) == found
+
+
+def test_devices_that_are_no_peers_exchange_another_way() -> None:
+    def set_for(framework: str, strategy: str, **factors: object) -> dict[str, str]:
+        own = framework_info(framework).rank_variables(strategy, factors)
+        return variables(Seat(1, 0, 1), TWO[:1], 2, own)
+
+    apart = set_for("torch", "ddp", peer=False, device="gpu")
+    assert apart["NCCL_P2P_DISABLE"] == "1"
+    assert "NCCL_P2P_DISABLE" not in set_for("torch", "ddp", peer=True, device="gpu")
+    assert set_for("mpi", "mpi", peer=False, device="cpu")["OMPI_MCA_btl"] == "self,tcp"

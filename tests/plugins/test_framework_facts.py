@@ -143,7 +143,7 @@ def test_its_ranks_are_told_of_each_other_in_its_own_words() -> None:
 
 @pytest.mark.usefixtures("theirs")
 def test_its_caches_are_private_and_its_container_keeps_what_it_needs() -> None:
-    own = framework_info("mine").rank_variables("ring")
+    own = framework_info("mine").rank_variables("ring", {})
     host = {"MINE_TUNED": "1", "MINE_OTHER": "2", "HOME": "/home/ada"}
     env = rank_environment.environment(host, Path("/run/caches/9f"), own.caches, None)
     assert env["MINE_CACHE"] == "/run/caches/9f/mine/kernels"

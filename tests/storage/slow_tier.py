@@ -63,7 +63,7 @@ def slow_tier(kind: str, *, size: str = "1G", beneath: Path | None = None) -> It
         _run("mount", "-o", "noatime", device, str(folder))
         stack.callback(_run, "umount", str(folder))
         group = next(place for place in _GROUPS if place.is_dir()) / f"bakeoff-{os.getpid()}"
-        group.mkdir()
+        group.mkdir(exist_ok=True)  # several tiers of one process share it
         tier = SlowTier(folder, device, group)
         stack.callback(_emptied, tier)
         number = Path(device).stat().st_rdev
@@ -76,6 +76,8 @@ def slow_tier(kind: str, *, size: str = "1G", beneath: Path | None = None) -> It
 
 
 def _emptied(tier: SlowTier) -> None:
+    if not tier.group.is_dir():
+        return
     for pid in (tier.group / "cgroup.procs").read_text().split():
         (tier.group.parent / "cgroup.procs").write_text(pid)
     tier.group.rmdir()

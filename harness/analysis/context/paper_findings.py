@@ -1,101 +1,158 @@
 """Compare the findings of papers that a study names with what its run measured.
 
 A rate of one cell is the geometric mean of its counted trials, another quantity their median; of
-two cells, it is the mean of the ratios within the same block. Where several cells are meant, the
+two cells, it is taken of both trials of the same block. Where several cells are meant, the
 one of which least else is said stands for them, and of such the fastest; of two cells, those that
 differ least in what was not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis import numbers
+from harness.analysis.context import loss_agreement
+from harness.analysis.context.finding_measures import (
+    AGREEMENT,
+    DIFFERENCE,
+    MEASURES,
+    PER_DEVICE,
+    FindingMeasure,
+)
 from harness.analysis.evidence import Questions
 from harness.analysis.results import Results
 from harness.stats import estimate
 from harness.store.records import RunInfo
+from harness.study.matrix import Selection, selectable, selection
 from harness.verdicts.results import CellResult, TrialResult
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was measured, in words and as numbers; without a value the words say why."""
+
+    text: str
+    of: str = ""
+    over: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    n: int = 0
 
 
 @dataclass(frozen=True)
 class PaperFinding:
     """A statement of a paper, beside what was measured here."""
 
+    run: str
+    claim: str
     question: str
     paper: str
-    measured: str
+    measure: str
+    answer: Answer
 
-
-_Quantity = Callable[[TrialResult], float | None]
+    @property
+    def measured(self) -> str:
+        """What was measured, in words."""
+        return self.answer.text
 
 
 def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]:
     """Answer what each run's study asks; the same question of several runs once a run."""
-    found = []
-    for run in results.runs:
-        for asked in questions.get(run.name, ()):
-            measured = _measured(results, run, asked)
-            if len(results.runs) > 1:
-                measured = f"{run.name}: {measured}"
-            found.append(PaperFinding(asked["question"], asked["paper"], measured))
-    return tuple(found)
+    return tuple(
+        PaperFinding(
+            run.name,
+            asked.get("claim", ""),
+            asked["question"],
+            asked["paper"],
+            asked.get("measure", "rate"),
+            _answer(results, run, asked),
+        )
+        for run in results.runs
+        for asked in questions.get(run.name, ())
+    )
 
 
-def _measured(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
+def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
     cells = [one for one in results.cells if one.run == run.name and not one.refusal]
-    called = results.names
-    of, over = _cell(cells, asked["of"]), None
-    if asked.get("over") is not None:
-        of, over = _pair(cells, asked["of"], asked["over"])
-    if of is None or (over is None and "over" in asked):
-        return _missing(results, run, asked)
-    of_name = called[of.run, of.key]
-    quantity, sentence = QUANTITIES[asked.get("measure", "rate")]
+    wanted, other = selection(asked["of"]), asked.get("over")
+    of, over = _cell(cells, wanted), None
+    if other is not None:
+        of, over = _pair(cells, wanted, selection(other))
+    if of is None or (over is None and other is not None):
+        return Answer(_missing(results, run, asked))
+    measure = MEASURES[asked.get("measure", "rate")]
+    named = results.names[of.run, of.key]
+    if measure.compared == AGREEMENT and over is not None:
+        told = loss_agreement.compare(cells, of, over)
+        against = results.names[over.run, over.key]
+        return Answer(
+            f"{told.words}; {named} against {against}",
+            named,
+            against,
+            *(told.value, None, None, measure.unit, told.n),
+        )
     if over is None:
-        values = [value for value in map(quantity, _counted(of)) if value is not None]
-        what = f"of {of_name}"
-        return _told(values, sentence, what, is_ratio=quantity is _rate)
-    theirs = {one.block: quantity(one) for one in _counted(over)}
-    ratios = []
-    for trial in _counted(of):
-        mine, other = quantity(trial), theirs.get(trial.block)
-        if mine is not None and other:
-            ratios.append(mine / other)
-    what = f"{of_name} against {called[over.run, over.key]}"
-    return _told(ratios, "{} times", what, is_ratio=all(ratios))
+        figures = [measure.figure(of, one) for one in _counted(of)]
+        unit = measure.unit.format(of.unit)
+        return _told([one for one in figures if one is not None], unit, measure.is_rate, named)
+    return _compared(measure, of, over, named, results.names[over.run, over.key])
+
+
+def _compared(
+    measure: FindingMeasure, of: CellResult, over: CellResult, named: str, against: str
+) -> Answer:
+    """Compare the trials of two cells in the same block."""
+    theirs = {one.block: measure.figure(over, one) for one in _counted(over)}
+    pairs = [
+        (mine, other)
+        for trial in _counted(of)
+        if (mine := measure.figure(of, trial)) is not None
+        and (other := theirs.get(trial.block)) is not None
+    ]
+    if measure.compared == DIFFERENCE:
+        return _told([mine - other for mine, other in pairs], measure.unit, False, named, against)
+    devices = of.scale.devices / over.scale.devices if measure.compared == PER_DEVICE else 1.0
+    ratios = [mine / other / devices for mine, other in pairs if other]
+    unit = "of linear" if measure.compared == PER_DEVICE else "times"
+    return _told(ratios, unit, all(one > 0 for one in ratios), named, against)
 
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
-    """Give the reason why no cell answers; one that is refused never does."""
-    wanted = [asked[side] for side in ("of", "over") if asked.get(side) is not None]
+    """Give the reason why no cell answers: none could be planned, or what it is was refused."""
+    wanted = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
     wrong = [
         f"{results.names[one.run, one.key]} is not ranked, {one.refusal}"
         for one in results.cells
         if one.run == run.name and one.refusal and any(_is(one, which) for which in wanted)
     ]
+    if not wrong and len(results.runs) == 1:
+        wrong = [
+            one.why for one in results.holes if any(which.takes(one.factors) for which in wanted)
+        ]
     if not wrong:
         return "not measured: this run has no counted trial of it"
-    return f"not measured: {', '.join(wrong)}"
+    return f"not measured: {', '.join(dict.fromkeys(wrong))}"
 
 
-def _cell(cells: Sequence[CellResult], wanted: Mapping[str, Any]) -> CellResult | None:
+def _cell(cells: Sequence[CellResult], wanted: Selection) -> CellResult | None:
     """Find the cell with these factors that has a counted trial; cells come fastest first."""
     found = [cell for cell in cells if _is(cell, wanted) and _counted(cell)]
     return min(found, key=_said, default=None)
 
 
 def _pair(
-    cells: Sequence[CellResult], wanted: Mapping[str, Any], over: Mapping[str, Any]
+    cells: Sequence[CellResult], wanted: Selection, over: Selection
 ) -> tuple[CellResult | None, CellResult | None]:
     """Find the two comparable cells that differ least in factors that are not asked for.
 
     A study's all-reduces may have the factors that are asked of what trains: only cells of one
     unit compare, and those of one task come first.
     """
-    asked = {*wanted, *over}
+    asked = {*wanted.wanted, *over.wanted}
     pairs = [
         (one, other)
         for one in cells
@@ -114,10 +171,9 @@ def _pair(
     return min(pairs, key=apart, default=(None, None))
 
 
-def _is(cell: CellResult, wanted: Mapping[str, Any]) -> bool:
-    own = {"workload": cell.workload, "framework": cell.framework, "strategy": cell.strategy}
-    known = {**cell.factors, **own}
-    return all(known.get(name) == value for name, value in wanted.items())
+def _is(cell: CellResult, wanted: Selection) -> bool:
+    factors = {**cell.factors, "strategy": cell.strategy}
+    return wanted.takes(selectable(cell.workload, cell.framework, factors, cell.options))
 
 
 def _said(cell: CellResult) -> int:
@@ -128,41 +184,17 @@ def _counted(cell: CellResult) -> list[TrialResult]:
     return [one for one in cell.trials if one.counted]
 
 
-def _told(values: Sequence[float], said: str, what: str, *, is_ratio: bool) -> str:
+def _told(values: Sequence[float], unit: str, is_ratio: bool, of: str, over: str = "") -> Answer:
     """Say a quantity with its interval; rates and ratios as rankings do."""
+    what = f"{of} against {over}" if over else f"of {of}"
     if not values:
-        return f"not measured: nothing was recorded of it ({what})"
+        return Answer(f"not measured: nothing was recorded of it ({what})", of, over)
     middle, told = estimate.median(values), estimate.median_interval(values)
     if is_ratio:
         middle, told = estimate.centre(values), estimate.centre_interval(values)
-    text = said.format(numbers.number(middle))
+    text, low, high = f"{numbers.number(middle)} {unit}", None, None
     if told is not None:
-        ends = f"{numbers.number(told.low)} to {numbers.number(told.high)}"
-        text += f", {ends} ({told.level:.0%})"
-    return f"{text}; {what}, n = {len(values)}"
-
-
-def _rate(trial: TrialResult) -> float | None:
-    return trial.rate
-
-
-def _waited(trial: TrialResult) -> float | None:
-    share = None if trial.input is None else trial.input.wait_share
-    return None if share is None else 100 * share
-
-
-def _calls(trial: TrialResult) -> float | None:
-    return None if trial.input is None else trial.input.calls_per_epoch
-
-
-def _blocked(trial: TrialResult) -> float | None:
-    return None if trial.checkpoints is None else trial.checkpoints.blocking_s
-
-
-QUANTITIES: Mapping[str, tuple[_Quantity, str]] = {
-    "rate": (_rate, "{} per second"),
-    "waited": (_waited, "{} % of the time"),
-    "calls": (_calls, "{} reads per epoch"),
-    "blocked": (_blocked, "{} s"),
-}
-"""What a study's finding may ask for, by its word."""
+        low, high = told.low, told.high
+        text += f", {numbers.number(low)} to {numbers.number(high)} ({told.level:.0%})"
+    text = f"{text}; {what}, n = {len(values)}"
+    return Answer(text, of, over, middle, low, high, unit, len(values))

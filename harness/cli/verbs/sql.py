@@ -32,8 +32,9 @@ _ASKS_FOR_RATES = re.compile(r"\b(cells|trials)\b", re.IGNORECASE)
 def command(arguments: tuple[str, ...], *, form: str | None, origins: tuple[str, ...]) -> None:
     """Answer one SELECT over the raw tables of one or many runs; nothing is ever changed.
 
-    The tables: runs, cells, trials, ranks, windows, units, values, phases, facts, versions,
-    samples. Cells have their rate, interval, ratio and answer, and trials their rate.
+    The tables: runs, cells, trials, ranks, windows, epochs, checkpoints, turns, units, values,
+    phases, facts, versions, samples. Cells have their rate, interval, ratio and answer, and trials
+    their rate and how busy cores, GPUs and disks were.
     For example: bakeoff sql RUN "select label, rate, rate_low, rate_high, answer from cells"
 
     A query reads these tables only: no other file, no network, no extension; it writes nothing.

@@ -90,5 +90,5 @@ def box_of(platform: Platform, job: Job, payload: str) -> ContainerCommand | Non
     if there.container.engine == "pyxis" and platform.launcher.name != "slurm":
         raise UsageError(f"{platform.name}: pyxis is a part of srun; its launcher must be slurm")
     env = platform.variables(job.environment)
-    own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy)
+    own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy, job.factors)
     return ContainerCommand(platform.name, there.container, env, own, job, payload)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harness.platform.hardware import FAST
 from harness.platform.platform import Platform
 from harness.study.matrix import adapter_of
 from harness.study.measure import Measure
 from harness.units import size_text
 from harness.worker.scale import Scale
+
+_FAST_MEMORY = ("fast-first", "fast-only")
 
 
 def why_not(
@@ -42,9 +45,16 @@ def why_not(
             f"measure.memory asks for {size_text(measure.memory_bytes)} a node; "
             f"{name} has {size_text(memory)}"
         )
+    if factors["memory_policy"] in _FAST_MEMORY and not _has_fast_memory(platform):
+        return f"{name} states no fast memory (MCDRAM or HBM) that programs can choose"
     if factors["container"] and not _has_container(platform, framework):
         return f"{name} names no container for {framework}"
     return None
+
+
+def _has_fast_memory(platform: Platform) -> bool:
+    """Tell whether a profile states fast memory beside the slow one, or does not say its mode."""
+    return any(one.kind in FAST and one.mode != "cache" for one in platform.node.memory)
 
 
 def _has_container(platform: Platform, framework: str) -> bool:

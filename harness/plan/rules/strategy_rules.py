@@ -22,6 +22,17 @@ def why_not(
         return _one_device(info, strategy, scale.devices_per_rank)
     if factors["communicate"] is False and scale.devices == 1:
         return "one rank exchanges nothing: communicate says something of several"
+    if factors["peer"] is False:
+        return _no_peer(info, strategy, str(factors["device"]), scale)
+    return None
+
+
+def _no_peer(info: FrameworkInfo, strategy: str, device: str, scale: Scale) -> str | None:
+    """Give the reason why devices of a node cannot be kept from exchanging directly."""
+    if scale.ranks_per_node * scale.devices_per_rank == 1:
+        return "one device of a node has no peer there: peer says something of several"
+    if device not in info.strategy(strategy).without_peer:
+        return f"{strategy} of {info.name} has no other way between {device.upper()}s of a node"
     return None
 
 

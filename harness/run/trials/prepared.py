@@ -64,7 +64,7 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
     """Write the job of one trial."""
     short = Span(steps=1)
     measure = bench.measure
-    data = data_set(bench.platform, cell)
+    data, own = data_set(bench.platform, cell), cell.factors.get("cell_seed")
     paths = {} if data is None else {"data": data}
     if cell.own_files is not None:
         paths["files"] = Path(cell.own_files)
@@ -86,7 +86,7 @@ def job_of(bench: SessionContext, cell: Cell, name: str) -> Job:
         options=dict(cell.options),
         warmup=short if name == COLD else measure.warmup,
         until=short if name == COLD else measure.until,
-        seed=measure.seed,
+        seed=measure.seed if own is None else int(own),
         directory=str(bench.paths.cell(cell.key) / name),
         paths={name: str(path) for name, path in paths.items()},
         variables=patterns_of_steering(),
@@ -107,7 +107,9 @@ def worker_of(bench: SessionContext, prepared: Prepared, name: str, token: str) 
         bench.paths.files.remove(caches)
     bench.paths.files.make_folder(caches)  # a container can be given only what is there
     factors, scale, own_code = prepared.cell.factors, prepared.cell.scale, prepared.cell.payload
-    own = framework_info(prepared.cell.adapter).rank_variables(prepared.cell.strategy)
+    own = framework_info(prepared.cell.adapter).rank_variables(
+        prepared.cell.strategy, prepared.cell.factors
+    )
     env = environment(prepared.interpreter.env, caches, own.caches, _allocator(prepared.cell))
     if scale.ranks > 1 and (name == PROBE or factors["message_bytes"] is not None):
         env = {**_LOG_TRANSPORTS, **env}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.context.paper_findings import QUANTITIES
+from harness.analysis.context.finding_measures import MEASURES
 from harness.analysis.evidence import (
     Evidence,
     Mark,
@@ -97,7 +97,7 @@ def _asked(run: RunInfo) -> Sequence[Mapping[str, Any]]:
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
         for number, one in enumerate(read(_Asked, study).finding):
-            if one.measure not in QUANTITIES:
+            if one.measure not in MEASURES:
                 raise ValueError(f"finding[{number}].measure: {one.measure!r:.80} is not known")
         findings: Sequence[Mapping[str, Any]] = study.get("finding", ())
         return findings
@@ -112,6 +112,7 @@ class _Finding:
     of: Mapping[str, Any]
     over: Mapping[str, Any] | None = None
     measure: str = "rate"
+    claim: str = ""
 
 
 @dataclass(frozen=True)

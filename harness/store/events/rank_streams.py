@@ -36,6 +36,7 @@ _LOSS = re.compile(
 _LOSSES = 50
 _EARLY = 1 << 16
 """Enough for so many losses, one to a window."""
+_LAST_LOSSES = 10
 _KEPT = 1 << 24
 """Once so large a piece was given back, glibc keeps smaller ones (mallopt(3), M_MMAP_THRESHOLD)."""
 
@@ -66,6 +67,8 @@ class Stream:
     """Time at which its framework was loaded and building started."""
     losses: Losses = ()
     """The first ones that it said."""
+    last_losses: Losses = ()
+    """The last ones that it said."""
     damaged: tuple[str, ...] = ()
     """The lines of its file that are left out, or facts of which are, and why."""
 
@@ -125,14 +128,23 @@ def _stream(trial: TrialRecord, rank: int, events: event_lines.RankEvents, text:
         read_turns(events.turns),
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,
-        _losses(text),
+        _losses(text, 0, _EARLY),
+        _losses(text, _late(text), len(text))[-_LAST_LOSSES:],
         tuple(_damaged(trial, rank, events, text)),
     )
 
 
-def _losses(text: bytes) -> Losses:
+def _late(text: bytes) -> int:
+    """Give a place in a rank's events shortly before its last losses."""
+    at = len(text)
+    for _ in range(2 * _LAST_LOSSES):  # the word is said twice, as the event and as its field
+        at = max(0, text.rfind(b'"values"', 0, at))
+    return text.rfind(b"\n", 0, at) + 1
+
+
+def _losses(text: bytes, start: int, end: int) -> Losses:
     found = []
-    for match in islice(_LOSS.finditer(text, 0, _EARLY), _LOSSES):
+    for match in islice(_LOSS.finditer(text, start, end), _LOSSES):
         step, loss = match.groups()
         try:  # of fifty each trial has, `suppress` would take three times as long
             found.append((int(step), float(loss)))

@@ -21,7 +21,15 @@ from harness.worker.redaction.redact import redact_text, redact_values
 NUMBERS = frozenset(
     {
         *("nodes", "ranks_per_node", "devices_per_rank", "batch", "global_batch", "threads"),
-        *("interop_threads", "samples", "reader_threads", "prefetch", "buffers", "buffer_samples"),
+        *(
+            "interop_threads",
+            "cell_seed",
+            "samples",
+            "reader_threads",
+            "prefetch",
+            "buffers",
+            "buffer_samples",
+        ),
         *("compute_ms", "checkpoint_every", "stripe_count", "stripe_mb", "bucket_mb"),
         "message_bytes",
     }
@@ -62,6 +70,7 @@ def read_run(directory: Path) -> RunRecord:
         info=info,
         paths=paths,
         study=study.name or "",
+        size=study.size,
         question=redact_text(study.question or ""),
         cells=cells,
         holes=stated.holes,
@@ -121,6 +130,7 @@ class _Study:
     name: str | None = None
     title: str | None = None
     question: str | None = None
+    size: str | None = None
 
 
 @dataclass(frozen=True)

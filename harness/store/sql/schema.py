@@ -9,11 +9,17 @@ Times are nanoseconds of the rank's monotonic clock, ``trial`` is a folder name 
               ratio_high, answer
     trials    run, cell_key, trial, block, attempt, outcome, reason, origin, fingerprint, mixed,
               marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory;
-              in `bakeoff sql` also rate, p50_s, verdict, counted
+              in `bakeoff sql` also rate, p50_s, verdict, counted, and of its steady windows
+              cpu_busy, gpu_busy, disk_busy (shares; of disks the busiest) and power_w
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
               started_ns
     windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns,
+              waited_ns      of it for input; NULL where none is read
               turn      the number of the turn that it is a part of, where its trial takes turns
+    epochs    run, cell_key, trial, block, attempt, rank, phase, number, first, steps, samples,
+              bytes, calls, call_bytes, cache      whole passes over a data set's files
+    checkpoints  run, cell_key, trial, block, attempt, rank, phase, step, start_ns, end_ns, saver,
+              bytes      training stood still from start to end
     turns     run, cell_key, trial, block, attempt, rank, number, round, try, start_ns, end_ns,
               disturbed, foreign_cores, is_check      attempt is the trial's, try the turn's in its
               round; a check follows a turn of its own trial, and never counts
@@ -40,6 +46,8 @@ NAMES = (
     "trials",
     "ranks",
     "windows",
+    "epochs",
+    "checkpoints",
     "turns",
     "units",
     "values",
@@ -61,6 +69,13 @@ EVENTS: Mapping[str, str] = {
     "end": "BIGINT",
     "step": "BIGINT",
     "turn": "BIGINT",
+    "waited": "BIGINT",
+    "samples": "BIGINT",
+    "bytes": "BIGINT",
+    "calls": "BIGINT",
+    "call_bytes": "BIGINT",
+    "cache": "VARCHAR",
+    "saver": "VARCHAR",
     "number": "BIGINT",
     "round": "BIGINT",
     "attempt": "BIGINT",
@@ -140,9 +155,17 @@ EVENT_FILES = {
 }
 _PLAIN_VIEWS = """
 CREATE VIEW windows AS SELECT f.* EXCLUDE file, e.phase, e."first", e.steps,
-    e."start" AS start_ns, e."end" AS end_ns, e.turn
+    e."start" AS start_ns, e."end" AS end_ns, e.waited AS waited_ns, e.turn
     FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'window'
     AND e.phase IS NOT NULL AND e."first" IS NOT NULL AND e.steps IS NOT NULL
+    AND e."start" IS NOT NULL AND e."end" IS NOT NULL;
+CREATE VIEW epochs AS SELECT f.* EXCLUDE file, e.phase, e.number, e."first", e.steps, e.samples,
+    e.bytes, e.calls, e.call_bytes, e.cache
+    FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'epoch'
+    AND e.number IS NOT NULL;
+CREATE VIEW checkpoints AS SELECT f.* EXCLUDE file, e.phase, e.step, e."start" AS start_ns,
+    e."end" AS end_ns, e.saver, e.bytes
+    FROM events e JOIN event_files f ON f.file = e.filename WHERE e.event = 'checkpoint'
     AND e."start" IS NOT NULL AND e."end" IS NOT NULL;
 CREATE VIEW turns AS SELECT f.* EXCLUDE file, e.number, e.round, e.attempt AS try,
     e."start" AS start_ns, e."end" AS end_ns, e.disturbed, e.foreign_cores,

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from harness.store.events.rank_streams import Losses, Stream
+from harness.verdicts.results import LastLoss
 from harness.verdicts.thresholds import THRESHOLDS, Finding
 
 _ROUNDINGS = 4 * 2.0**-24
@@ -39,6 +40,14 @@ def judge_losses(streams: Sequence[Stream], precision: object, rate: float | Non
             last, loss = early[-1]
             found.append(f"{whose} is {loss:.6g} after each of the first {last + 1} steps")
     return [Finding("untrained", f"{words}: what was timed does not train") for words in found]
+
+
+def last_loss(streams: Sequence[Stream]) -> LastLoss | None:
+    """Give the first rank's loss as its trial ended; None if it said none, or one is no number."""
+    last = streams[0].last_losses if streams else ()
+    if not last or not all(math.isfinite(loss) for _, loss in last):
+        return None
+    return LastLoss(math.fsum(loss for _, loss in last) / len(last), last[-1][0])
 
 
 def judge_masks(streams: Sequence[Stream]) -> list[Finding]:

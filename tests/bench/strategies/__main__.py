@@ -65,7 +65,7 @@ def together(name: str, *given: object) -> Any:
     pair = PAIRS[name]
     inside = ["-m", "tests.bench.strategies.inside", name, *map(str, given)]
     framework, _, strategy = name.partition("-")
-    words = framework_info(framework).rank_variables(strategy)
+    words = framework_info(framework).rank_variables(strategy, {})
     said = ranks.run([str(needs.compiled(pair.environment)), *inside], pair.ranks, words)
     return json.loads(said[0].splitlines()[-1])
 

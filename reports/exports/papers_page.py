@@ -1,0 +1,228 @@
+"""Write ``docs/papers.md``: each claim of the papers with its cells and what was measured of it.
+
+``python -m reports.exports.papers_page [RUN …]`` enters the answers of runs of the shipped studies
+into ``docs/papers.json``, each in place of an older one of the same finding and size, and writes
+the page anew; without a run it only does the latter. A test says when that is due. A run that has
+no answer to a finding leaves an older answer alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.analysis import numbers
+from harness.analysis.context.machine_words import machine_in_words
+from harness.analysis.context.paper_findings import Answer, findings
+from harness.analysis.read import read_results, run_directories
+from harness.analysis.results import Results
+from harness.plan.finding_cells import finding_cells
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
+from harness.sections.contract.gather import questions
+from harness.store.record_readers.run_reader import read_run
+from harness.store.records import RunInfo
+from harness.study.claims import CLAIMS, PAPERS
+from harness.study.finding import FindingTable
+from harness.study.study import Study, load_study, study_files
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, ANSWERS = DOCS / "papers.md", DOCS / "papers.json"
+SIZES = ("smoke", "node", "paper")
+ALL_THERE = "simulated-papers"
+"""A platform that lacks nothing the studies ask for."""
+_HEAD = """\
+# The papers' claims
+
+Bakeoff's studies follow five papers. Their abstracts make {claims} named claims; here each has the
+study and the cells that ask the same question, and what was measured, with the size at which it
+was. {measured} of them were measured; of the others the table says what is missing.
+
+This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
+the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).
+Sizes in brackets are those whose plan has the cells, on a machine that lacks nothing; an answer is
+of the size, of the machine and of the day that it names. Answers at smoke size are of tiny networks
+and one trial: they show that the question is answered, not that the paper's figure is met. No
+answer says more than its cell: a folder of one machine that a platform calls a burst buffer is that
+folder. Answers of trials that another program disturbed are not entered.
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The answer of one run to one finding."""
+
+    study: str
+    claim: str
+    question: str
+    measure: str
+    size: str
+    answer: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    n: int
+    machine: str
+    day: str
+    simulated: bool
+
+    @property
+    def key(self) -> tuple[str, str, str, str, bool]:
+        """What a newer answer replaces."""
+        return (self.study, self.question, self.measure, self.size, self.simulated)
+
+
+def recorded() -> tuple[Recorded, ...]:
+    """Read the answers that were entered."""
+    return tuple(Recorded(**one) for one in json.loads(ANSWERS.read_text("utf-8")))
+
+
+def answers(directory: Path) -> Iterator[Recorded]:
+    """Give a run's answers to its study's findings."""
+    results, record = read_results([directory]), read_run(directory)
+    (run,) = results.runs
+    disturbed = _disturbed(results)
+    for found in findings(results, questions(results, _warned)):
+        answer = found.answer
+        if answer.value is not None and disturbed & {answer.of, answer.over}:
+            answer = Answer("measured beside other work, which disturbed it: not entered")
+        yield Recorded(
+            record.study,
+            found.claim,
+            found.question,
+            found.measure,
+            record.size or "whole",
+            answer.text,
+            *(answer.value, answer.low, answer.high, answer.unit, answer.n),
+            _machine(run),
+            numbers.moment(run.started_wall_ns)[:10],
+            run.is_simulated,
+        )
+
+
+def _disturbed(results: Results) -> set[str]:
+    """Name the cells of which a counted trial shared its cores with another program."""
+    return {
+        results.names[cell.run, cell.key]
+        for cell in results.cells
+        if any(trial.counted and trial.verdict == "contended" for trial in cell.trials)
+    }
+
+
+def _machine(run: RunInfo) -> str:
+    words = machine_in_words(run)
+    tiers = run.platform.get("storage") or {}
+    told = (f"{name}: {one['kind']}" for name, one in tiers.items() if one.get("kind"))
+    return "; ".join((words, *told))
+
+
+def merged(old: Sequence[Recorded], new: Sequence[Recorded]) -> tuple[Recorded, ...]:
+    """Put newer answers in the place of older ones; what answers nothing replaces no answer."""
+    kept = {one.key: one for one in old}
+    for one in new:
+        if one.value is not None or kept.get(one.key) is None or kept[one.key].value is None:
+            kept[one.key] = one
+    return tuple(kept[key] for key in sorted(kept))
+
+
+def studies() -> tuple[Study, ...]:
+    """Give the shipped studies that measure claims."""
+    loaded = (load_study(path) for path in study_files().values())
+    return tuple(study for study in loaded if study.claims)
+
+
+def sizes_of(study: Study) -> tuple[tuple[str, ...], ...]:
+    """Give for each finding the sizes whose plan has all cells that it names."""
+    machine = load_platform(ALL_THERE)
+    plans = {size: make_plan(load_study(study.path, size=size), machine) for size in SIZES}
+    return tuple(
+        tuple(size for size, plan in plans.items() if finding_cells(plan, finding).is_whole)
+        for finding in study.findings
+    )
+
+
+def text(entered: Sequence[Recorded]) -> str:
+    """Write the page."""
+    machines = list(dict.fromkeys(one.machine for one in entered if one.value is not None))
+    by_claim: dict[str, list[str]] = {name: [] for name in CLAIMS}
+    for study in studies():
+        for finding, sizes in zip(study.findings, sizes_of(study), strict=True):
+            if finding.claim:
+                own = [one for one in entered if _is_of(one, study, finding)]
+                by_claim[finding.claim].append(_row(study, finding, sizes, own, machines))
+    measured = {one.claim for one in entered if one.value is not None and not one.simulated}
+    parts = [_HEAD.format(claims=len(CLAIMS), measured=len(measured))]
+    for paper, (title, doi) in PAPERS.items():
+        parts.append(f"## {paper}\n\n{title}, doi {doi}.\n\n{_COLUMNS}")
+        for claim in (one for one in CLAIMS if one.startswith(f"{paper}/")):
+            parts += by_claim[claim]
+        parts.append("")
+    if machines:
+        parts += ["## Machines", ""]
+        parts += [f"{number}. {words}." for number, words in enumerate(machines, 1)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+_COLUMNS = (
+    "| claim | study | the question, its cells and sizes | measure | the paper | measured here |\n"
+    "|---|---|---|---|---|---|"
+)
+
+
+def _row(
+    study: Study,
+    finding: FindingTable,
+    sizes: Sequence[str],
+    own: Sequence[Recorded],
+    machines: Sequence[str],
+) -> str:
+    cells = f"`{_written(finding.of)}`"
+    if finding.over is not None:
+        cells += f" against `{_written(finding.over)}`"
+    claim = f"`{finding.claim}`: {CLAIMS[finding.claim]}"
+    asked = f"{finding.question} {cells} ({', '.join(sizes)})"
+    told = "<br>".join(_told(one, machines) for one in own) or "not run yet"
+    row = (claim, f"[{study.name}](../studies/{study.path.name})", asked, f"`{finding.measure}`")
+    return f"| {' | '.join(map(_cell, (*row, finding.paper, told)))} |"
+
+
+def _told(one: Recorded, machines: Sequence[str]) -> str:
+    if one.value is None:
+        return f"{one.size}: {one.answer}"
+    origin = "simulated, not measured; " if one.simulated else ""
+    where = f"machine {machines.index(one.machine) + 1}; {one.day}"
+    return f"**{one.size}**: {origin}{one.answer} ({where})"
+
+
+def _is_of(one: Recorded, study: Study, finding: FindingTable) -> bool:
+    asked = (study.name, finding.question, finding.measure)
+    return (one.study, one.question, one.measure) == asked
+
+
+def _written(table: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {json.dumps(one)}" for name, one in table.items())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _warned(problem: str) -> None:
+    sys.stderr.write(f"{problem}\n")
+
+
+def main(names: Sequence[str]) -> None:
+    """Enter the runs' answers, and write the page."""
+    new = [one for run in run_directories(names) for one in answers(run)] if names else []
+    entered = merged(recorded() if ANSWERS.exists() else (), new)
+    written = json.dumps([asdict(one) for one in entered], indent=1, ensure_ascii=False)
+    ANSWERS.write_text(written + "\n", "utf-8")
+    PAGE.write_text(text(entered), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

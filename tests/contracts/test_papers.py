@@ -1,0 +1,79 @@
+"""Hold the papers' claims to the studies: each has a finding whose cells some size contains."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from harness.plan.plan import make_plan
+from harness.platform.platform import load_platform
+from harness.study.claims import CLAIMS, PAPERS
+from harness.study.study import Study, built_study
+from reports.exports import papers_page
+
+
+def test_every_claim_of_the_papers_has_a_finding_with_cells() -> None:
+    answered = {
+        finding.claim
+        for study in papers_page.studies()
+        for finding, sizes in zip(study.findings, papers_page.sizes_of(study), strict=True)
+        if sizes
+    }
+    assert answered == set(CLAIMS)
+    assert Counter(name.partition("/")[0] for name in CLAIMS) == {
+        "bae2019": 9,
+        "lee2021": 8,
+        "shams2017": 11,
+        "chien2018": 7,
+        "wang2018": 5,
+    }
+    assert set(PAPERS) == {name.partition("/")[0] for name in CLAIMS}
+
+
+@pytest.mark.parametrize("study", papers_page.studies(), ids=lambda study: study.name)
+def test_a_finding_names_cells_that_some_size_contains(study: Study) -> None:
+    sizes = papers_page.sizes_of(study)
+    lacking = [
+        finding.question
+        for finding, own in zip(study.findings, sizes, strict=True)
+        if not own or not finding.claim
+    ]
+    assert lacking == []
+    asked = Counter((one.question, one.measure) for one in study.findings)
+    assert [one for one, times in asked.items() if times > 1] == []
+
+
+def test_the_page_of_claims_is_current() -> None:
+    assert papers_page.text(papers_page.recorded()) == papers_page.PAGE.read_text("utf-8"), (
+        "write it anew: python -m reports.exports.papers_page"
+    )
+
+
+def test_what_was_entered_answers_findings_that_there_are() -> None:
+    there = {
+        (study.name, finding.claim, finding.question, finding.measure)
+        for study in papers_page.studies()
+        for finding in study.findings
+    }
+    entered = papers_page.recorded()
+    strange = [
+        one for one in entered if (one.study, one.claim, one.question, one.measure) not in there
+    ]
+    assert strange == []
+    assert all(one.n and one.machine for one in entered if one.value is not None)
+
+
+def test_a_cell_without_peers_needs_devices_that_have_another_way() -> None:
+    def holes(**changed: object) -> set[str]:
+        cell = {"workload": "tinycnn", "framework": "torch", "strategy": "ddp"}
+        other = {"workload": "tinycnn", "framework": "torch", "batch": 8}
+        study = built_study("one", {"title": "One", "include": [{**cell, **changed}, other]})
+        return {one.why for one in make_plan(study, load_platform(papers_page.ALL_THERE)).holes}
+
+    assert holes(peer=False, device="gpu", ranks_per_node=2) == set()
+    (why,) = holes(peer=False, device="cpu", ranks_per_node=2)
+    assert "ddp of torch has no other way between CPUs of a node" in why
+    (why,) = holes(peer=False, device="gpu")
+    assert "one device of a node has no peer there" in why
+    assert holes(memory_policy="fast-first") == set()

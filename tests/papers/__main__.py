@@ -1,0 +1,129 @@
+"""Run the papers' studies at smoke size on this machine, as a user would.
+
+    python -m tests.papers [STUDY …] [--to FOLDER] [words for `bakeoff run`]
+
+Storage tiers are loop devices held back to a quarter of what the paper's devices read
+(tests/storage/throttles.toml), and a folder in memory; containers are bubblewrap's, of this
+machine's own files; two processes that speak MPI are started by an mpirun. What needs two nodes
+runs on pretended hosts: ``python -m tests.engines.papers``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from harness.environments.worker_python import resolve
+from harness.platform.platform import load_platform
+from tests.storage.slow_tier import missing, slow_tier
+
+STUDIES = ("shams2017", "wang2018", "chien2018", "chien2018-checkpoints", "bae2019", "lee2021")
+ENVIRONMENTS = ("torch", "tensorflow", "mpi")
+HELD_BACK = {
+    "hdd": ("hdd", 'roles = ["data", "checkpoint"]'),
+    "optane": ("optane", 'roles = ["data", "checkpoint", "fast"]'),
+    "lustre": ("lustre", 'roles = ["data"]'),
+    "burst-buffer": ("optane", 'roles = ["data"]'),
+}
+"""The tiers of the studies, and as what each is held back."""
+HEAD = """\
+title = "This machine, with tiers that are held back"
+extends = "local"
+[storage.disk]
+path = "{0}/disk"
+kind = "this machine's disk"
+roles = ["data", "checkpoint"]
+[storage.memory]
+path = "{1}"
+kind = "a folder in memory"
+roles = ["data"]
+"""
+TIER = """\
+[storage.{0}]
+path = "{1}"
+kind = "a loop device held back to a quarter of {2}"
+{3}
+"""
+BOX = """\
+[frameworks.{0}.container]
+engine = "bwrap"
+image = "/"
+interpreter = "{1}"
+"""
+MPI = """\
+title = "This machine, its ranks started by an mpirun"
+extends = "local"
+[launcher]
+name = "mpirun"
+settings = {{ command = "{0}" }}
+"""
+TOLERATE = 'measure.tolerate=["contended", "throttled", "stalled"]'
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.papers")
+    parser.add_argument("studies", nargs="*", metavar="STUDY", default=list(STUDIES))
+    parser.add_argument("--to", type=Path, default=Path("runs/papers"))
+    asked, words = parser.parse_known_args()
+    folder = asked.to.resolve()
+    (folder / "platforms").mkdir(parents=True, exist_ok=True)
+    (folder / "disk").mkdir(exist_ok=True)
+    if why := missing():
+        print(f"No tiers that are held back: {why}. Their cells are left out.", file=sys.stderr)
+    failed = _bakeoff(folder, "env", "create", *ENVIRONMENTS)
+    with ExitStack() as stack:
+        memory = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
+        text = HEAD.format(folder, memory)
+        for tier, (kind, roles) in HELD_BACK.items() if not why else ():
+            made = stack.enter_context(slow_tier(kind, beneath=folder))
+            text += TIER.format(tier, made.folder, kind, roles)
+            made.enter()
+        local = load_platform("local")
+        for name in ("null", "torch"):
+            text += BOX.format(name, resolve(name, local).argv[0])
+        (folder / "platforms" / "held-back.toml").write_text(text, "utf-8")
+        command = "mpirun --allow-run-as-root" if os.geteuid() == 0 else "mpirun"
+        (folder / "platforms" / "mpi-here.toml").write_text(MPI.format(command), "utf-8")
+        for study in asked.studies:
+            failed |= _run(folder, study, ("--platform", "held-back", *_but_mpi(study)), words)
+            if study == "shams2017":
+                only = ("--platform", "mpi-here", "--only", "framework=mpi")
+                failed |= _run(folder, study, only, words)
+    return failed
+
+
+def _but_mpi(study: str) -> tuple[str, ...]:
+    return ("--only", "framework=torch,tensorflow") if study == "shams2017" else ()
+
+
+def _run(folder: Path, study: str, where: Sequence[str], words: Sequence[str]) -> int:
+    """Run a study, make the data sets that it says are missing, and write its page."""
+    name = f"{study}-mpi" if "mpi-here" in where else study
+    argv = ("run", study, "--size", "smoke", *where, "--set", TOLERATE, "--name", name, *words)
+    done = _told(folder, *argv)
+    for made in re.findall(r"To make it: bakeoff (.+)", done.stderr):
+        _bakeoff(folder, *made.split())
+        done = _told(folder, *argv)
+    sys.stderr.write(done.stderr)
+    return done.returncode or _bakeoff(folder, "report", f"runs/{name}")
+
+
+def _told(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-P", "-m", "harness.cli", *words)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def _bakeoff(folder: Path, *words: str) -> int:
+    command = (sys.executable, "-P", "-m", "harness.cli", *words)
+    return subprocess.run(command, cwd=folder, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
