@@ -19,6 +19,7 @@ SHARED_WORDS = {
 STARTER = "horovodrun is a starter of ranks beside mpirun"
 EXAMPLE = "an example in a message"
 DEFAULT = "an option's default"
+CLAIM = "a paper's claim"
 DECLARED = {
     ("harness.agent.shim", "horovod"): STARTER,
     ("harness.agent.shim", "HOROVOD_"): STARTER,
@@ -36,6 +37,9 @@ DECLARED = {
     ("harness.platform.skeleton", "torch"): EXAMPLE,
     ("harness.study.checks", "torch"): EXAMPLE,
     ("harness.analysis.context.closest_figure", "caffe"): "a workload's name",
+    ("harness.study.claims", "caffe"): CLAIM,
+    ("harness.study.claims", "singa"): CLAIM,
+    ("harness.study.claims", "tensorflow"): CLAIM,
 }
 """(module, word) -> why it may stand there. A new entry needs a better reason than being handy."""
 
