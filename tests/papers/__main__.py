@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,7 @@ def main() -> int:
     parser.add_argument("studies", nargs="*", metavar="STUDY", default=list(STUDIES))
     parser.add_argument("--to", type=Path, default=Path("runs/papers"))
     asked, words = parser.parse_known_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # tiers are taken away even then
     folder = asked.to.resolve()
     (folder / "platforms").mkdir(parents=True, exist_ok=True)
     (folder / "disk").mkdir(exist_ok=True)
@@ -106,7 +108,19 @@ def _but_mpi(study: str) -> tuple[str, ...]:
 def _run(folder: Path, study: str, where: Sequence[str], words: Sequence[str]) -> int:
     """Run a study, make the data sets that it says are missing, and write its page."""
     name = f"{study}-mpi" if "mpi-here" in where else study
-    argv = ("run", study, "--size", "smoke", *where, "--set", TOLERATE, "--name", name, *words)
+    argv = (
+        "run",
+        study,
+        "--size",
+        "smoke",
+        "--create-environments",
+        *where,
+        "--set",
+        TOLERATE,
+        "--name",
+        name,
+        *words,
+    )
     done = _told(folder, *argv)
     for made in re.findall(r"To make it: bakeoff (.+)", done.stderr):
         _bakeoff(folder, *made.split())

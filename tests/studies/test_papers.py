@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
 
+from harness.environments.worker_python import resolve
+from harness.platform.platform import load_platform
+from harness.study.study import load_study
 from tests import needs
 from tests.cli.command import bakeoff
 
@@ -21,15 +25,34 @@ path = "{0}/disk"
 roles = ["data", "checkpoint"]
 [storage.hdd]
 path = "{0}/hdd"
-roles = ["checkpoint"]
+roles = ["data", "checkpoint"]
 [storage.optane]
 path = "{0}/optane"
-roles = ["fast"]
+roles = ["data", "checkpoint", "fast"]
+[storage.lustre]
+path = "{0}/disk"
+roles = ["data"]
+[storage.burst-buffer]
+path = "{0}/optane"
+roles = ["data"]
+[storage.memory]
+path = "{0}/optane"
+roles = ["data"]
 [frameworks.null.container]
 engine = "bwrap"
 image = "/"
 interpreter = "{1}"
+[frameworks.torch.container]
+engine = "bwrap"
+image = "/"
+interpreter = "{2}"
 """
+ELSEWHERE = {
+    "How efficient is reading on two nodes?",
+    "How much faster trains Intel's flavour than BVLC's?",
+    "How much faster does CosmoFlow train with two buffers than reading sample by sample?",
+}
+"""What one machine without a Caffe leaves open at smoke size."""
 TOLERATE = 'measure.tolerate=["contended", "throttled", "stalled"]'
 
 
@@ -37,7 +60,8 @@ def page_of(study: str, folder: Path) -> str:
     """Run a study at smoke size, make what it says is missing, run it again, and give its page."""
     for tier in ("disk", "hdd", "optane", "platforms"):
         (folder / tier).mkdir()
-    box = PLATFORM.format(folder, sys.executable)
+    torch = resolve("torch", load_platform("local")).argv[0]
+    box = PLATFORM.format(folder, sys.executable, torch)
     (folder / "platforms" / "box.toml").write_text(box, "utf-8")
     run = ("run", study, "--platform", "box", "--size", "smoke", "--create-environments")
     run = (*run, "--set", TOLERATE)
@@ -53,28 +77,22 @@ def page_of(study: str, folder: Path) -> str:
     return (there / "report.html").read_text("utf-8")
 
 
-def answers(page: str) -> list[str]:
-    """Give what was measured, finding by finding."""
+def answers(page: str) -> dict[str, str]:
+    """Give what was measured, by the question; of two alike the last."""
     section = page.partition('<section id="findings">')[2].partition("</section>")[0]
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", section, re.DOTALL)
     cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
-    return [re.sub(r"<[^>]+>", "", row[2]) for row in cells if len(row) == 3][1:]
+    plain = [[unescape(re.sub(r"<[^>]+>", "", one)) for one in row] for row in cells]
+    return {row[0]: row[2] for row in plain if len(row) == 3}
 
 
-@pytest.mark.parametrize(
-    ("study", "found"), [("chien2018", 6), ("chien2018-checkpoints", 2), ("bae2019", 6)]
-)
-def test_every_finding_is_answered_at_smoke_size(study: str, found: int, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)  # of some, a gate alone trains four copies of the network in float64
+@pytest.mark.parametrize("study", ["chien2018", "chien2018-checkpoints", "bae2019", "lee2021"])
+def test_every_finding_is_answered_at_smoke_size(study: str, tmp_path: Path) -> None:
     needs.program("bwrap", package="bubblewrap")
     needs.framework("tensorflow")
-    told = answers(page_of(study, tmp_path))
-    assert len(told) == found
-    assert [one for one in told if one.startswith("not measured")] == []
-
-
-@pytest.mark.timeout(600)  # its gate alone trains four copies of the network in float64
-def test_the_asynchronous_study_answers_what_one_node_can(tmp_path: Path) -> None:
     needs.framework("torch")
-    told = answers(page_of("lee2021", tmp_path))
-    assert len(told) == 4
-    assert [one for one in told if "reads per epoch" in one or " times; " in one]
+    told = answers(page_of(study, tmp_path))
+    asked = {one.question for one in load_study(study).findings}
+    open_still = {one for one in asked if told[one].startswith("not measured")}
+    assert open_still <= ELSEWHERE
