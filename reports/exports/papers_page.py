@@ -19,7 +19,6 @@ from harness.analysis.context.machine_words import machine_in_words
 from harness.analysis.context.paper_findings import Answer, findings
 from harness.analysis.read import read_results, run_directories
 from harness.analysis.results import Results
-from harness.plan.finding_cells import finding_cells
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.sections.contract.gather import questions
@@ -28,6 +27,7 @@ from harness.store.records import RunInfo
 from harness.study.claims import CLAIMS, PAPERS
 from harness.study.finding import FindingTable
 from harness.study.study import Study, load_study, study_files
+from reports.exports.finding_cells import finding_cells
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, ANSWERS = DOCS / "papers.md", DOCS / "papers.json"

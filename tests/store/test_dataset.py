@@ -38,6 +38,8 @@ def test_every_table_answers(run: Path) -> None:
         "trials": 12,
         "ranks": 12,
         "windows": 12 * 13,
+        "epochs": 0,
+        "checkpoints": 0,
         "turns": 0,
         "units": 12,
         "values": 12,

@@ -14,8 +14,8 @@ Times are nanoseconds of the rank's monotonic clock, ``trial`` is a folder name 
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
               started_ns
     windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns,
-              waited_ns      of it for input; NULL where none is read
-              turn      the number of the turn that it is a part of, where its trial takes turns
+              waited_ns, turn      of it for input, NULL where none is read; the number of the turn
+              that it is a part of, where its trial takes turns
     epochs    run, cell_key, trial, block, attempt, rank, phase, number, first, steps, samples,
               bytes, calls, call_bytes, cache      whole passes over a data set's files
     checkpoints  run, cell_key, trial, block, attempt, rank, phase, step, start_ns, end_ns, saver,
