@@ -64,7 +64,8 @@ def test_every_training_workload_stands_in_the_table() -> None:
 
 
 def test_identities_of_all_workloads_differ() -> None:
-    assert len({count(workload_of(name).network).identity for name in TABLE}) == len(TABLE)
+    named = {*TABLE} - {"gpt2-124m-erf"}  # another GELU: it counts and is shaped as gpt2-124m
+    assert len({count(workload_of(name).network).identity for name in named}) == len(named)
 
 
 def test_shapes_separate_resnet_versions_that_have_equal_parameters() -> None:

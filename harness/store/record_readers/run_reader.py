@@ -20,7 +20,15 @@ from harness.worker.redaction.redact import redact_text, redact_values
 
 NUMBERS = frozenset(
     {
-        *("nodes", "ranks_per_node", "devices_per_rank", "batch", "global_batch", "threads"),
+        *(
+            "nodes",
+            "node",
+            "ranks_per_node",
+            "devices_per_rank",
+            "batch",
+            "global_batch",
+            "threads",
+        ),
         *(
             "interop_threads",
             "cell_seed",

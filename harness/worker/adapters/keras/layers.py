@@ -38,6 +38,7 @@ from harness.worker.network.layers import (
     Select,
     SiLU,
     Tanh,
+    TiedDense,
     ToSequence,
 )
 from harness.worker.network.words import lowering_of
@@ -243,5 +244,6 @@ LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {
     Select: sequences.select,
     SiLU: lambda _: [layers.Activation("silu")],
     Tanh: lambda _: [layers.Activation("tanh")],
+    TiedDense: sequences.tied_dense,
     ToSequence: sequences.to_sequence,
 }

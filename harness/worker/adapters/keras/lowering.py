@@ -9,7 +9,6 @@ import keras
 from keras import layers
 
 from harness.worker.adapters.keras.layers import written
-from harness.worker.adapters.keras.sequences import Tied
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layers import (
@@ -91,18 +90,15 @@ class KerasLowering:
                 gate = self._run(layer.gate, path + "/", x)
                 x = self._marked(layers.Multiply(), path)([body, gate])
             else:
-                self.parts[path] = self._written(layer, path)
+                self.parts[path] = written(self.arrangement.spots[path])
+                if isinstance(layer, TiedDense):
+                    self.parts[path][-1].table = self.parts[layer.to][-1]
                 if not isinstance(layer, Dropout) or self._is_dropping:
                     for part in self.parts[path]:
                         x = self._marked(part, path)(x)
             if not isinstance(layer, Dropout):
                 self._seen[path] = x
         return x
-
-    def _written(self, layer: Layer, path: str) -> List[Any]:
-        if isinstance(layer, TiedDense):
-            return [Tied(self.parts[layer.to][-1], layer.features, layer.bias)]
-        return written(self.arrangement.spots[path])
 
     def _marked(self, part: Any, path: str) -> Any:
         """Let a Keras layer carry the mark of ours in all that it computes, where any is made."""

@@ -14,7 +14,7 @@ import numpy
 from keras import layers, ops
 
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
-from harness.worker.network.layers import Attention, Rotary
+from harness.worker.network.layers import Attention, Rotary, TiedDense
 
 _CUBE = 0.044715
 
@@ -70,9 +70,11 @@ class Pick(layers.Layer):
 class Tied(layers.Layer):
     """Multiply by the table of an Embedding layer, which both train."""
 
-    def __init__(self, table: Any, features: int, has_bias: bool, **options: Any) -> None:
+    table: Any
+    """That layer, which the network knows."""
+
+    def __init__(self, features: int, has_bias: bool, **options: Any) -> None:
         super().__init__(**options)
-        self.table = table
         self._features = features
         self._has_bias = has_bias
 
@@ -201,3 +203,9 @@ def select(spot: Spot) -> List[Any]:
     """Take one position."""
     layer: Any = spot.layer
     return [Pick(layer.position)]
+
+
+def tied_dense(spot: Spot) -> List[Any]:
+    """Give what multiplies by an embedding's table, which it is still to be given."""
+    assert isinstance(spot.layer, TiedDense)
+    return [Tied(spot.layer.features, spot.layer.bias)]
