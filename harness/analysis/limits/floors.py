@@ -69,7 +69,7 @@ def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
 
 def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
     """Give the floor of each layer's passes and of the update; empty where none is known."""
-    workload = _training(cell)
+    workload = training_of(cell)
     if workload is None or roof.compute is None or cell.scale.devices > 1:
         return {}
     batch, flops = cell.scale.batch_per_step, roof.compute.reached.per_s
@@ -107,7 +107,7 @@ def _memory_s(moved: float, roof: Roof) -> float:
     return moved / roof.memory.reached.per_s
 
 
-def _training(cell: CellResult) -> Training | None:
+def training_of(cell: CellResult) -> Training | None:
     """Find the network that a cell trained; None where this one is another than the run's."""
     if cell.workload not in plugins.workload_names():
         return None

@@ -1,0 +1,55 @@
+"""Hold tokens and their operations to the conventions that they are named by."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.analysis.evidence import Evidence
+from harness.analysis.limits.model_flops import causal_macs, model_flops
+from harness.sections.tokens import SECTION
+from harness.worker.network.shapes import count
+from tests.reports.samples import cell
+from workloads import gpt2_124m, llama_3_1_8b, llama_3_2_1b, tinygpt
+
+# Training FLOP a token, from the definitions: full and causal.
+TABLE = {
+    "gpt2-124m": (gpt2_124m.WORKLOAD, 854_438_400, 797_870_592),
+    "llama-3-2-1b": (llama_3_2_1b.WORKLOAD, 10_635_706_368, 9_025_290_240),
+    "llama-3-1-8b": (llama_3_1_8b.WORKLOAD, 57_912_852_480, 51_471_187_968),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_operations_of_a_token_equal_the_published_ones_to_the_unit(name) -> None:
+    workload, full, causal = TABLE[name]
+    (length,) = workload.network.input
+    assert 6 * count(workload.network).macs == full * length
+    assert 6 * causal_macs(workload.network) == causal * length
+
+
+def of_tokens(**changes):
+    counts = {"parameters": tinygpt.WORKLOAD.parameters, "macs": tinygpt.WORKLOAD.macs}
+    made = {"unit": "sequences/s", **counts, **changes}
+    return cell("tinygpt", "torch", "fp32", 100.0, None, **made)
+
+
+def test_tokens_are_sequences_times_their_length() -> None:
+    found = model_flops(of_tokens(), ())
+    assert found.tokens.value == pytest.approx(6400, rel=0.1)
+    assert found.full == pytest.approx(found.tokens.value / 64 * 6 * 9_437_184)
+    assert found.causal == pytest.approx(found.tokens.value / 64 * 6 * 8_921_088)
+
+
+def test_without_a_measured_ceiling_there_is_no_share() -> None:
+    found = model_flops(of_tokens(), ())
+    assert found.roof is None
+    assert found.share(found.full) is None
+
+
+def test_a_network_of_another_identity_than_today_s_is_not_counted() -> None:
+    assert model_flops(of_tokens(macs=1), ()) is None
+
+
+def test_networks_that_are_fed_no_tokens_have_no_such_section() -> None:
+    assert model_flops(cell("resnet50", "torch", "fp32", 100.0, None), ()) is None
+    assert SECTION.needs <= Evidence(ceilings=()).gathered
