@@ -9,8 +9,8 @@ from harness.study.study import load_study
 
 def test_the_memory_of_buffers_is_said_beforehand() -> None:
     plan = make_plan(load_study("lee2021", size="smoke"), load_platform())
-    # 2 buffers × 512 traces of 4 × 1600 16-bit numbers
-    assert "Buffers of asynchronous readers take up to 13 MB of a node." in plan.notes
+    # 16 volumes of 12 × 128³ 16-bit numbers
+    assert "Buffers of asynchronous readers take up to 805 MB of a node." in plan.notes
 
 
 def test_what_would_take_more_than_half_of_a_node_is_left_out_with_the_figure() -> None:
