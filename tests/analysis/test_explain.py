@@ -109,6 +109,17 @@ def test_the_parts_add_up_to_the_difference() -> None:
     assert found.terms[-1].key == UNEXPLAINED
 
 
+def test_the_steps_that_are_divided_have_the_ratio_that_is_told() -> None:
+    slow = planted(("conv1", "forward"), 4.0)
+    one, other = timed("jax", sum(slow.values())), timed("torch", sum(CLEAN_MS.values()))
+    assert one.rate is not None
+    # Its blocks that the other lacks were quicker, and count in its rate.
+    one = replace(one, rate=replace(one.rate, value=1.2 * one.rate.value))
+    read = {one.key: attributed(slow), other.key: attributed(CLEAN_MS, seed=1)}
+    found = explain(one, other, read, seed=1)
+    assert found.first_step_s / found.second_step_s == pytest.approx(found.ratio)
+
+
 def test_small_parts_beyond_those_listed_are_one_and_have_no_interval() -> None:
     many = {(f"conv{number}", "forward"): 0.01 for number in range(2, 30)}
     found = explained({**planted(("conv1", "backward"), 4.0), **many})

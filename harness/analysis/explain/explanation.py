@@ -1,9 +1,10 @@
 """Account for the difference between two cells' steps, each part with its interval.
 
-The step of each cell was timed untraced, in paired blocks; its shares are those of the traced
-steps. A part's difference is its share of one step less its share of the other. Over the blocks it
-varies as the steps do; to that comes what the shares vary from traced step to traced step. The
-parts, with what carries no mark (unexplained), add up to the difference by construction.
+The step of each cell was timed untraced, in paired blocks: its geometric mean over these is what
+is divided, so that the parts account for the very ratio that is told. Its shares are those of the
+traced steps. A part's difference is its share of one step less its share of the other. Over the
+blocks it varies as the steps do; to that comes what the shares vary from traced step to traced
+step. The parts, with what carries no mark (unexplained), add up to the difference by construction.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from statistics import fmean, variance
+from statistics import fmean, geometric_mean, variance
 
 from harness.analysis.blocks.paired_blocks import log_ratios, rates_beside, rates_by_block
 from harness.analysis.explain.step_shares import (
@@ -20,7 +21,6 @@ from harness.analysis.explain.step_shares import (
     Share,
     StepShares,
     as_traced,
-    step_s,
     timed_shares,
 )
 from harness.analysis.floors.kept_floors import MachineFloors
@@ -130,7 +130,9 @@ def explain(
         if isinstance(found, str):
             return Explanation(first, second, f"{cell.label}: {found}", is_refused=True)
         shares.append(found)
-    terms = _terms(first, second, *shares)
+    steps = _paired_steps(first, second)
+    first_s, second_s = (geometric_mean(column) for column in zip(*steps, strict=True))
+    terms = _terms((first_s, second_s), shares[0], shares[1], steps)
     if floors is not None:
         terms = tuple(_beside_floors(one, first, second, floors) for one in terms)
     low, high, ratio = answer.low, answer.high, answer.ratio or 1.0
@@ -143,8 +145,8 @@ def explain(
         second,
         ratio=1 / ratio if first is one else ratio,
         ratio_interval=interval,
-        first_step_s=step_s(first),
-        second_step_s=step_s(second),
+        first_step_s=first_s,
+        second_step_s=second_s,
         blocks=len(logs),
         terms=terms,
         traced=tuple(
@@ -171,13 +173,15 @@ def _refusal(one: CellResult, other: CellResult) -> str:
 
 
 def _terms(
-    first: CellResult, second: CellResult, mine: StepShares, theirs: StepShares
+    whole_s: tuple[float, float],
+    mine: StepShares,
+    theirs: StepShares,
+    steps: Sequence[tuple[float, float]],
 ) -> tuple[Term, ...]:
-    steps = _paired_steps(first, second)
     nothing = Share(0.0, 0.0, ())
     keys = [*dict.fromkeys((*mine.parts, *theirs.parts, UNEXPLAINED))]
     whole = [
-        _term(first, second, key, mine.parts.get(key, nothing), theirs.parts.get(key, nothing))
+        _term(whole_s, key, mine.parts.get(key, nothing), theirs.parts.get(key, nothing))
         for key in keys
     ]
     ordered = sorted(whole, key=lambda one: -abs(one.difference_s))
@@ -204,11 +208,11 @@ def _terms(
     return tuple(told)
 
 
-def _term(first: CellResult, second: CellResult, key: Key, mine: Share, theirs: Share) -> Term:
+def _term(whole_s: tuple[float, float], key: Key, mine: Share, theirs: Share) -> Term:
     return Term(
         key,
-        mine.mean * step_s(first),
-        theirs.mean * step_s(second),
+        mine.mean * whole_s[0],
+        theirs.mean * whole_s[1],
         None,
         mine.operations,
         theirs.operations,
