@@ -66,6 +66,13 @@ def test_a_study_that_nothing_stops_is_said_to_be_ready(tmp_path: Path) -> None:
     assert "Nothing stops study on local." in told.stdout
 
 
+def test_where_nothing_starts_there_is_nothing_to_look_at(tmp_path: Path) -> None:
+    study = ("wang2018", "--size", "smoke", "--platform", "simulated-cluster")
+    told = bakeoff("preflight", *study, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "simulated: nothing starts anywhere" in told.stdout
+
+
 def test_a_set_for_which_there_is_no_room_is_no_mere_command_away(tmp_path: Path) -> None:
     more = STUDY.partition("[[include]]")[0] + READING
     (tmp_path / "study.toml").write_text(more, "utf-8")

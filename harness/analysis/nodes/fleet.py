@@ -7,6 +7,7 @@ sick partner is not its own fault.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
@@ -16,6 +17,7 @@ import numpy as np
 
 from harness.analysis.nodes.fingerprint import Mismatch, mismatches
 from harness.analysis.results import Results
+from harness.errors import UsageError
 from harness.stats.estimate import median_interval
 from harness.stats.odd_ones import ALPHA, FEWEST_BLOCKS, FEWEST_MEMBERS, OddOnes, odd_ones
 from harness.verdicts.results import CellResult, TrialResult
@@ -74,6 +76,10 @@ Rates = dict[str, dict[int, dict[int, float]]]
 
 def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
     """Judge the nodes of a screen's run; ``losses``: cell, trial, rank, step and value."""
+    if any(not isinstance(cell.factors.get("node"), int) for cell in results.cells):
+        raise UsageError(
+            "This run is no screen: its cells name no node. `bakeoff screen` makes one."
+        )
     names, rates, trials = _names(results), Rates(), {}
     for cell in results.cells:
         number = cell.factors["node"]
@@ -113,13 +119,19 @@ def _alone(cell: CellResult) -> bool:
 
 
 def _names(results: Results) -> dict[int, str]:
-    """Name each node by what its trials say; by its number, where none ran."""
-    found = {}
+    """Name each node by what its trials say; by its number, where that names no single one."""
+    said: dict[int, set[str]] = {}
     for cell in results.cells:
-        ran = [trial.nodes[0] for trial in cell.trials if trial.nodes]
-        if _alone(cell) and (ran or cell.factors["node"] not in found):
-            found[cell.factors["node"]] = ran[0] if ran else f"node {cell.factors['node']}"
-    return found
+        if _alone(cell):
+            names = {name for trial in cell.trials for name in trial.nodes}
+            said.setdefault(cell.factors["node"], set()).update(names)
+    often = Counter(name for names in said.values() for name in names)
+    return {
+        number: next(iter(names))
+        if len(names) == 1 and often[next(iter(names))] == 1
+        else f"node {number}"
+        for number, names in said.items()
+    }
 
 
 def _better(pairs: Mapping[int, Mapping[int, float]]) -> dict[int, dict[int, float]]:

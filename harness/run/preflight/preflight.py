@@ -20,6 +20,9 @@ from harness.units import counted, listed
 
 def examine(plan: Plan) -> tuple[DoctorFinding, ...]:
     """Look at environments, storage and machine or queue; a fault stops the study."""
+    if plan.platform.is_simulated:
+        nothing = DoctorFinding("machine", "fine", "simulated: nothing starts anywhere")
+        return (*_plan(plan), nothing)
     return (
         *_plan(plan),
         *environments.look(plan),
@@ -44,8 +47,6 @@ def _plan(plan: Plan) -> list[DoctorFinding]:
 
 
 def _machine(plan: Plan) -> Sequence[DoctorFinding]:
-    if plan.platform.is_simulated:
-        return [DoctorFinding("machine", "fine", "simulated: nothing runs anywhere")]
     launcher = nodes.launcher(plan.platform)
     if not hasattr(launcher, "script") or _is_allocation(plan, launcher):
         return [*machine.look(plan)]

@@ -1,0 +1,52 @@
+"""The nodes of a machine are held to each other, by what an ordinary run holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import bakeoff
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
+
+NODES = 4
+
+
+def screened(at: Path, slow: int | None) -> None:
+    """Write a screen of several nodes, one of which may be slow."""
+    cells = tuple(
+        RecordedCell(
+            workload="tinycnn",
+            framework="torch",
+            factors={"node": number},
+            behaviour=Behaviour(step_s=0.02 if number == slow else 0.01, windows=20),
+        )
+        for number in range(1, NODES + 1)
+    )
+    write_run(at, cells, Recording(trials=7))
+
+
+@pytest.mark.parametrize("slow", [None, 3])
+def test_a_node_that_is_slower_in_every_block_is_named(tmp_path: Path, slow: int | None) -> None:
+    screened(tmp_path / "runs" / "s", slow)
+    told = bakeoff("screen", "--of", "s", "--json", cwd=tmp_path)
+    found = json.loads(told.stdout)
+    assert told.returncode == (0 if slow is None else 1), told.stderr
+    assert found["sick"] == ([] if slow is None else [f"node {slow}"])  # all say the same name
+    assert len(found["rows"]) == NODES
+    again = bakeoff("screen", "--of", "s", "--json", cwd=tmp_path)
+    assert again.stdout == told.stdout
+
+
+def test_what_is_no_screen_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "s", (RecordedCell(),), Recording())
+    told = bakeoff("screen", "--of", "s", cwd=tmp_path)
+    assert told.returncode == 2
+    assert "no screen: its cells name no node" in told.stderr
+
+
+def test_one_node_is_not_screened(tmp_path: Path) -> None:
+    told = bakeoff("screen", cwd=tmp_path)
+    assert told.returncode == 2
+    assert "local has one node at hand" in told.stderr
