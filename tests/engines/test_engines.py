@@ -193,6 +193,7 @@ def test_a_paper_is_repeated_at_smoke_size_on_two_nodes(site, slurm, study):
     framework("torch")
     site.platform("slurm", environment={"GLOO_SOCKET_IFNAME": "eth0"})
     narrowed = ("--only", "framework=torch", "--only", "strategy=ddp", "--size", "smoke")
+    narrowed = (*narrowed, "--only", "input=synthetic")  # no data set is made here
     tolerated = ("--set", 'measure.tolerate=["contended", "throttled", "stalled"]')
     words = ("run", study, "--platform", "there.toml", "--name", study, "--detach")
     slurm.bakeoff(*words, *narrowed, *tolerated)

@@ -130,7 +130,8 @@ class KerasTrainer:
             if isinstance(self._optimiser, keras.optimizers.LossScaleOptimizer):
                 goal = self._optimiser.scale_loss(loss)
         # Of a table only the rows that were read come back, each as often as it was read.
-        found = map(tf.convert_to_tensor, tape.gradient(goal, list(self.learned.values())))
+        given = tape.gradient(goal, list(self.learned.values()))
+        found = [one if one is None else tf.convert_to_tensor(one) for one in given]
         return output, loss, dict(zip(self.learned, found))
 
 
