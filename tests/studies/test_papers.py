@@ -53,10 +53,12 @@ ELSEWHERE = {
         "the slow tier?"
     ),
     "How efficient is reading on two nodes?",
+    "How much faster or slower does training from files go in a container (torch)?",
     "How much faster trains Intel's flavour than BVLC's?",
     "How much faster does CosmoFlow train with two buffers than reading sample by sample?",
 }
-"""What one machine without a Caffe, whose tiers are folders, leaves open at smoke size."""
+"""What one machine without a Caffe, whose tiers are folders, leaves open at smoke size, and what
+stays unexamined."""
 UNEXAMINED = {"bae2019": "examination failed: its feed"}
 """Studies that end with 1 for this: what is fed in a container that may write nowhere."""
 TOLERATE = 'measure.tolerate=["contended", "throttled", "stalled"]'
