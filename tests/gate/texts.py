@@ -47,7 +47,11 @@ WORKLOAD = Training(
             Residual("normed", (LayerNorm("norm"),)),
             Dense("up", 24),
             GELU("gelu", tanh=True),
-            Product("glu", (Dense("body", 16),), (Dense("gate", 16), SiLU("silu"))),
+            Product(
+                "glu",
+                (Dense("body", 16), GELU("erf", tanh=False)),
+                (Dense("gate", 16), SiLU("silu")),
+            ),
             LayerNorm("last", 1e-2),
             TiedDense("head", "tokens", 24, bias=True),
         ),
