@@ -7,14 +7,14 @@ from tests.gate.proof.planted.on_tensorflow import OF_THE_ACTIVITY
 
 FOLDER = "harness/worker/adapters/keras/"
 GRADIENTS = "self._gradients(self.lowering.model, x, target)"
-EACH = """                for name, gradient in gradients.items()
-            ],
-            self._variables,
+EACH = """                    for name, gradient in gradients.items()
+                ],
+                self._variables,
 """
-SOME = """                for name, gradient in gradients.items()
-                if name != "fc/weight"
-            ],
-            [one for name, one in zip(self.learned, self._variables) if name != "fc/weight"],
+SOME = """                    for name, gradient in gradients.items()
+                    if name != "fc/weight"
+                ],
+                [one for name, one in zip(self.learned, self._variables) if name != "fc/weight"],
 """
 SAME_MASK = (
     "[layers.Lambda(lambda x: __import__('tensorflow').nn.experimental"
@@ -68,8 +68,8 @@ FAULTS: dict[str, Fault] = {
             "dropout off": (
                 "adapter.py",
                 (
-                    "KerasLowering(workload.network, is_dropping=True)",
-                    "KerasLowering(workload.network, is_dropping=False)",
+                    "KerasLowering(workload.network, is_dropping=True, ",
+                    "KerasLowering(workload.network, is_dropping=False, ",
                 ),
             ),
             "one mask for all steps": (

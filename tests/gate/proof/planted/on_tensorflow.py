@@ -14,7 +14,7 @@ SLOPES = "named = dict(zip(self.learned, found))"
 ROUNDED = (
     f"found = [tf.cast(tf.cast(one, tf.bfloat16), tf.float32) for one in found]\n        {SLOPES}"
 )
-UPDATED = "            with tf.control_dependencies(awaited):\n"
+UPDATED = "            with tf.control_dependencies(awaited), "
 MOMENTUM = "momentum=tf.constant(self._rule.momentum, variable.dtype)"
 SKIPPED = """        y = x + 0 * tf.reduce_sum(weight)
         if spot.path != "block/conv2":

@@ -1,0 +1,28 @@
+"""Every planted fault still changes the source that it was made for, which only long forms run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gate.proof.planted.fault import Fault
+from tests.gate.proof.test_planted_faults import PLANTED
+from tests.gate.proof.test_rank_faults import PLANTED as PLANTED_IN_RANKS
+
+ROOT = Path(__file__).parents[3]
+TABLES: dict[str, tuple[str, dict[str, Fault]]] = {
+    **{name: (module.FOLDER, module.FAULTS) for name, module in PLANTED.items()},
+    **{" ".join(name): (folder, faults) for name, (_, folder, faults) in PLANTED_IN_RANKS.items()},
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_text_that_a_fault_changes_stands_in_its_file(table: str) -> None:
+    folder, faults = TABLES[table]
+    moved = [
+        name
+        for name, (_, file, (old, _), _) in faults.items()
+        if old not in (ROOT / folder / file).read_text("utf-8")
+    ]
+    assert moved == []
