@@ -88,7 +88,13 @@ def hand_over(
     from harness.store.layout import RunPaths
 
     if not queue.has_queue(plan.platform):
-        _leave_running(lay_out, max_jobs=max_jobs, spread=spread, as_json=as_json)
+        if max_jobs is not None or spread is not None:
+            raise UsageError(
+                "--max-jobs and --spread divide a queue's jobs; this platform has no queue."
+            )
+        (whole,) = allocations(plan, estimate(plan), waiting, most=1)
+        _refuse_dear(whole.node_hours, max_node_hours)
+        _leave_running(lay_out, as_json=as_json)
         return
     queue.queue_of(plan.platform)
     wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
@@ -118,12 +124,7 @@ def hand_over(
             f"A job of {counted(largest, 'node')} would wait for ever; nothing was submitted. "
             "Narrow the study (--only nodes=…), or the platform's partition."
         )
-    if max_node_hours is not None and not most <= max_node_hours:  # "nan" caps nothing
-        raise UsageError(
-            f"{most:.2f}, each time the jobs run, is more than --max-node-hours "
-            f"{max_node_hours:g}; nothing was submitted. "
-            "Measure less (--size, --only, --set measure.trials=…)."
-        )
+    _refuse_dear(most, max_node_hours, ", each time the jobs run,")
     paths = RunPaths(lay_out())
     with once_there_is_space(f"go on with `bakeoff resume {paths.root} --detach`"):
         submitted = queue.submit(paths, plan.platform, wanted)
@@ -137,17 +138,21 @@ def hand_over(
         emit_json(HandedOver(paths.root, jobs, next=f"bakeoff status {paths.root} --wait"))
 
 
-def _leave_running(
-    lay_out: Callable[[], Path], *, max_jobs: int | None, spread: int | None, as_json: bool
-) -> None:
+def _refuse_dear(hours: float, most: float | None, when: str = "") -> None:
+    """Refuse what could cost more node-hours than wanted."""
+    if most is not None and not hours <= most:  # "nan" caps nothing
+        raise UsageError(
+            f"{hours:.2f}{when} is more than --max-node-hours "
+            f"{most:g}; nothing was submitted. "
+            "Measure less (--size, --only, --set measure.trials=…)."
+        )
+
+
+def _leave_running(lay_out: Callable[[], Path], *, as_json: bool) -> None:
     """Carry a run out on this machine in a session that needs no terminal."""
     from harness.run.unattended import detached
     from harness.store.layout import RunPaths
 
-    if max_jobs is not None or spread is not None:
-        raise UsageError(
-            "--max-jobs and --spread divide a queue's jobs; this platform has no queue."
-        )
     paths = RunPaths(lay_out())
     log = detached.start(paths)
     note(f"At work without a terminal; you may log out. What it says: {log}")

@@ -77,3 +77,11 @@ def test_what_divides_a_queues_jobs_is_refused_without_a_queue(tmp_path) -> None
     told = bakeoff("run", "study.toml", "--detach", "--max-jobs", "2", cwd=tmp_path)
     assert told.returncode == 2
     assert "this platform has no queue" in told.stderr
+
+
+def test_what_would_cost_too_much_is_not_left_running(tmp_path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.format(until="5 min", trials=3), "utf-8")
+    told = bakeoff("run", "study.toml", "--detach", "--max-node-hours", "0.01", cwd=tmp_path)
+    assert told.returncode == 2
+    assert "is more than --max-node-hours 0.01; nothing was submitted" in told.stderr
+    assert not (tmp_path / "runs").exists()

@@ -6,13 +6,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 from harness import locks
 from harness.errors import Unavailable, UsageError
 from harness.locks import Holder
+from harness.run.unattended.resume_command import resume_command
 from harness.store.layout import RunPaths
 from harness.store.run_directory import opening
 
@@ -28,7 +28,7 @@ def start(paths: RunPaths) -> Path:
     paths.files.remove(log)
     with paths.files.writing(log) as output:
         session = subprocess.Popen(
-            (sys.executable, "-P", "-m", "harness.cli", "resume", str(paths.root)),
+            resume_command(paths),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

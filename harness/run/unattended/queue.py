@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from harness.launch.batch_script import Batch
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
 from harness.run import trust
+from harness.run.unattended.resume_command import resume_command
 from harness.store.layout import RunPaths
 from harness.store.run_directory.identity import identity, is_copy
 from harness.store.typed import damage, read
@@ -90,11 +90,9 @@ def submit(
     launcher, name = queue_of(platform), f"bakeoff-{identity(paths).id}"
     known = list(jobs(paths))
     first = len(known)
-    # A node may have another HOME, in which nothing says that this run is the user's own.
-    own = [word for digest in trust.for_jobs(paths) for word in ("--own", digest)]
     for allocation in wanted:
         number = len(known) + 1
-        batch = job_batch(paths, allocation, number, name, own)
+        batch = job_batch(paths, allocation, number, name)
         script = paths.job_script(number)
         paths.files.make_folder(script.parent)
         paths.files.remove(paths.job_log(number))  # the queue would follow a link
@@ -121,13 +119,10 @@ def submit(
     return tuple(known[first:])
 
 
-def job_batch(
-    paths: RunPaths, allocation: Allocation, number: int, name: str, own: Sequence[str] = ()
-) -> Batch:
+def job_batch(paths: RunPaths, allocation: Allocation, number: int, name: str) -> Batch:
     """Give what the queue is asked to run for an allocation of a run."""
-    resume = ("resume", str(paths.root), "--allocation", str(number), *own)
     return Batch(
-        argv=(sys.executable, "-P", "-m", "harness.cli", *resume),
+        argv=resume_command(paths, "--allocation", str(number)),
         name=name,
         nodes=allocation.nodes,
         minutes=allocation.minutes,
