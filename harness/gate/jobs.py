@@ -98,6 +98,7 @@ class Examiner:
         own = framework_info(adapter_of(job.framework)).rank_variables(job.strategy, job.factors)
         token = f"door-{secrets.token_hex(8)}"
         caches = self._scratch / "caches"
+        caches.mkdir(exist_ok=True)  # a container can be given only what is there
         variables = environment(interpreter.env, caches, own.caches, allocator=None)
         worker = Worker(
             argv=interpreter.argv,

@@ -139,7 +139,7 @@ def test_horovod_is_entered_where_it_was_built() -> None:
         assert wanted in box.wrap(rank, share()).argv
 
 
-def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_data_inside_its_container() -> None:
+def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_folders_inside() -> None:
     there = FrameworkThere(container=Container(engine="bwrap", image="/", interpreter="py"))
     platform = PLATFORM.model_copy(
         update={"frameworks": {"null": there}, "binding": Binding(memory="fast-first")}
@@ -150,6 +150,9 @@ def test_a_rank_keeps_its_memory_policy_outside_and_finds_its_data_inside_its_co
     assert boxed.argv[:4] == ("numactl", "--preferred=0", "--", "bwrap")
     assert boxed.argv[-5:] == ("--", "py", "-m", "harness.worker", "j.json")
     assert "--ro-bind /disk/set /disk/set" in " ".join(boxed.argv)
+    makes = replace(JOB, paths={"given": "/gate/given", "made": "/gate/made"})
+    (boxed,) = launch("j.json", makes, platform, worker).ranks
+    assert "--bind /gate /gate" in " ".join(boxed.argv)  # where what it makes is to lie
     bare = replace(JOB, factors={**JOB.factors, "container": False})
     (rank,) = launch("j.json", bare, platform, worker).ranks
     assert rank.argv[3:] == (*worker.argv, "-m", "harness.worker", "j.json")

@@ -53,14 +53,10 @@ ELSEWHERE = {
         "the slow tier?"
     ),
     "How efficient is reading on two nodes?",
-    "How much faster or slower does training from files go in a container (torch)?",
     "How much faster trains Intel's flavour than BVLC's?",
     "How much faster does CosmoFlow train with two buffers than reading sample by sample?",
 }
-"""What one machine without a Caffe, whose tiers are folders, leaves open at smoke size, and what
-stays unexamined."""
-UNEXAMINED = {"bae2019": "examination failed: its feed"}
-"""Studies that end with 1 for this: what is fed in a container that may write nowhere."""
+"""What one machine without a Caffe, whose tiers are folders, leaves open at smoke size."""
 TOLERATE = 'measure.tolerate=["contended", "throttled", "stalled"]'
 
 
@@ -80,8 +76,7 @@ def answers(study: str, folder: Path) -> dict[str, str]:
         created = bakeoff(*made.split(), cwd=folder)
         assert created.returncode == 0, created.stderr
         done = bakeoff(*run, cwd=folder)
-    assert done.returncode == (study in UNEXAMINED), done.stdout + done.stderr
-    assert UNEXAMINED.get(study, "") in done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     (there,) = (folder / "runs").iterdir()
     done = bakeoff("report", there.name, cwd=folder)
     assert done.returncode == 0, done.stderr

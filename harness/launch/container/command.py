@@ -26,6 +26,8 @@ DRIVER_CACHE = "CUDA_CACHE_PATH"
 """Every rank has this one; its folder is that of all caches of a cell."""
 _READ = ("data", "files", "proof")
 _SAVED_TO = (TO, THROUGH)
+_MADE = "made"
+"""What an examination has its rank make, beside what it is given; it is not there yet."""
 _NO_CHILDREN = ("docker", "pyxis")
 
 
@@ -65,6 +67,7 @@ class ContainerCommand:
                 self.job.directory,
                 *caches,
                 *(paths[name] for name in _SAVED_TO if name in paths),
+                *([str(Path(paths[_MADE]).parent)] if _MADE in paths else ()),
             ),
             gpus=share.devices,
             network=self.job.scale.nodes > 1,
