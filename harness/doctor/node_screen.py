@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.doctor.ceilings import Session
+from harness.doctor.layer_study import training_called
 from harness.errors import UsageError
 from harness.launch.contract import Launcher
 from harness.platform.platform import Platform
+from harness.stats.odd_ones import FEWEST_MEMBERS
 from harness.study.framework import framework_info
 from harness.study.matrix import adapter_of
 from harness.study.study import built_study
+from harness.units import counted
 
 NAME = "screen"
 _KERNELS = ("gemm", "triad")
@@ -33,13 +36,16 @@ class Wanted:
 
 def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     """Plan the trials: each node alone with each work, each node with the next one."""
-    count = wanted.nodes or len(launcher.nodes(platform.launcher.settings, os.environ))
-    if count < 2:
-        raise UsageError(
-            f"{platform.name} has one node at hand, which can be held to no other.\n"
-            "    Ask for several (salloc -N 8), or use a launcher that names its hosts."
-        )
+    training_called(wanted.train)
     info = framework_info(adapter_of(wanted.framework))
+    there = len(launcher.nodes(platform.launcher.settings, os.environ))
+    count = wanted.nodes or there
+    if not FEWEST_MEMBERS <= count <= there:
+        raise UsageError(
+            f"{platform.name} has {counted(there, 'node')} at hand. A screen takes "
+            f"{FEWEST_MEMBERS} at least: of two that differ nobody can say which is the odd one.\n"
+            "    Ask for more (salloc -N 8), or use a launcher that names its hosts."
+        )
     kernels = list(_KERNELS) if "ceiling" in info.kinds else []
     numbers = list(range(1, count + 1))
     alone: dict[str, Any] = {"framework": wanted.framework, "node": numbers}
@@ -59,7 +65,7 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         },
     }
     strategy = next(iter(info.strategies), None)
-    if strategy is not None and "collective" in info.kinds and count > 2:
+    if strategy is not None and "collective" in info.kinds:
         pair = {"workload": "point-to-point", "strategy": strategy, "nodes": 2}
         whole = {"framework": wanted.framework, "message_bytes": _MESSAGE}
         data["include"] = [{**pair, **whole, "node": number} for number in numbers]

@@ -32,8 +32,9 @@ _REST = """
 # [frameworks.torch]
 # modules = ["torch/2.3"]
 #
-# or: interpreter = "/opt/torch/bin/python3", or
+# or: interpreter = "/opt/torch/bin/python3"
 #
+# An image, which only cells with `container = true` in their study run in:
 # [frameworks.torch.container]
 # engine = "apptainer"
 # image = "/opt/images/torch.sif"

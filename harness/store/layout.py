@@ -70,8 +70,9 @@ def up_to_date(root: Path, raw: dict[str, Any]) -> dict[str, Any]:
         return raw
     is_newer = isinstance(version, int) and version > VERSION
     advice = "Update bakeoff" if is_newer else "Run the study again"
+    has = "names no format" if version is None else f"has format {version}"
     raise RunError(
-        f"{root}: this run has format {version}, and this bakeoff reads format {VERSION}. "
+        f"{root}: this run {has}, and this bakeoff reads format {VERSION}. "
         f"{advice}, or use the bakeoff that wrote it."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.runs import Behaviour, RecordedCell, Recording, write_run
 NODES = 4
 
 
-def screened(at: Path, slow: int | None) -> None:
+def screened(at: Path, slow: int | None) -> Path:
     """Write a screen of several nodes, one of which may be slow."""
     cells = tuple(
         RecordedCell(
@@ -24,7 +25,7 @@ def screened(at: Path, slow: int | None) -> None:
         )
         for number in range(1, NODES + 1)
     )
-    write_run(at, cells, Recording(trials=7))
+    return write_run(at, cells, Recording(trials=7))
 
 
 @pytest.mark.parametrize("slow", [None, 3])
@@ -49,4 +50,15 @@ def test_what_is_no_screen_is_refused(tmp_path: Path) -> None:
 def test_one_node_is_not_screened(tmp_path: Path) -> None:
     told = bakeoff("screen", cwd=tmp_path)
     assert told.returncode == 2
-    assert "local has one node at hand" in told.stderr
+    assert "local has 1 node at hand. A screen takes 3 at least" in told.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_no_trial_shows_is_not_called_clean(tmp_path: Path) -> None:
+    place = screened(tmp_path / "runs" / "s", None)
+    for trial in (place / "cells").glob("*/trial-[2-7]"):
+        shutil.rmtree(trial)
+    told = bakeoff("screen", "--of", "s", cwd=tmp_path)
+    assert told.returncode == 1
+    assert "1 block: too few to tell" in told.stdout
+    assert "No node differs" not in told.stdout

@@ -22,6 +22,7 @@ from harness.analysis.timelines.hardware_use import in_units
 from harness.errors import UsageError
 from harness.stats.estimate import median_interval
 from harness.stats.odd_ones import ALPHA, FEWEST_BLOCKS, FEWEST_MEMBERS, OddOnes, odd_ones
+from harness.units import counted
 from harness.verdicts.results import CellResult, TrialResult
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _doubt(table: NDArray[np.float64]) -> str:
     if nodes < FEWEST_MEMBERS:
         return f"Of {nodes} nodes that differ nobody can say which is the odd one; 3 are needed."
     if blocks < FEWEST_BLOCKS:
-        return f"{blocks} blocks are too few to tell a node from a moment; 6 are needed."
+        return f"{counted(blocks, 'block')}: too few to tell a node from a moment; 6 are needed."
     return ""
 
 

@@ -106,11 +106,13 @@ def _in_words(checked: Checked, platform: Platform) -> Iterator[Part]:
             "no rank would start."
         )
     yield Table([_claim(row) for row in rows])
-    yield (
-        f"{checked.differing} of {len(rows)} claims differ from this machine."
-        if checked.differing
-        else f"This machine agrees, in all {sum(r.state == 'agrees' for r in rows)} claims seen."
-    )
+    agreeing = sum(row.state == "agrees" for row in rows)
+    if checked.differing:
+        yield f"{checked.differing} of {len(rows)} claims differ from this machine."
+    elif agreeing:
+        yield f"This machine agrees, in all {agreeing} claims seen."
+    else:
+        yield "None of its claims could be seen here."
 
 
 def _claim(row: Compared) -> tuple[Styled, str, str]:

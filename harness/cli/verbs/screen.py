@@ -22,7 +22,7 @@ _LOSSES = """select cell_key, trial, rank, step, value from "values" where name 
 
 @click.command("screen")
 @click.option("--platform", default="local", show_default=True, shell_complete=completion.platforms)
-@click.option("--nodes", type=click.IntRange(2), help="How many; without it, all at hand.")
+@click.option("--nodes", type=click.IntRange(3), help="How many; without it, all at hand.")
 @click.option("--framework", default="torch", show_default=True, help="What computes.")
 @click.option("--train", default="tinycnn", show_default=True, help="The network that is trained.")
 @click.option("--blocks", type=click.IntRange(1), default=6, show_default=True)
@@ -33,7 +33,8 @@ def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int
     """Find the nodes that differ from the others: slower ones, and those that compute otherwise.
 
     Every node alone multiplies matrices, streams memory and takes training steps; then each sends
-    to the next. That is repeated in blocks of random order. The exit code is 1 if a node is named.
+    to the next. That is repeated in blocks of random order. The exit code is 1 if a node is named,
+    and if nothing can be told.
     """
     import_numpy()
     from harness.analysis.nodes.fleet import fleet
@@ -45,7 +46,7 @@ def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int
     facts = {**vars(found), "sick": found.sick, "exclude": _exclude(found), "run": place}
     emit(facts, lambda: _in_words(found), as_json=as_json)
     note(f"The run: {place}; the same verdict again: bakeoff screen --of {place}")
-    return 1 if found.sick else 0
+    return 1 if found.sick or found.doubt else 0
 
 
 def _carry_out(platform: str, how: dict[str, Any]) -> Path:
@@ -97,7 +98,7 @@ def _in_words(found: Fleet) -> Iterator[Part]:
         yield found.doubt
     if found.sick:
         yield f"Exclude: --exclude={_exclude(found)}"
-    else:
+    elif not found.doubt:
         yield (
             f"No node differs from the others ({counted(len(found.nodes), 'node')}, "
             f"{counted(found.blocks, 'block')}; error of a false name {per_cent(found.alpha)})."

@@ -32,7 +32,9 @@ def _bare(name: str, platform: Platform) -> DoctorFinding:
         found = worker_python.resolve(name, platform)
         framework = verify.imported(found.argv, imports, found.env)
     except (Unavailable, UsageError) as problem:
-        return DoctorFinding(check, "fault", *split(problem))
+        seen, remedy = split(problem)
+        mend = f"Mend frameworks.{lock_name} in {platform.name}: name a Python that has it."
+        return DoctorFinding(check, "fault", seen, remedy or mend)
     version = "" if found.is_ours else next(filter(None, framework.versions), "")
     return DoctorFinding(check, "fine", f"{found.description}{', ' * bool(version)}{version}")
 

@@ -52,14 +52,15 @@ def _machine(plan: Plan) -> Sequence[DoctorFinding]:
         return [*machine.look(plan)]
     remedy = (
         f"In an allocation: bakeoff platforms check {plan.platform.name} --here; the network: "
-        f"bakeoff run network-check --platform {plan.platform.name} --detach."
+        f"bakeoff run network-check --platform {plan.platform.name}."
     )
     elsewhere = DoctorFinding(
         "claims", "unknown", "about compute nodes; this is none, so they are not compared", remedy
     )
     if not hasattr(launcher, "rehearse"):
-        seen = f"{plan.platform.launcher.name} judges no script without taking it"
-        return [DoctorFinding("queue", "unknown", seen), elsewhere]
+        seen = f"Bakeoff neither asks nor submits to a queue of {plan.platform.launcher.name}"
+        remedy = "Run the study inside an allocation, without --detach."
+        return [DoctorFinding("queue", "warning", seen, remedy), elsewhere]
     return [*scheduler.look(plan, launcher, jobs(plan)), elsewhere]
 
 
