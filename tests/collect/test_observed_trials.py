@@ -138,7 +138,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Met]]:
 def quota() -> Iterator[Quota]:
     made = Quota()
     yield made
-    made.folder.rmdir()
+    made.end()
 
 
 def test_a_quota_makes_a_trial_throttled(

@@ -390,7 +390,7 @@ def held_back(site):
     quota.allow(0.06)
     quota.take(*site.hosts.processes("h2"))
     yield "h2"
-    quota.allow(8.0)
+    quota.end()
 
 
 def test_a_node_that_is_held_back_is_named_by_a_screen(site, held_back):
