@@ -126,8 +126,11 @@ def resume(
             _retry(paths, ledger, only)
         ledger.repeat_decisions()
         waiting = ledger.due.waiting()
+        disturbed = untimed_jobs.disturbed(paths, plan)
         undivided = [
-            key for key in untimed_jobs.undivided(paths, plan) if only is None or key in only
+            key
+            for key in (*untimed_jobs.undivided(paths, plan), *disturbed)
+            if only is None or key in only
         ]
         session_log.log(paths, "resumed", mix=mix, cells_waiting=len(waiting))
         basis, cells = None, dict[str, Prepared]()

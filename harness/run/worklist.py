@@ -118,7 +118,7 @@ class Work:
                 for block, keys in self._ledger.blocks():
                     if not self._run_block(block, keys):
                         break
-                self._run_untimed(ATTRIBUTION, untimed_jobs.attribution_is_due)
+                self._divide_steps()
                 self._measure_ceilings()
         finally:
             self._bench.nodes.close()
@@ -169,6 +169,17 @@ class Work:
         for one in () if self._plan.platform.is_simulated else self._cells.values():
             if self._interrupts.count == 0 and is_due(self._paths, one.cell):
                 self._try(one, name, 0)
+
+    def _divide_steps(self) -> None:
+        """Trace the steps of cells that are not divided yet, or were disturbed while they were."""
+        again = [] if self._interrupts.count else untimed_jobs.disturbed(self._paths, self._plan)
+        made = untimed_jobs.traces_again(self._paths)
+        for key in filter(self._cells.__contains__, again):
+            self._observer.noted(
+                f"{self._plan.cell(key).label}: its step was disturbed while it was traced, and is "
+                f"traced again: {made[key] + 2} of at most {untimed_jobs.MOST_TRACES} times."
+            )
+        self._run_untimed(ATTRIBUTION, partial(untimed_jobs.attribution_is_due, disturbed=again))
 
     def _measure_ceilings(self) -> None:
         """Measure what the machine can do at most, where no earlier run has."""

@@ -37,7 +37,7 @@ RUN/
   jobs/N.sh, jobs/N.log        what such a job runs, and what it printed; 0.log is of
                                a session on this machine without a terminal
   agent.err                    what the agent itself complained of; there only if it did
-  interrupted/                 trials that were cut off: kept as evidence, read by nobody
+  interrupted/                 trials cut off, traces disturbed: kept as evidence
 """
 
 from __future__ import annotations

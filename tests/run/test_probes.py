@@ -181,3 +181,49 @@ def test_steps_of_a_complete_run_whose_code_has_changed_stay_undivided_and_that_
     resume(paths.root, observer=listener)
     assert listener.ended == []
     assert any("cannot be divided among layers" in said for said in listener.said)
+
+
+def trace(paths: RunPaths, key: str, *, longer: float) -> None:
+    """Put steps in the place of those that were traced, so much longer than the timed ones."""
+    (cell,) = analyse(Dataset([paths.root])).cells
+    assert cell.rate is not None
+    step_s = longer * cell.scale.batch_per_step / cell.rate.value
+    trial = paths.attribution(key)
+    record(trial)
+    part = {"site": "", "phase": "other", "shares": [1.0], "operations": [], "more": 0}
+    said = [
+        {"event": "attribution", "traced_by": "a trace", "step_s": [step_s], "untraced_s": []},
+        {"event": "part", **part},
+    ]
+    trial.events(0).write_text("".join(json.dumps({**one, "t": 1}) + "\n" for one in said))
+
+
+@pytest.mark.usefixtures("attributed")
+def test_steps_that_were_disturbed_while_they_were_traced_are_traced_again_at_most_twice(
+    plan: Plan, tmp_path: Path
+) -> None:
+    run(plan, tmp_path / "run")
+    paths, key = RunPaths(tmp_path / "run"), plan.cells[0].key
+    for number in (2, 3):
+        trace(paths, key, longer=1.5)
+        listener = Listener()
+        resume(paths.root, observer=listener)
+        assert listener.ended == ["attribution"]
+        assert any(f"traced again: {number} of at most 3" in said for said in listener.said)
+    trace(paths, key, longer=1.5)
+    listener = Listener()
+    resume(paths.root, observer=listener)
+    assert listener.ended == []
+    assert len(list(paths.interrupted.iterdir())) == 2
+
+
+@pytest.mark.usefixtures("attributed")
+def test_steps_that_were_traced_as_they_were_timed_are_not_traced_again(
+    plan: Plan, tmp_path: Path
+) -> None:
+    run(plan, tmp_path / "run")
+    paths = RunPaths(tmp_path / "run")
+    trace(paths, plan.cells[0].key, longer=1.1)
+    listener = Listener()
+    resume(paths.root, observer=listener)
+    assert listener.ended == []

@@ -75,13 +75,10 @@ def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:
     if isinstance(of, str):
         return of
     shares = step_shares(of)
-    for slowed, meanwhile in _slowed(cell, shares):
-        if abs(slowed) > DISTURBED:
-            way = "longer" if slowed > 0 else "shorter"
-            return (
-                f"disturbed: its steps took {abs(slowed):.0%} {way} {meanwhile}, and "
-                f"explain nothing (at most {DISTURBED:.0%} may differ)"
-            )
+    why = _disturbance(cell, shares)
+    if why:
+        bound = f"at most {DISTURBED:.0%} may differ; `bakeoff resume` traces again"
+        return f"disturbed: {why}, and explain nothing ({bound})"
     rest = 1 - waited(cell)
     parts = {
         key: replace(part, mean=part.mean * rest, error=part.error * rest)
@@ -90,6 +87,20 @@ def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:
     if rest < 1:
         parts[INPUT] = Share(1 - rest, 0.0, ())
     return replace(shares, parts=parts)
+
+
+def is_disturbed(cell: CellResult, of: Attribution) -> bool:
+    """Tell whether what was traced explains nothing, since it ran unlike what was timed."""
+    return bool(_disturbance(cell, step_shares(of)))
+
+
+def _disturbance(cell: CellResult, shares: StepShares) -> str:
+    """Say how far a cell's traced steps were from its timed ones; "" where that is little."""
+    for slowed, meanwhile in _slowed(cell, shares):
+        if abs(slowed) > DISTURBED:
+            way = "longer" if slowed > 0 else "shorter"
+            return f"its steps took {abs(slowed):.0%} {way} {meanwhile}"
+    return ""
 
 
 def as_traced(cell: CellResult, shares: StepShares) -> str:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Container
+
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.plan.resolve import subject
 from harness.run.due import NOT_OF_THE_CELL
+from harness.store.attribution import Attribution, read_attribution
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_outcome
-from harness.store.run_directory import trial_folders
+from harness.store.run_directory import session_log, trial_folders
 from harness.study.framework import framework_info
+
+TRACED_AGAIN = "traced again"
+"""Entries of the run's log: of a cell whose traced steps explained nothing."""
+MOST_TRACES = 3
+"""Of one cell, in as many sessions: a step that every trace slows would be traced for ever."""
 
 
 def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
@@ -26,11 +35,15 @@ def probe_is_due(paths: RunPaths, cell: Cell) -> bool:
     return first_or_once_more(paths, probe)
 
 
-def attribution_is_due(paths: RunPaths, cell: Cell) -> bool:
+def attribution_is_due(paths: RunPaths, cell: Cell, disturbed: Container[str] = ()) -> bool:
     """Tell whether a cell's step is to be divided among its layers now, as its trials are made.
 
-    One that was cut off is set aside for that.
+    One that was cut off, or is named as disturbed, is set aside for that.
     """
+    if cell.key in disturbed:
+        session_log.log(paths, TRACED_AGAIN, cell=cell.key)
+        trial_folders.set_aside(paths, paths.attribution(cell.key).root)
+        return True
     return _is_divisible(paths, cell) and first_or_once_more(paths, paths.attribution(cell.key))
 
 
@@ -47,6 +60,37 @@ def undivided(paths: RunPaths, plan: Plan) -> list[str]:
         if (_is_divisible(paths, cell) and _is_missing(paths.attribution(cell.key)))
         or was_cut_off(paths.ceilings_of(cell.key))
     ]
+
+
+def disturbed(paths: RunPaths, plan: Plan) -> list[str]:
+    """Name the cells whose traced steps explain nothing, as they were disturbed, and may be again.
+
+    At most so many times in all. What was disturbed then lies among what was interrupted.
+    """
+    if plan.platform.is_simulated:
+        return []
+    made = traces_again(paths)
+    again = {
+        cell.key: found
+        for cell in plan.cells
+        if 1 + made[cell.key] < MOST_TRACES
+        and isinstance(found := read_attribution(paths, cell.key), Attribution)
+    }
+    if not again:
+        return []
+    from harness.analysis.analyse import estimate_cells  # heavy, and most sessions have none
+    from harness.analysis.explain.step_shares import is_disturbed
+    from harness.store.dataset import Dataset
+
+    (cells,) = estimate_cells(Dataset([paths.root])).values()
+    timed = [cell for cell in cells if cell.key in again and cell.rate is not None]
+    return [cell.key for cell in timed if is_disturbed(cell, again[cell.key])]
+
+
+def traces_again(paths: RunPaths) -> Counter[str]:
+    """Count how often the steps of each cell were to be traced again."""
+    log = session_log.read_log(paths).entries
+    return Counter(one.cell for one in log if one.what == TRACED_AGAIN)
 
 
 def _is_divisible(paths: RunPaths, cell: Cell) -> bool:
