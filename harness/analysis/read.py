@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.errors import RunError, UsageError
-from harness.store.contained import MOST_JSON
-from harness.store.layout import RunPaths
+from harness.store.run_directory.find_runs import RUNS, is_run, newest_first, runs_in
 
 if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
 
-RUNS = Path("runs")
 LATEST = "latest"
 """The run under runs/ that was begun last, wherever a run is named."""
 _LOOKED_AT = 200
@@ -46,27 +44,7 @@ def places_of(name: str) -> Iterator[Path]:
     """Give the folders that a name may mean: that path, the run of that name, or the latest."""
     yield from (place for place in (Path(name), RUNS / name) if place.is_dir())
     if name == LATEST and RUNS.is_dir():
-        yield from _latest_first([RUNS])[:1]
-
-
-def is_run(folder: Path) -> bool:
-    """Tell whether a folder is a run directory, or may be: reading one says what is wrong."""
-    paths = RunPaths(folder)
-    try:
-        return paths.files.exists(paths.run)
-    except RunError:  # nobody else may look into it
-        return True
-
-
-def _latest_first(folders: Iterable[Path]) -> list[Path]:
-    """Give the runs in folders, the one begun last first; none that cannot be looked into."""
-    begun = {}
-    for place in (one for folder in folders for one in folder.iterdir()):
-        if place.is_dir() and not place.is_symlink():
-            paths = RunPaths(place)
-            with suppress(RunError, FileNotFoundError):
-                begun[place] = paths.files.checked(paths.run, MOST_JSON).lstat().st_mtime_ns
-    return sorted(begun, key=begun.__getitem__, reverse=True)
+        yield from newest_first(runs_in(RUNS))[:1]
 
 
 def run_directory(name: str) -> Path:
@@ -114,5 +92,5 @@ def read_one_session(run: Path, metric: str = "rate") -> Versus:
 def _beside(*runs: Path) -> list[Path]:
     """Find the runs that lie beside some, the latest first."""
     own = {run.resolve() for run in runs}
-    there = _latest_first({run.parent for run in own})
+    there = newest_first(chain.from_iterable(map(runs_in, {run.parent for run in own})))
     return [place for place in there if place not in own][:_LOOKED_AT]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from harness.store.dataset import Dataset
+from harness.store.outcome import Ended
 from harness.units import counted
 from harness.verdicts.results import CellResult
 from harness.verdicts.thresholds import TOLERABLE
@@ -40,7 +41,8 @@ def verdict_warnings(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def mark_warnings(dataset: Dataset) -> Iterator[str]:
-    """Count the trials with each mark."""
-    marks = Counter(mark for trial in dataset.trials for mark in set(trial.outcome.marks))
+    """Count the trials with each mark, of those that came to an end of their own."""
+    ended = [one.outcome for one in dataset.trials if one.outcome.ended is not Ended.CANCELLED]
+    marks = Counter(mark for outcome in ended for mark in set(outcome.marks))
     for mark, count in marks.most_common():
-        yield f"{count} of {counted(len(dataset.trials), 'trial')}: {mark}."
+        yield f"{count} of {counted(len(ended), 'trial')}: {mark}."

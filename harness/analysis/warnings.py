@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 
 from harness.analysis import stopping
 from harness.analysis.results import Results
@@ -13,17 +12,17 @@ from harness.analysis.trial_warnings import mark_warnings, verdict_warnings
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
 from harness.store.dataset import Dataset
-from harness.store.outcome import Ended
+from harness.store.layout import TrialName
+from harness.store.outcome import Ended, Outcome
 from harness.store.records import (
     DIFFERS,
     EXAMINATION_FAILED,
     IN_PART,
     NOT_CHECKED,
-    Repetition,
     RunInfo,
-    RunRecord,
 )
 from harness.store.run_code import doubts
+from harness.store.run_directory.due import read_due
 from harness.units import counted, listed
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
@@ -54,7 +53,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     trials = [trial for cell in results.cells for trial in cell.trials]
     return (
         *too_efficient(results),
-        *_completeness(dataset, results, trials),
+        *_completeness(dataset, trials),
         *_provenance(dataset, results),
         *_starts(results.cells),
         *_claims(results.cells),
@@ -69,20 +68,14 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     )
 
 
-def _completeness(
-    dataset: Dataset, results: Results, trials: Sequence[TrialResult]
-) -> Iterator[str]:
-    repetitions = {run.name: run.repetition for run in results.runs}
-    planned = sum(_asked_for(run, repetitions[run.info.name]) for run in dataset.runs)
-    started = len({(trial.run, trial.cell_key, trial.block) for trial in trials})
+def _completeness(dataset: Dataset, trials: Sequence[TrialResult]) -> Iterator[str]:
     if dataset.left_out:
         yield (
             f"{counted(dataset.left_out, 'trial')} of another origin than "
             f"{' or '.join(dataset.origins)} left out."
         )
-    elif started < planned:
-        planned_trials = counted(planned, "planned trial")
-        yield f"The run is not complete: {started} of {planned_trials} are there."
+    else:
+        yield from _left(dataset)
     others = [origin for origin in dataset.origins if origin != "measured"]
     if others:
         yield f"These results include {' and '.join(others)} trials; they measure no machine."
@@ -94,11 +87,17 @@ def _completeness(
         yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
 
 
-def _asked_for(run: RunRecord, told: Repetition | None) -> int:
-    """Count the planned trials up to where repeating stopped, or their cell left."""
-    last = told.blocks if told is not None and told.stopped else inf
-    left = told.left if told is not None else {}
-    return sum(block <= min(last, left.get(key, inf)) for key, block in run.planned)
+def _left(dataset: Dataset) -> Iterator[str]:
+    """Name the runs that were not carried out to their end."""
+    outcomes: dict[str, dict[str, dict[TrialName, Outcome]]] = {}
+    for trial in dataset.trials:
+        of_run = outcomes.setdefault(trial.run, {})
+        of_run.setdefault(trial.outcome.cell_key, {})[trial.name] = trial.outcome
+    for run in dataset.runs:
+        count = read_due(run.paths, outcomes.get(run.info.name, {})).count()
+        if count.left:
+            which = "The run" if len(dataset.runs) == 1 else run.info.name
+            yield f"{which} is not complete: {count}."
 
 
 def _starts(cells: Sequence[CellResult]) -> Iterator[str]:

@@ -99,10 +99,11 @@ def _side(
     trust: Trust,
 ) -> tuple[Side, RunSide | None]:
     """Read a side: a run directory, or else a study."""
-    from harness.analysis.read import is_run, places_of
+    from harness.analysis.read import places_of
     from harness.cli.study_options import Selection
     from harness.plan.two_sides import Side
     from harness.run.sides import run_side
+    from harness.store.run_directory.find_runs import is_run
 
     place = next(filter(is_run, places_of(name)), None)
     if place is None:

@@ -34,7 +34,9 @@ def _platforms() -> list[str]:
 
 
 def _runs() -> list[str]:
-    return [path.parent.name for path in Path("runs").glob("*/run.json")]
+    from harness.store.run_directory.find_runs import RUNS, runs_in
+
+    return [str(run.relative_to(RUNS)) for run in runs_in(RUNS)]
 
 
 def _environments() -> list[str]:

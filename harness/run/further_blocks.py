@@ -14,12 +14,12 @@ from harness.plan.order import interleaved
 from harness.ranks.payload import gather
 from harness.run import trust as trusts
 from harness.run.acceptance import accept
-from harness.run.due import NOT_ENOUGH, read_due
 from harness.run.setup import read_plan, record, survey, with_hidden_values
 from harness.run.sides import own_payloads
 from harness.run.trust import Trust, require_plan
 from harness.store.run_code import digest_of, plan_digest
 from harness.store.run_directory import opening, session_log
+from harness.store.run_directory.due import NOT_ENOUGH, read_due
 from harness.units import counted
 
 

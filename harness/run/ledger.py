@@ -6,11 +6,11 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.plan.plan import Plan
-from harness.run.due import ENOUGH, NOT_ENOUGH, RETRIED, RUN_AGAIN, Due
 from harness.stats.repetition.repeat import Decision
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.outcome import Outcome
 from harness.store.run_directory import session_log, trial_folders
+from harness.store.run_directory.due import ENOUGH, NOT_ENOUGH, RETRIED, RUN_AGAIN, Due
 
 _ORIGINS = ("measured", "simulated", "stand-in", "replayed")
 

@@ -17,7 +17,6 @@ from harness.plan.turn_rules import with_partners
 from harness.ranks import nodes
 from harness.ranks.payload import gather
 from harness.run.acceptance import accept
-from harness.run.due import read_due
 from harness.run.gate_first import Prove, unproved
 from harness.run.ledger import Ledger, Rejects
 from harness.run.progress import ProgressListener, SessionResult
@@ -47,6 +46,7 @@ from harness.store.layout import RunPaths
 from harness.store.outcome import read_outcome
 from harness.store.run_code import doubts
 from harness.store.run_directory import opening, session_log, trial_folders
+from harness.store.run_directory.due import read_due
 from harness.store.run_directory.identity import Identity, claim, identity, is_copy
 
 

@@ -127,7 +127,10 @@ def _missing_data(plan: Plan) -> list[str]:
         if cell.own_files is None:
             if not is_finished(folder):
                 how = create_command(plan, cell)
-                missing.append(f"{folder} is not there, or not finished. To make it: {how}")
+                missing.append(
+                    f"{folder} is not there, or not finished. To make it: {how}\n"
+                    "    To read files of your own instead: add --data PATH"
+                )
         elif not is_finished(folder):
             missing.append(f"{folder} is gone, which described {cell.own_files}; run it anew.")
         elif (why := user_data.changed(folder, Path(cell.own_files))) is not None:

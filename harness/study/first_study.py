@@ -15,7 +15,7 @@ class Here:
 
     machine: str
     frameworks: Sequence[str]
-    """Those that train and are ready."""
+    """Those that train and are ready; the first is what the others are compared with."""
     buildable: Sequence[str]
     """Those that train and could be made ready."""
     has_gpu: bool
@@ -61,5 +61,6 @@ warmup = "5 steps"
 until = "3 s"      # of a trial; longer where steps take long, for example "30 s"
 timeout = "5 min"
 # tolerate = ["contended"]  # count trials beside which others used the machine
+# What every other cell is compared with, in each block; any cell may be it:
 reference = {{ framework = "{frameworks[0]}", precision = "fp32" }}
 """

@@ -247,8 +247,9 @@ def test_a_cancelled_attempt_is_no_trial(tmp_path: Path) -> None:
     cancelled = replace(TORCH, outcomes=dict.fromkeys(range(2, 7), "cancelled"))
     told = results(tmp_path, cancelled)
     assert [trial.block for trial in told.cells[0].trials] == [1]
-    assert "The run is not complete: 1 of 6 planned trials are there." in told.warnings
-    assert not any("cancelled" in warning for warning in told.warnings)
+    counts = "1 of 6 planned trials done, 5 left; 5 of 6 attempts rejected, lost or cancelled"
+    assert f"The run is not complete: {counts}." in told.warnings
+    assert not any("ended cancelled" in warning for warning in told.warnings)
 
 
 def test_repeated_looks_share_the_error(tmp_path: Path) -> None:

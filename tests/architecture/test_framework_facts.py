@@ -27,6 +27,7 @@ DECLARED = {
     ("harness.cli.verbs.platforms_calibrate", "torch"): DEFAULT,
     ("harness.cli.verbs.doctor_sweep", "torch"): DEFAULT,
     ("harness.cli.verbs.layers", "torch"): DEFAULT,
+    ("harness.cli.verbs.init", "torch"): DEFAULT,
     ("harness.cli.verbs.screen", "torch"): DEFAULT,
     ("harness.cli.verbs.env", "torch"): EXAMPLE,
     ("harness.cli.study_options", "torch"): EXAMPLE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -70,6 +71,16 @@ def test_latest_is_the_run_begun_last_whatever_was_written_since(two: list[Path]
     (two[1] / "report.html").write_text("a page of the older one", encoding="utf-8")
     (found,) = run_directories(["latest"])
     assert found.resolve() == two[0].resolve()
+
+
+def test_runs_in_the_folder_of_a_verb_are_found_as_others_are(two: list[Path]):
+    folder = two[0].with_name("screen-2026-11-25")
+    folder.mkdir()
+    two[0].rename(folder / "screen")
+    (found,) = run_directories(["latest"])
+    assert found == Path("runs/screen-2026-11-25/screen")
+    listed = json.loads(bakeoff("list", "runs", "--json", cwd=two[0].parents[1]).stdout)
+    assert [one["name"] for one in listed] == ["runs-two", "screen-2026-11-25/screen"]
 
 
 def test_a_run_that_is_called_latest_is_meant_by_its_name(two: list[Path]):

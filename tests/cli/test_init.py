@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from harness.cli.verbs.init import command as init
 from harness.study.first_study import Here, first_study
 from harness.study.study import load_study
 from tests.cli.command import bakeoff
@@ -29,6 +30,16 @@ def test_a_file_that_is_there_is_left_as_it_is(tmp_path):
 def test_a_place_that_is_none_is_one_message(tmp_path):
     assert "no such folder" in bakeoff("init", "nowhere/mine.toml", cwd=tmp_path).stderr
     assert "ends with .toml" in bakeoff("init", "mine", cwd=tmp_path).stderr
+
+
+def test_the_reference_is_what_most_readers_know_where_it_is_installed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    everything_study = "harness.gate.everything_study.ready_frameworks"
+    for ready, reference in ((["jax", "torch"], "torch"), (["jax", "keras"], "jax")):
+        monkeypatch.setattr(everything_study, lambda platform, ready=ready: ready)
+        place = tmp_path / f"{reference}.toml"
+        init.callback(place)
+        assert f'reference = {{ framework = "{reference}"' in place.read_text()
 
 
 def test_where_nothing_is_installed_the_study_says_how_to_build_it(tmp_path):

@@ -27,6 +27,7 @@ def test_missing_data_are_named_before_the_gate_says_anything(tmp_path: Path) ->
     done = bakeoff("run", "study.toml", cwd=tmp_path, BAKEOFF_HOME=str(tmp_path / "home"))
     assert done.returncode == 1
     assert "To make it: bakeoff data create traces --format raw --samples 64" in done.stderr
+    assert "To read files of your own instead: add --data PATH" in done.stderr
     assert "Gate:" not in done.stderr
     assert not (tmp_path / "home" / "gate").exists()
     assert not (tmp_path / "runs").exists()

@@ -40,6 +40,13 @@ def test_a_node_that_is_slower_in_every_block_is_named(tmp_path: Path, slow: int
     assert again.stdout == told.stdout
 
 
+def test_what_does_not_apply_to_a_screen_of_before_is_said(tmp_path: Path) -> None:
+    screened(tmp_path / "runs" / "s", None)
+    told = bakeoff("screen", "--of", "s", "--nodes", "8", "--until", "9 s", cwd=tmp_path)
+    assert "--nodes, --until do not apply with --of" in told.stderr
+    assert "apply" not in bakeoff("screen", "--of", "s", "--json", cwd=tmp_path).stderr
+
+
 def test_what_is_no_screen_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "s", (RecordedCell(),), Recording())
     told = bakeoff("screen", "--of", "s", cwd=tmp_path)

@@ -11,7 +11,6 @@ from harness.analysis.analyse import analyse
 from harness.errors import RunError
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run.due import read_due
 from harness.run.further_blocks import add_blocks
 from harness.run.session import resume, start
 from harness.run.trials.simulated_trial import Simulation
@@ -19,6 +18,7 @@ from harness.run.trust import NOTHING
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome, write_outcome
+from harness.store.run_directory.due import read_due
 from harness.study.study import load_study
 from tests.run.test_session import Listener
 

@@ -11,12 +11,12 @@ from harness.analysis.analyse import analyse
 from harness.errors import RunError
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run.due import read_due
 from harness.run.further_blocks import add_blocks
 from harness.run.session import resume, start
 from harness.run.trust import NOTHING, Trust
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
+from harness.store.run_directory.due import read_due
 from harness.study.study import load_study
 from tests.run.test_session import STUDY, Listener
 from tests.runs import Behaviour, RecordedCell, Recording, write_run

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from harness.run.due import Due, given_up, next_attempt
 from harness.run.ledger import TimeLeft
 from harness.store.layout import TrialName
+from harness.store.run_directory.due import Due, given_up, next_attempt
 from tests.outcomes import ended as ended_as
 
 

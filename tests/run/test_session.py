@@ -20,7 +20,6 @@ from harness.cli.verbs.watch import command as watch_command
 from harness.errors import FullDisk, RunError
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
-from harness.run.due import read_due
 from harness.run.progress import Progress
 from harness.run.session import prepare_jobs, resume, start
 from harness.run.trials.trial import run_trial
@@ -28,6 +27,7 @@ from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome, read_outcome, write_outcome
 from harness.store.run_directory import opening, session_log
+from harness.store.run_directory.due import read_due
 from harness.store.run_directory.identity import identity
 from harness.study.study import load_study
 from harness.worker.place import TOKEN

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.run.due import read_due
 from harness.run.setup import read_plan
 from harness.run.unattended import queue
 from harness.store.dataset import Dataset
@@ -26,6 +25,7 @@ from harness.store.events.known_events import fault_of
 from harness.store.events.running_trial import label, latest_trial, read_trial_progress
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import Ended, Outcome, read_outcome
+from harness.store.run_directory.due import read_due
 from harness.store.run_directory.identity import identity
 from harness.store.run_directory.opening import open_run
 from harness.store.run_directory.session_log import read_log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +162,7 @@ def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
         for name in wanted
         if all(entry.name != name for entry in entries)
     }
+    names_of = Counter(entry.name for entry in entries)
     for entry in entries:
         environment = cache.read(entry.path) if entry.path else None
         if environment is not None and entry.state not in ("old", "unfinished"):
@@ -172,10 +174,11 @@ def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
             faults = [] if entry.state == "ready" else [f"{entry.state}: {entry.detail}"]
         else:
             continue
-        found[entry.name] = found.get(entry.name, []) + faults
+        what = entry.name if names_of[entry.name] == 1 else f"{entry.name} {_of_several(entry)}"
+        found[what] = faults
         fine = f"answers where {entry.named_by} says" if entry.named_by else "as the lock says"
         if not as_json:  # one by one, as checking takes long
-            say(f"{entry.name}: {'; '.join(faults) or fine}")
+            say(f"{what}: {'; '.join(faults) or fine}")
     if as_json:
         emit_json(found)
     if not found:
@@ -222,6 +225,13 @@ def _owned(inventory: Any, reference: Any) -> list[Path]:
 
 def _where(entry: PackageEntry) -> str:
     return "  ".join(map(str, filter(None, (entry.path or entry.python, entry.detail))))
+
+
+def _of_several(entry: PackageEntry) -> str:
+    """Say which of a framework's places is meant: cells may use its container and its venv."""
+    if entry.state == "unchecked":
+        return f"in the container of {entry.named_by}"
+    return f"as {entry.named_by} names it" if entry.named_by else f"in {entry.path}"
 
 
 def _build(device: str | None) -> str | None:

@@ -8,6 +8,10 @@ import click
 
 from harness.cli.output import note
 
+_REFERENCE = "torch"
+"""What the others are compared with where it is ready: most published figures are of it, and every
+other command computes with it unless told otherwise."""
+
 
 @click.command("init")
 @click.argument(
@@ -31,10 +35,11 @@ def command(file: Path) -> None:
         raise UsageError(f"{file}: a study's file ends with .toml, for example {file}.toml")
     platform = load_platform("local")
     names = plugins.workload_names()
+    buildable = [name for name in training_frameworks() if name in lock_files()]
     here = Here(
         platform.title,
-        ready_frameworks(platform),
-        [name for name in training_frameworks() if name in lock_files()],
+        sorted(ready_frameworks(platform), key=_is_not_reference),
+        sorted(buildable, key=_is_not_reference),
         bool(platform.accelerators),
         [name for name in names if isinstance(plugins.workload(name), Training)],
     )
@@ -48,3 +53,7 @@ def command(file: Path) -> None:
     ready = ", ".join(here.frameworks) or f"none yet: bakeoff env create {here.buildable[0]}"
     note(f"Wrote {file}. Frameworks that are ready here: {ready}.")
     note(f"Next: bakeoff plan {file}, bakeoff run {file}")
+
+
+def _is_not_reference(framework: str) -> bool:
+    return framework != _REFERENCE

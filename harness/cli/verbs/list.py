@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,19 +111,18 @@ def _studies() -> list[Row]:
 def _runs() -> list[Row]:
     from harness.errors import BakeoffError
     from harness.store.layout import RunPaths
+    from harness.store.run_directory.find_runs import RUNS, runs_in
 
     rows: list[Row] = []
-    for folder in sorted(Path("runs").glob("*")):
-        paths = RunPaths(folder)
+    for folder in runs_in(RUNS):
+        paths, name = RunPaths(folder), str(folder.relative_to(RUNS))
         try:
-            if not paths.files.exists(paths.run):
-                continue
             if not paths.files.exists(paths.plan):
-                rows.append({"name": folder.name, "problem": "it was never fully made; remove it"})
+                rows.append({"name": name, "problem": "it was never fully made; remove it"})
                 continue
-            rows.append(_run(paths))
+            rows.append({"name": name, **_run(paths)})
         except (OSError, ValueError, BakeoffError) as error:
-            rows.append({"name": folder.name, "problem": str(error)})
+            rows.append({"name": name, "problem": str(error)})
     return rows
 
 
@@ -138,9 +136,9 @@ class _Started:
 
 def _run(paths: RunPaths) -> Row:
     from harness.analysis.numbers import moment
-    from harness.run.due import read_due
     from harness.store.run_code import doubts
     from harness.store.run_directory import opening
+    from harness.store.run_directory.due import read_due
     from harness.store.typed import damage, read
     from harness.worker.redaction.redact import redact_text
 
@@ -148,7 +146,6 @@ def _run(paths: RunPaths) -> Row:
         run = read(_Started, paths.files.read_object(paths.run))
     count, holder = read_due(paths).count(), opening.holder(paths)
     return {
-        "name": paths.root.name,
         "title": redact_text(run.title),
         "started": moment(run.started_wall_ns),
         "done": count.done,

@@ -54,12 +54,12 @@ def command(
     from harness.plan.allocations import blocks_of
     from harness.ranks.nodes import TooFewNodes
     from harness.run import session
-    from harness.run.due import read_due
     from harness.run.further_blocks import add_blocks
     from harness.run.setup import read_plan
     from harness.run.trust import Trust
     from harness.run.unattended import queue
     from harness.store.layout import RunPaths
+    from harness.store.run_directory.due import read_due
     from harness.verdicts.trial import doubt
 
     paths = RunPaths(run_directory(run).resolve())

@@ -104,16 +104,13 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
     """Say what a session achieved, write the page, and give the exit code.
 
     The results themselves are left to the caller where they are not shown.
-
-    A run none of whose trials counts is no success, however well they all ended, nor is one with a
-    cell that computes something else than it should, or whose examination failed.
     """
+    from harness.cli.shortcomings import shortcomings
     from harness.doctor import known_noise
     from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
     from harness.store.paths.handles import staying_the_same
     from harness.store.record_readers.run_reader import read_run
-    from harness.store.records import DIFFERS, EXAMINATION_FAILED
     from harness.store.samples.sample_parquet import write_missing_of_run
     from reports.exports.results_file import summary
     from reports.page.files import write_page
@@ -131,10 +128,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
             results, evidence = written.results, written.evidence
             write_missing_of_run(read_run(result.run))
         known_noise.learn(results)
-        counts = any(trial.counted for cell in results.cells for trial in cell.trials)
-        wrong = (DIFFERS, EXAMINATION_FAILED)
-        has_passed = all(cell.gate.state not in wrong for cell in results.cells)
-        code = 0 if result.ok == result.total and counts and has_passed else 1
+        code = 1 if shortcomings(results, lost=result.total - result.ok) else 0
         summary_fields = {"run": result.run, "report": page, **vars(summary(results, evidence))}
         more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         if not is_shown:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from harness.cli import completion
 from harness.cli.light_numpy import import_numpy
 from harness.cli.output import Part, Table, emit, note
-from harness.units import counted
+from harness.units import counted, listed
 
 if TYPE_CHECKING:
     from harness.analysis.nodes.fleet import Fleet
@@ -27,7 +28,7 @@ _LOSSES = """select cell_key, trial, rank, step, value from "values" where name 
 @click.option("--train", default="tinycnn", show_default=True, help="The network that is trained.")
 @click.option("--blocks", type=click.IntRange(1), default=6, show_default=True)
 @click.option("--until", default="1 s", show_default=True, help="How long each trial measures.")
-@click.option("--of", "run", metavar="RUN", help="Judge a screen that was made before once more.")
+@click.option("--of", "run", metavar="RUN", help="Only judge a screen made before once more.")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int:
     """Find the nodes that differ from the others: slower ones, and those that compute otherwise.
@@ -36,6 +37,8 @@ def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int
     to the next. That is repeated in blocks of random order. The exit code is 1 if a node is named,
     and if nothing can be told.
     """
+    if run is not None:
+        _say_what_is_ignored()
     import_numpy()
     from harness.analysis.nodes.fleet import fleet
     from harness.analysis.read import read_results, run_directory
@@ -47,6 +50,20 @@ def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int
     emit(facts, lambda: _in_words(found), as_json=as_json)
     note(f"The run: {place}; the same verdict again: bakeoff screen --of {place}")
     return 1 if found.sick or found.doubt else 0
+
+
+def _say_what_is_ignored() -> None:
+    """Name the options that say how a screen is made, where one is only judged once more."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in ("run", "as_json")
+        and context.get_parameter_source(str(option.name)) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        do = "does" if len(given) == 1 else "do"
+        note(f"{listed(given)} {do} not apply with --of, which judges what was measured before.")
 
 
 def _carry_out(platform: str, how: dict[str, Any]) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from harness.cli import completion
+from harness.cli.light_numpy import import_numpy
 from harness.cli.output import emit, note
 from harness.locks import Holder
 from harness.units import counted
@@ -42,8 +43,17 @@ class RunStatus:
 
     run: str
     total: int
+    """Planned trials."""
+    done: int
+    """Those of which no further attempt is due."""
+    ok: int
+    """Those that are done and ended well."""
     left: int
-    """Trials that are still to be run."""
+    """Planned trials that are still to be run."""
+    attempts: int
+    """All that were made at planned trials, with those that were made again."""
+    counts: str
+    """The same in words."""
     queued: int
     """Jobs in the queue."""
     jobs: tuple[QueuedJob, ...]
@@ -52,7 +62,9 @@ class RunStatus:
     accounts: str | None = None
     """Why the queue's accounts do not tell how jobs ended."""
     damaged: tuple[str, ...] = ()
-    """Lines of its log that say nothing any more of what is left."""
+    """What of its files cannot be read any more."""
+    shortcomings: tuple[str, ...] = ()
+    """Why it is no success, where nothing is left to run."""
     version: int = 1
 
 
@@ -67,7 +79,7 @@ class RunStatus:
 def command(run: str, *, wait: bool, as_json: bool) -> int:
     """Say how far a run is, and what its queue says of it.
 
-    0: nothing is left to run; 1: something is.
+    0: nothing is left to run, and the run is a success, as `bakeoff run` would have said; else 1.
     """
     from harness.analysis.read import run_directory
     from harness.errors import Unavailable
@@ -81,25 +93,25 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
             status = look(root)
         except Unavailable as problem:
             note(f"{problem}\nStill waiting: it is asked again.")
-    status = _accounted(root, status)
+    status = _judged(root, _accounted(root, status))
     emit(status, lambda: in_words(status), as_json=as_json)
-    return 0 if status.left == 0 else 1
+    return 0 if status.left == 0 and not status.shortcomings else 1
 
 
 def look(root: Path) -> RunStatus:
     """Ask files and queue once."""
-    from harness.run.due import read_due
     from harness.run.setup import read_plan
     from harness.run.unattended import queue
     from harness.store.layout import RunPaths
     from harness.store.run_directory import opening
+    from harness.store.run_directory.due import read_due
 
     paths = RunPaths(root)
-    plan, submitted = read_plan(paths), queue.jobs(paths)
+    submitted = queue.jobs(paths)
     due, holder = read_due(paths), opening.holder(paths)
-    left = due.left()
+    left, count = due.left(), due.count()
     own = queue.own_jobs(paths)
-    states = queue.states(plan.platform, own) if own else {}
+    states = queue.states(read_plan(paths).platform, own) if own else {}
     jobs = []
     for one in submitted:
         state = states.get(one.job)
@@ -111,13 +123,38 @@ def look(root: Path) -> RunStatus:
         jobs.append(job)
     return RunStatus(
         run=str(root),
-        total=due.count().total,
-        left=left.total(),
+        total=count.total,
+        done=count.done,
+        ok=count.ok,
+        left=count.left,
+        attempts=count.attempts,
+        counts=str(count),
         at_work=holder,
         queued=len(states),
         jobs=tuple(jobs),
-        damaged=due.damaged,
     )
+
+
+def _judged(root: Path, status: RunStatus) -> RunStatus:
+    """Say what of the run is damaged, and what its trials are worth if nobody makes more of them.
+
+    That reads all of them: it is not for every look.
+    """
+    import_numpy()
+    from harness.analysis.analyse import analyse
+    from harness.cli.shortcomings import shortcomings
+    from harness.errors import RunError
+    from harness.store.dataset import Dataset
+
+    try:
+        dataset = Dataset([root])
+        status = replace(status, damaged=dataset.warnings)
+        if not (status.left or status.queued or status.at_work is not None):
+            told = shortcomings(analyse(dataset), lost=status.total - status.ok)
+            status = replace(status, shortcomings=told)
+    except RunError as problem:  # what is left can be counted of a run that cannot be read
+        status = replace(status, damaged=(*status.damaged, str(problem)))
+    return status
 
 
 def _accounted(root: Path, status: RunStatus) -> RunStatus:
@@ -147,7 +184,7 @@ def _accounted(root: Path, status: RunStatus) -> RunStatus:
 
 def in_words(status: RunStatus) -> list[str]:
     """Give the status as lines of text."""
-    lines = [f"{status.run}: {status.left} of {status.total} trials are left."]
+    lines = [f"{status.run}: {status.counts}."]
     lines += [f"  ! {one}" for one in status.damaged]
     for one in status.jobs:
         state = one.state.lower()
@@ -163,4 +200,7 @@ def in_words(status: RunStatus) -> list[str]:
     elif status.left and not status.queued:
         more = " --detach" if status.jobs else ""
         lines.append(f"Nobody is at work on it. To go on: bakeoff resume {status.run}{more}")
+    if status.shortcomings:
+        lines += [f"  ! {one}" for one in status.shortcomings]
+        lines.append(f"Why: bakeoff show {status.run}")
     return lines

@@ -145,7 +145,7 @@ class Watcher:
 
         They are read anew only when it has noted something.
         """
-        from harness.run.due import read_due
+        from harness.store.run_directory.due import read_due
 
         log_bytes = self._paths.files.size(self._paths.log)
         if log_bytes != self._log_bytes:

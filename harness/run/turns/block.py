@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.plan.plan import Plan
 from harness.plan.turn_rules import companies, has_two_sides, reasons
-from harness.run.due import Due
 from harness.run.turns import pilot
 from harness.run.turns.groups import Group, divide
 from harness.run.turns.known_bias import KnownBias
 from harness.run.turns.memory import MemoryUse, available_bytes
 from harness.store.layout import PILOT, RunPaths, TrialName
 from harness.store.outcome import Outcome, TurnsRecord
+from harness.store.run_directory.due import Due
 from harness.store.run_directory.trial_folders import outcomes
 
 TOO_LARGE = "beside another trial it does not fit into memory"

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.run import due
 from harness.run.setup import read_plan
 from harness.run.unattended import queue
 from harness.sections.contract import gather
 from harness.store.dataset import Dataset
 from harness.store.events import event_lines, rank_tail
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.run_directory import trial_folders
+from harness.store.run_directory import due, trial_folders
 from harness.store.run_directory.identity import identity
 from harness.store.samples.recording import read_recording
 from harness.worker import job
@@ -118,7 +117,7 @@ PARSERS = (
         "log.jsonl",
         "log.jsonl",
         _due,
-        modules=("harness/run/due", "harness/store/run_directory/session_log"),
+        modules=("harness/store/run_directory/due", "harness/store/run_directory/session_log"),
     ),
     _run_file(
         "events, queried",

@@ -22,6 +22,7 @@ from harness.store.outcome import Ended, Outcome
 from harness.store.run_directory import opening, session_log, trial_folders
 from harness.store.run_directory.session_log import LogEntry
 from harness.store.typed import damage, read
+from harness.units import counted
 
 ENOUGH, NOT_ENOUGH, RUN_AGAIN, RETRIED = "enough", "not enough", "run again", "failed ones retried"
 """Entries of the run's log that change what is due."""
@@ -60,7 +61,7 @@ def given_up(outcomes: Outcomes) -> str | None:
 
 @dataclass(frozen=True)
 class TrialCounts:
-    """How many trials of a run are in which state."""
+    """How many of a run's planned trials are in which state."""
 
     total: int
     done: int
@@ -69,11 +70,22 @@ class TrialCounts:
     """Done, and ended well."""
     left: int
     """Due."""
+    attempts: int
+    """All that were made at them: a trial that was rejected, lost or cancelled is made again."""
 
     @property
     def skipped(self) -> int:
         """Not run, because their cell cannot succeed."""
         return self.total - self.done - self.left
+
+    def __str__(self) -> str:
+        """Say it in the words that every command and the page use."""
+        words = [f"{self.done} of {counted(self.total, 'planned trial')} done, {self.left} left"]
+        if self.skipped:
+            words.append(f"{self.skipped} skipped, because their cell cannot succeed")
+        if again := self.attempts - self.done:
+            words.append(f"{again} of {self.attempts} attempts rejected, lost or cancelled")
+        return "; ".join(words)
 
 
 class Due:
@@ -85,8 +97,6 @@ class Due:
         outcomes: Mapping[str, Outcomes],
     ) -> None:
         self._order = list(order)
-        self.damaged: tuple[str, ...] = ()
-        """What is wrong with lines of the log from which something may have been due."""
         self._planned = set(order)
         self._of_cell: dict[str, dict[TrialName, Outcome]] = defaultdict(dict)
         self._of_block: dict[tuple[str, int], dict[TrialName, Outcome]] = defaultdict(dict)
@@ -151,7 +161,8 @@ class Due:
         done = [at for at in self._order if at[1] not in self._open[at[0]]]
         tried = [self._of_block[at] for at in done]
         ok = sum(outcomes[max(outcomes)].is_ok for outcomes in tried)
-        return TrialCounts(len(self._order), len(done), ok, self.left().total())
+        made = sum(len(self._of_block.get(at, ())) for at in self._order)
+        return TrialCounts(len(self._order), len(done), ok, self.left().total(), made)
 
     def enter(self, key: str, name: TrialName, outcome: Outcome) -> None:
         """Record how a trial ended; others that were lost may be due again for that."""
@@ -257,14 +268,18 @@ class Due:
             self._open[key].add(block)
 
 
-def read_due(paths: RunPaths) -> Due:
-    """Read from a run's files and the decisions in its log what is due."""
+def read_due(paths: RunPaths, outcomes: Mapping[str, Outcomes] | None = None) -> Due:
+    """Read from a run's files and the decisions in its log what is due.
+
+    ``outcomes`` are those of its complete trials, where they were read already.
+    """
     plan = opening.stored_plan(paths)
     with damage(paths.plan):
         order = read(_ORDER, plan.get("order"), "order")
-    due, stopped, log = Due(order, trial_folders.outcomes(paths)), None, session_log.read_log(paths)
+    if outcomes is None:
+        outcomes = trial_folders.outcomes(paths)
+    due, stopped, log = Due(order, outcomes), None, session_log.read_log(paths)
     left: Mapping[str, int] = {}
-    due.damaged = log.damaged
     due.retry_logged(log.entries)
     for line in log.entries:
         if line.what in (ENOUGH, NOT_ENOUGH):

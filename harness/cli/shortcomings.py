@@ -1,0 +1,43 @@
+"""Say why a run of which nothing is left is no success: what an exit code of 1 then stands for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from harness.units import counted, listed
+
+if TYPE_CHECKING:
+    from harness.analysis.results import Results
+
+
+def shortcomings(results: Results, *, lost: int = 0) -> tuple[str, ...]:
+    """Give them in sentences; none of a success. ``lost`` planned trials gave no good end.
+
+    A run none of whose trials counts is no success, however well they all ended, nor is one with a
+    cell that computes something else than it should, or whose examination failed.
+    """
+    return (*_lost(lost), *_nothing_counts(results), *_wrong(results))
+
+
+def _lost(lost: int) -> Iterator[str]:
+    if lost:
+        yield f"{counted(lost, 'planned trial')} failed, or skipped as their cell cannot succeed."
+
+
+def _nothing_counts(results: Results) -> Iterator[str]:
+    trials = [trial for cell in results.cells for trial in cell.trials]
+    if not any(trial.counted for trial in trials):
+        why = Counter(str(trial.verdict or trial.outcome) for trial in trials)
+        told = ", ".join(f"{count} {word}" for word, count in why.most_common())
+        yield f"None of {counted(len(trials), 'trial')} counts{f': {told}' if told else ''}."
+
+
+def _wrong(results: Results) -> Iterator[str]:
+    from harness.store.records import DIFFERS, EXAMINATION_FAILED
+
+    for state in (DIFFERS, EXAMINATION_FAILED):
+        cells = [cell.label for cell in results.cells if cell.gate.state == state]
+        if cells:
+            yield f"Gate: {state}: {listed(cells)}."
