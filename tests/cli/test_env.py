@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
+from harness.environments import local
+from harness.environments.lock import EnvironmentReference
 from tests.pipes import wait_until_nobody_reads
-from tests.tiny_framework import TinyFramework
+from tests.tiny_framework import LOCK, TinyFramework, Told
 
 
 @pytest.fixture
@@ -69,6 +71,25 @@ def test_checking_what_is_not_built_says_how_to_build_it(
     assert (code, out) == (1, "tiny: not built: bakeoff env create tiny\n")
     code, _, err = bakeoff("env", "check")
     assert (code, err) == (1, "No environment is built. To build one: bakeoff env create torch\n")
+
+
+def test_two_places_of_one_framework_are_told_apart_by_a_check(
+    tiny: TinyFramework, bakeoff: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.offer("1.0")
+    tiny.lock(LOCK, "torch")
+    built = local.create(EnvironmentReference.parse("torch"), Told())
+    (tiny.folder / "platforms").mkdir()
+    named = f'[frameworks.torch]\ninterpreter = "{built.executable}"\n'
+    there = f'title = "There"\nas_found = true\n{named}'
+    (tiny.folder / "platforms" / "there.toml").write_text(there)
+    monkeypatch.chdir(tiny.folder)
+    code, out, err = bakeoff("env", "check", "torch", "--platform", "there")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "torch as there names it: answers where there says",
+        f"torch in {built.root}: as the lock says",
+    ]
 
 
 def test_a_misspelt_environment_stops_before_anything_is_built(
