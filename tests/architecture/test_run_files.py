@@ -29,6 +29,7 @@ CONTAINED = ("harness/store/contained.py", "harness/store/paths/handles.py")
 OTHERS = {
     "harness/store/bounded_cache.py": "a cache of the user's",
     "harness/store/files.py": "files that a user names",
+    "harness/store/run_directory/find_runs.py": "a folder of runs",
     "harness/store/run_directory/opening.py": "the run directory itself, while it is made",
     "harness/store/samples/sample_parquet.py": "what DuckDB wrote to a temporary folder",
     "harness/store/sql/tables.py": "a handle by which DuckDB opens files that were checked",
@@ -55,7 +56,6 @@ OTHERS = {
     "harness/cli/verbs/compare.py": "a file that the user names",
     "harness/cli/verbs/data.py": "data sets",
     "harness/cli/verbs/export.py": "a file that the user names",
-    "harness/cli/verbs/list.py": "the folder of runs",
     "harness/cli/verbs/platforms_calibrate.py": "a profile that the user names",
     "harness/cli/verbs/init.py": "a study that the user names",
     "harness/cli/verbs/platforms_probe.py": "a profile that the user names",

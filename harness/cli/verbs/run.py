@@ -105,7 +105,6 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
 
     The results themselves are left to the caller where they are not shown.
     """
-    from harness.cli.shortcomings import shortcomings
     from harness.doctor import known_noise
     from harness.store.files import once_there_is_space
     from harness.store.layout import RunPaths
@@ -114,6 +113,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
     from harness.store.samples.sample_parquet import write_missing_of_run
     from reports.exports.results_file import summary
     from reports.page.files import write_page
+    from reports.text.shortcomings import shortcomings
     from reports.text.terminal import render as in_words
 
     note(_how_it_went(result))

@@ -142,9 +142,9 @@ def _judged(root: Path, status: RunStatus) -> RunStatus:
     """
     import_numpy()
     from harness.analysis.analyse import analyse
-    from harness.cli.shortcomings import shortcomings
     from harness.errors import RunError
     from harness.store.dataset import Dataset
+    from reports.text.shortcomings import shortcomings
 
     try:
         dataset = Dataset([root])
